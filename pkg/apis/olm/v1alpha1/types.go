@@ -1,0 +1,423 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Limits of a revision. A revision beyond one of them is refused with 422
+// Invalid (or 413 for a request body), naming the limit and what was found.
+const (
+	// MaxPhases is the number of phases of one revision.
+	MaxPhases = 64
+	// MaxObjects is the number of objects of one revision, over all phases.
+	MaxObjects = 4000
+	// MaxManifestBytes bounds the canonical JSON of all objects of one revision.
+	MaxManifestBytes = 16 << 20
+	// MaxSpecBytes bounds the stored spec (identities and digests, probes), so
+	// that the record with status and managed fields stays below 1 MiB.
+	MaxSpecBytes = 768 << 10
+	// MaxExtensionNameLength is the length of an extension's name, in
+	// characters: with "-<revision>" behind it the revision's name still fits
+	// where Kubernetes allows 63.
+	MaxExtensionNameLength = 52
+	// MaxProgressionProbes is the number of progression probes of one revision.
+	MaxProgressionProbes = 64
+	// MaxReportedFailures bounds the failing objects that status lists per
+	// phase; what is left out is counted.
+	MaxReportedFailures = 20
+	// MaxMessageLength bounds a failing object's message, in bytes.
+	MaxMessageLength = 512
+)
+
+// Names that Penstock puts on objects.
+const (
+	// ChainLabel names the chain (the extension) that a revision or a managed
+	// object belongs to.
+	ChainLabel = "penstock.dev/chain"
+	// AppliedAnnotation holds, on a managed object, the digest of the manifest
+	// that was applied last.
+	AppliedAnnotation = "penstock.dev/applied"
+	// TeardownFinalizer keeps a deleted revision until the objects that belong
+	// to no other revision of its chain are gone.
+	TeardownFinalizer = "penstock.dev/teardown"
+	// AllowCRDDeletionAnnotation, set on a revision, acknowledges that a
+	// CustomResourceDefinition which still has instances may be deleted with
+	// them. Its value lists the CustomResourceDefinitions by name, separated
+	// by commas.
+	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
+)
+
+// LifecycleState says what is done with a revision's objects.
+// +enum
+type LifecycleState string
+
+const (
+	// LifecycleStateActive rolls the revision out and keeps it that way.
+	LifecycleStateActive LifecycleState = "Active"
+	// LifecycleStatePaused writes nothing; status still tells what is.
+	LifecycleStatePaused LifecycleState = "Paused"
+	// LifecycleStateArchived gives the revision's objects up: what belongs to
+	// no other active revision of the chain is deleted. It is final.
+	LifecycleStateArchived LifecycleState = "Archived"
+)
+
+// CollisionProtection says what may be done with an object that exists already
+// and was not made by this chain.
+// +enum
+type CollisionProtection string
+
+const (
+	// CollisionProtectionPrevent never touches it.
+	CollisionProtectionPrevent CollisionProtection = "Prevent"
+	// CollisionProtectionIfNoController takes it over when it has no
+	// controller owner and belongs to no other chain.
+	CollisionProtectionIfNoController CollisionProtection = "IfNoController"
+	// CollisionProtectionNone takes it over from anyone.
+	CollisionProtectionNone CollisionProtection = "None"
+)
+
+// TeardownPolicy says what becomes of the objects when the revision is deleted.
+// +enum
+type TeardownPolicy string
+
+const (
+	// TeardownPolicyDelete deletes them, in reverse order.
+	TeardownPolicyDelete TeardownPolicy = "Delete"
+	// TeardownPolicyOrphan leaves them as they are and forgets them.
+	TeardownPolicyOrphan TeardownPolicy = "Orphan"
+)
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterExtensionRevision is one immutable revision of an extension: phases of
+// objects that are rolled out one after the other, each gated by probes. Its
+// name is <extension>-<revision>.
+type ClusterExtensionRevision struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what to roll out. Its phases never change.
+	Spec ClusterExtensionRevisionSpec `json:"spec"`
+	// status is what was observed.
+	// +optional
+	Status ClusterExtensionRevisionStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterExtensionRevisionList is a list of revisions.
+type ClusterExtensionRevisionList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the revisions.
+	Items []ClusterExtensionRevision `json:"items"`
+}
+
+// ClusterExtensionRevisionSpec is the content of a revision and how to roll it
+// out. Only lifecycleState, progressDeadlineMinutes and teardownPolicy may
+// change after creation.
+type ClusterExtensionRevisionSpec struct {
+	// lifecycleState is Active (the default), Paused or Archived. Archived is
+	// final.
+	// +optional
+	LifecycleState LifecycleState `json:"lifecycleState,omitempty"`
+	// revision is the number of this revision in its chain, 1 or more. Numbers
+	// of a chain only grow. Immutable.
+	Revision int64 `json:"revision"`
+	// previous lists the revisions that this one follows, newest first. The
+	// server fills it in when it is absent. Immutable.
+	// +optional
+	// +listType=atomic
+	Previous []PreviousRevision `json:"previous,omitempty"`
+	// phases are rolled out in order: objects of a phase are touched when all
+	// objects of the phases before it are applied and pass their probes.
+	// Immutable.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	Phases []RevisionPhase `json:"phases,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
+	// collisionProtection is for all objects whose phase and entry say nothing
+	// else: Prevent (the default), IfNoController or None. Immutable.
+	// +optional
+	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
+	// progressDeadlineMinutes is how long a rollout may take before status says
+	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
+	// behind it.
+	// +optional
+	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
+	// progressionProbes hold phases back until selected objects fulfil their
+	// assertions, in addition to the built-in probes of well-known kinds.
+	// Immutable.
+	// +optional
+	// +listType=atomic
+	ProgressionProbes []ProgressionProbe `json:"progressionProbes,omitempty"`
+	// teardownPolicy is what becomes of the objects when this revision is
+	// deleted: Delete (the default) or Orphan. `kubectl delete
+	// --cascade=orphan` sets it.
+	// +optional
+	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
+}
+
+// PreviousRevision names a revision of the same chain.
+type PreviousRevision struct {
+	// name is the revision's name.
+	Name string `json:"name"`
+	// uid is the revision's uid, when known.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// RevisionPhase is a named step of a rollout.
+type RevisionPhase struct {
+	// name is the phase's name, a DNS label, unique in the revision.
+	Name string `json:"name"`
+	// collisionProtection is for the objects of this phase whose entry says
+	// nothing else.
+	// +optional
+	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
+	// objects are the phase's objects.
+	// +optional
+	// +listType=atomic
+	Objects []RevisionObject `json:"objects,omitempty"`
+}
+
+// RevisionObject is one object of a phase. On write it may carry the manifest
+// inline, in object; on read it is the manifest's identity and digest, and the
+// manifest is at the subresource manifests.
+type RevisionObject struct {
+	// object is the manifest, on write only. Without it, the identity and
+	// digest must be those of an object that a revision of this chain holds.
+	// +optional
+	Object *Manifest `json:"object,omitempty"`
+	// apiVersion of the object.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+	// kind of the object.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// namespace of the object; empty for cluster-scoped ones.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// name of the object.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for
+	// a Secret.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// size of the canonical manifest in bytes; absent for a Secret. Ignored on
+	// write.
+	// +optional
+	Size int64 `json:"size,omitempty"`
+	// collisionProtection is for this object alone.
+	// +optional
+	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
+}
+
+// ProgressionProbe makes a phase wait until the objects it selects fulfil all
+// its assertions.
+type ProgressionProbe struct {
+	// selector picks the objects.
+	Selector ProbeSelector `json:"selector"`
+	// assertions must all hold.
+	// +listType=atomic
+	Assertions []ProbeAssertion `json:"assertions"`
+}
+
+// ProbeSelector picks objects of the revision by kind, by labels, or both. At
+// least one must be given.
+type ProbeSelector struct {
+	// groupKind selects objects of one kind.
+	// +optional
+	GroupKind *metav1.GroupKind `json:"groupKind,omitempty"`
+	// labelSelector selects objects by their live labels.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// ProbeAssertion is one requirement. Exactly one of its members is set.
+type ProbeAssertion struct {
+	// conditionEqual requires a condition in status.conditions, current for the
+	// object's generation, to have a status.
+	// +optional
+	ConditionEqual *ConditionEqual `json:"conditionEqual,omitempty"`
+	// fieldsEqual requires two fields of the object to be equal.
+	// +optional
+	FieldsEqual *FieldsEqual `json:"fieldsEqual,omitempty"`
+	// fieldValue requires a field of the object to have a value.
+	// +optional
+	FieldValue *FieldValue `json:"fieldValue,omitempty"`
+	// cel requires a CEL expression over the object, `self`, to be true.
+	// +optional
+	CEL *CELAssertion `json:"cel,omitempty"`
+}
+
+// ConditionEqual names a condition and the status it must have.
+type ConditionEqual struct {
+	// type of the condition.
+	Type string `json:"type"`
+	// status that it must have: True, False or Unknown.
+	Status metav1.ConditionStatus `json:"status"`
+}
+
+// FieldsEqual names two fields by path, such as spec.replicas and
+// status.readyReplicas.
+type FieldsEqual struct {
+	// fieldA is the path of a field, parts joined by dots.
+	FieldA string `json:"fieldA"`
+	// fieldB is the path of the field that must equal it.
+	FieldB string `json:"fieldB"`
+}
+
+// FieldValue names a field by path and the value it must have.
+type FieldValue struct {
+	// fieldPath is the path of the field, parts joined by dots.
+	FieldPath string `json:"fieldPath"`
+	// value it must have, as text: numbers and booleans in their JSON form.
+	Value string `json:"value"`
+}
+
+// CELAssertion is a CEL expression and what to say when it is false.
+type CELAssertion struct {
+	// expression over `self`, the live object; its type is bool.
+	Expression string `json:"expression"`
+	// message when the expression is false.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Condition types of a revision.
+const (
+	// ConditionReady is True when the revision Succeeded once and is Available
+	// now, at this generation.
+	ConditionReady = "Ready"
+	// ConditionAvailable is True when all objects are as rolled out and pass
+	// their probes.
+	ConditionAvailable = "Available"
+	// ConditionProgressing is True while the rollout, an archival or a teardown
+	// goes on, False when it is done.
+	ConditionProgressing = "Progressing"
+	// ConditionSucceeded turns True when the rollout is complete for the first
+	// time, and stays True.
+	ConditionSucceeded = "Succeeded"
+	// ConditionFailing is True when only a person can help.
+	ConditionFailing = "Failing"
+	// ConditionStalled is True when nothing moves: Failing, or beyond the
+	// progress deadline (kstatus).
+	ConditionStalled = "Stalled"
+)
+
+// PhaseState says how far a phase is.
+// +enum
+type PhaseState string
+
+const (
+	// PhaseStatePending has not been reached.
+	PhaseStatePending PhaseState = "Pending"
+	// PhaseStateProgressing is being applied, or waits for probes.
+	PhaseStateProgressing PhaseState = "Progressing"
+	// PhaseStateAvailable is applied, and its probes pass.
+	PhaseStateAvailable PhaseState = "Available"
+	// PhaseStateFailing has objects that only a person can help.
+	PhaseStateFailing PhaseState = "Failing"
+	// PhaseStateSuperseded has only objects that belong to newer revisions.
+	PhaseStateSuperseded PhaseState = "Superseded"
+	// PhaseStateArchived was given up.
+	PhaseStateArchived PhaseState = "Archived"
+)
+
+// ClusterExtensionRevisionStatus is what was observed of a revision.
+type ClusterExtensionRevisionStatus struct {
+	// observedGeneration is the generation that status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// requestedBy is who created the revision. The server stamps it.
+	// +optional
+	RequestedBy *Requester `json:"requestedBy,omitempty"`
+	// conditions are Ready, Available, Progressing, Succeeded, Failing and
+	// Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// phases are in the order of spec.phases.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Phases []PhaseStatus `json:"phases,omitempty"`
+}
+
+// Requester is who asked for a change, as kube-apiserver authenticated him.
+type Requester struct {
+	// username of the requester.
+	Username string `json:"username"`
+	// uid of the requester, when the authenticator gave one.
+	// +optional
+	UID string `json:"uid,omitempty"`
+	// groups of the requester.
+	// +optional
+	// +listType=atomic
+	Groups []string `json:"groups,omitempty"`
+	// extra is what the authenticator said besides.
+	// +optional
+	Extra map[string]ExtraValue `json:"extra,omitempty"`
+}
+
+// ExtraValue is a list of values of one extra key.
+type ExtraValue []string
+
+// PhaseStatus is how far a phase is.
+type PhaseStatus struct {
+	// name of the phase.
+	Name string `json:"name"`
+	// state is Pending, Progressing, Available, Failing, Superseded or
+	// Archived.
+	State PhaseState `json:"state"`
+	// objects is how many objects the phase has.
+	Objects int32 `json:"objects"`
+	// applied is how many of them are in the cluster as this revision wants
+	// them.
+	// +optional
+	Applied int32 `json:"applied,omitempty"`
+	// available is how many of those pass their probes.
+	// +optional
+	Available int32 `json:"available,omitempty"`
+	// superseded is how many belong to a newer revision by now.
+	// +optional
+	Superseded int32 `json:"superseded,omitempty"`
+	// failing lists the objects that hold the phase back, at most 20.
+	// +optional
+	// +listType=atomic
+	Failing []ObjectFailure `json:"failing,omitempty"`
+	// failingOmitted is how many more there are.
+	// +optional
+	FailingOmitted int32 `json:"failingOmitted,omitempty"`
+}
+
+// ObjectFailure is one object that holds a phase back.
+type ObjectFailure struct {
+	// apiVersion of the object.
+	APIVersion string `json:"apiVersion"`
+	// kind of the object.
+	Kind string `json:"kind"`
+	// namespace of the object; empty for cluster-scoped ones.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// name of the object.
+	Name string `json:"name"`
+	// reason in one CamelCase word, such as Collision, ProbeFailed or
+	// ApplyRejected.
+	Reason string `json:"reason"`
+	// message for a person.
+	Message string `json:"message"`
+}

@@ -1,0 +1,67 @@
+// Package manifest is one Kubernetes object as it was written by a person: its
+// identity, its canonical JSON and its digest. It knows no client and no scheme.
+package manifest
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ID identifies an object in a cluster. The version is not part of it: the same
+// object is served in several.
+type ID struct {
+	Group     string
+	Kind      string
+	Namespace string
+	Name      string
+}
+
+// GroupKind returns the kind of the object.
+func (id ID) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
+}
+
+// String is for people: "Deployment.apps argocd/server".
+func (id ID) String() string {
+	var b strings.Builder
+	b.WriteString(id.GroupKind().String())
+	b.WriteByte(' ')
+	if id.Namespace != "" {
+		b.WriteString(id.Namespace)
+		b.WriteByte('/')
+	}
+	b.WriteString(id.Name)
+	return b.String()
+}
+
+// Digest names the content of a manifest: "sha256:<hex>" over its canonical
+// JSON, or "hmac-sha256:<hex>" for a Secret, keyed so that nobody can guess
+// content by hashing candidates.
+type Digest string
+
+// Ref names an object and the content it should have.
+type Ref struct {
+	ID
+	// Version of the API that the manifest is written in, such as "v1".
+	Version string
+	Digest  Digest
+}
+
+// APIVersion returns group and version as manifests spell them.
+func (r Ref) APIVersion() string {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
+}
+
+// GroupVersionKind returns the kind and version the manifest is written in.
+func (r Ref) GroupVersionKind() schema.GroupVersionKind {
+	return r.GroupKind().WithVersion(r.Version)
+}
+
+// Object is a manifest. It is immutable: nobody changes JSON.
+type Object struct {
+	Ref
+	// JSON is canonical: keys sorted, no insignificant space, none of the
+	// fields that a server fills in.
+	JSON []byte
+}

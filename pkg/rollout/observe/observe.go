@@ -1,0 +1,89 @@
+// Package observe keeps what is known of the objects in a target cluster: shared
+// watches, by label and by name, reference-counted by the chains that want them.
+// A question it cannot answer from a healthy watch is answered Unknown, never
+// Absent.
+package observe
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// Presence is how much is known of an object's existence.
+type Presence string
+
+const (
+	// Unknown: the watch that would tell has not synced, or is failing.
+	Unknown Presence = "Unknown"
+	// Absent: a synced and healthy watch does not have it. For a watch by label
+	// this means "absent, or without the label": only a create-only write tells.
+	Absent Presence = "Absent"
+	// Present: it was seen.
+	Present Presence = "Present"
+)
+
+// Entry is what is kept of one Apply entry of an object's managedFields.
+type Entry struct {
+	// Manager is the field manager.
+	Manager string
+	// Digest is over apiVersion, fields and time of the entry. While it stays
+	// the same nobody changed a value of this manager through the API: the
+	// server moves a field away from its manager, and so changes the entry,
+	// when another one changes or removes the value.
+	Digest string
+}
+
+// Observation is what is kept of a live object.
+type Observation struct {
+	ID              manifest.ID
+	UID             types.UID
+	ResourceVersion string
+	// Generation is 0 for kinds without one.
+	Generation int64
+	// Deleting is true from the moment the object has a deletion timestamp.
+	Deleting bool
+	// Chain is the value of the chain label, or empty.
+	Chain string
+	// Applied is the value of the applied annotation, or empty.
+	Applied manifest.Digest
+	// Controller is the controller owner reference, or nil.
+	Controller *metav1.OwnerReference
+	// Entries are the Apply entries of Penstock's field managers, without
+	// subresources.
+	Entries []Entry
+	// Object is what the probes of the kind read, or nil where none does. It is
+	// shared: nobody changes it.
+	Object *unstructured.Unstructured
+}
+
+// Entry returns the entry of one field manager.
+func (o *Observation) Entry(manager string) (Entry, bool) {
+	for _, e := range o.Entries {
+		if e.Manager == manager {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Interest is an object that an owner wants to be told about.
+type Interest struct {
+	ID      manifest.ID
+	Version string
+	// Reads is what to keep of objects of this kind; the zero value is
+	// metadata only. What several interests of a kind read is united.
+	Reads probe.Reads
+	// ByName watches this one object whether or not it has the chain label:
+	// for objects that are wanted but not (yet) ours.
+	ByName bool
+}
+
+// GroupVersionKind returns the kind and version to watch.
+func (i Interest) GroupVersionKind() schema.GroupVersionKind {
+	return i.ID.GroupKind().WithVersion(i.Version)
+}

@@ -1,0 +1,55 @@
+// Package probe judges from an object's live state whether it is ready. Verdicts
+// are functions of one object: no client, no clock.
+package probe
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Status of a verdict.
+type Status string
+
+const (
+	// True means ready.
+	True Status = "True"
+	// False means not ready, or not yet.
+	False Status = "False"
+	// Unknown means that the object does not say: its controller has not seen
+	// its newest generation, or a field could not be read.
+	Unknown Status = "Unknown"
+)
+
+// Verdict is what a probe found.
+type Verdict struct {
+	Status Status
+	// Message says what is missing, for a person; empty when Status is True.
+	Message string
+}
+
+// Reads says which parts of an object a probe looks at besides its metadata, so
+// that no more than that is kept in memory.
+type Reads struct {
+	// Whole object. The other members then mean nothing.
+	Whole bool
+	// Status of the object.
+	Status bool
+	// Fields by path, such as {"spec", "replicas"}.
+	Fields [][]string
+}
+
+// Probe judges one object.
+type Probe interface {
+	// Probe judges an object that has at least what Reads names. It never
+	// changes it.
+	Probe(object *unstructured.Unstructured) Verdict
+	// Reads names the parts that Probe looks at.
+	Reads() Reads
+}
+
+// Set picks the probe of a kind of object.
+type Set interface {
+	// For returns the probe of objects of this kind, or nil when there is
+	// nothing to wait for but their existence.
+	For(kind schema.GroupKind) Probe
+}

@@ -1,0 +1,62 @@
+// Package stage compiles phases of objects into the flat list of stages that the
+// rollout engine executes. It is pure: what runs in which order is decided here,
+// and nowhere else.
+package stage
+
+import (
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// Adoption says what may be done with an object that exists and is not ours.
+type Adoption string
+
+const (
+	// AdoptNever leaves it alone and reports a collision.
+	AdoptNever Adoption = "Never"
+	// AdoptUncontrolled takes it over when it has no controller owner and
+	// belongs to no other chain.
+	AdoptUncontrolled Adoption = "Uncontrolled"
+	// AdoptAlways takes it over from anyone.
+	AdoptAlways Adoption = "Always"
+)
+
+// Policy is how one object is treated.
+type Policy struct {
+	Adopt Adoption
+}
+
+// Step is one object to be as a manifest says.
+type Step struct {
+	manifest.Ref
+	Policy Policy
+}
+
+// Phase is a named group of steps, as a person wrote it.
+type Phase struct {
+	Name  string
+	Steps []Step
+}
+
+// Gate is a probe that must pass before the next stage is reached.
+type Gate struct {
+	ID    manifest.ID
+	Probe probe.Probe
+}
+
+// Stage is a set of steps that may be applied in any order, and the gates behind
+// them.
+type Stage struct {
+	// Phase is the name of the phase that the stage was compiled from.
+	Phase string
+	// Wave orders the stages of one phase, from 0.
+	Wave  int
+	Steps []Step
+	Gates []Gate
+}
+
+// Options of Compile.
+type Options struct {
+	// Probes picks the gates.
+	Probes probe.Set
+}
