@@ -1,0 +1,195 @@
+// Package etcd runs an etcd inside this process, for the single replica that
+// needs no other database. Nobody but this process' user can reach it: clients
+// come through a unix socket in a private directory, and there is no peer
+// listener at all.
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+const (
+	// maxSocketPath is what sun_path of a unix socket address holds on Linux,
+	// in bytes, without its final NUL.
+	maxSocketPath = 107
+
+	// snapshotCount and catchUpEntries bound the raft log. etcd keeps the
+	// entries since the last snapshot, and those a slow follower may ask for,
+	// in memory: with its defaults that is tens of MB, for followers that a
+	// single member does not have.
+	snapshotCount  = 1000
+	catchUpEntries = 200
+
+	// progressNotify must be short: consistent reads from the watch cache and
+	// WatchList wait for the next progress notification.
+	progressNotify = 5 * time.Second
+
+	readyTimeout = time.Minute
+)
+
+// Config of an embedded etcd.
+type Config struct {
+	// DataDir is the directory of the data, created when absent. One process
+	// at a time may use it.
+	DataDir string
+	// QuotaBytes is the size of the database at which etcd stops accepting
+	// writes.
+	QuotaBytes int64
+	// Log receives etcd's warnings and errors.
+	Log logr.Logger
+}
+
+// Server is a running etcd.
+type Server struct {
+	endpoint string
+	lock     *fileutil.LockedFile
+	etcd     *embed.Etcd
+	core     *logCore
+	close    sync.Once
+}
+
+// Start runs an etcd on a data directory and returns when it answers. A data
+// directory that another process uses is an error, at once.
+func Start(ctx context.Context, config Config) (*Server, error) {
+	dir, err := filepath.Abs(config.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("resolving data directory %s: %w", config.DataDir, err)
+	}
+	socket, err := socketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{endpoint: "unix://" + socket, lock: lock, core: newLogCore(config.Log)}
+	if err := s.start(ctx, dir, socket, config.QuotaBytes); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("starting the embedded etcd in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, dir, socket string, quota int64) error {
+	if err := privateDir(filepath.Dir(socket)); err != nil {
+		return err
+	}
+	var err error
+	if s.etcd, err = embed.StartEtcd(s.embedConfig(dir, quota)); err != nil {
+		return err
+	}
+	timeout := time.NewTimer(readyTimeout)
+	defer timeout.Stop()
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+		return nil
+	case err := <-s.etcd.Err():
+		return err
+	case <-timeout.C:
+		return fmt.Errorf("it was not ready within %s", readyTimeout)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Server) embedConfig(dir string, quota int64) *embed.Config {
+	c := embed.NewConfig()
+	c.Name = "penstock"
+	c.Dir = filepath.Join(dir, "etcd")
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.core.logger())
+
+	socket, _ := url.Parse(s.endpoint)
+	c.ListenClientUrls = []url.URL{*socket}
+	c.AdvertiseClientUrls = c.ListenClientUrls
+	// A single member has no peers to listen for. (A unix:// peer URL would
+	// not help: embed takes the host part of the URL only, which is empty, and
+	// listens on an abstract socket that knows no file permissions.) The
+	// advertised peer URL merely names the member.
+	c.ListenPeerUrls = nil
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.EnableGRPCGateway = false
+
+	c.QuotaBackendBytes = quota
+	c.SnapshotCount = snapshotCount
+	c.SnapshotCatchUpEntries = catchUpEntries
+	c.WatchProgressNotifyInterval = progressNotify
+	return c
+}
+
+// Endpoint is where clients connect to.
+func (s *Server) Endpoint() string {
+	return s.endpoint
+}
+
+// Failed yields an error when etcd stops by itself. It is closed by Close.
+func (s *Server) Failed() <-chan error {
+	return s.etcd.Err()
+}
+
+// Close stops etcd and gives the data directory free. Clients should be closed
+// before. It may be called more than once.
+func (s *Server) Close() {
+	s.close.Do(func() {
+		s.core.closing.Store(true)
+		if s.etcd != nil {
+			s.etcd.Close()
+		}
+		// The kernel drops the lock with the file; an error changes nothing.
+		_ = s.lock.Close()
+	})
+}
+
+// socketPath returns where the client socket of a data directory is.
+func socketPath(dir string) (string, error) {
+	socket := filepath.Join(dir, "run", "etcd.sock")
+	if n := len(socket) - maxSocketPath; n > 0 {
+		return "", fmt.Errorf("the path of data directory %s is %d bytes too long: a unix socket is made below it, whose path %s may have %d bytes at most",
+			dir, n, socket, maxSocketPath)
+	}
+	return socket, nil
+}
+
+// privateDir makes a directory that only this user can enter. The mode is set
+// also when the directory is there: volumes come with modes of their own.
+func privateDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("creating directory %s: %w", path, err)
+	}
+	if info, err := os.Lstat(path); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s must be a directory, and is %s", path, info.Mode())
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		return fmt.Errorf("making %s private: %w", path, err)
+	}
+	return nil
+}
+
+// lockDir makes sure that no other process uses the data directory. etcd itself
+// would wait for the other one in silence.
+func lockDir(dir string) (*fileutil.LockedFile, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating data directory %s: %w", dir, err)
+	}
+	lock, err := fileutil.TryLockFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return nil, fmt.Errorf("data directory %s is in use by another process (%s/lock is locked): stop it, or choose another directory", dir, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking data directory %s: %w", dir, err)
+	}
+	return lock, nil
+}
