@@ -1,0 +1,234 @@
+package certificates
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+const (
+	namespace = "penstock-system"
+	name      = "penstock-ca"
+)
+
+// Replicas that start at the same time must trust each other's leaves.
+func TestReplicasConverge(t *testing.T) {
+	secrets := fake.NewClientset().CoreV1().Secrets(namespace)
+	found := make([]string, 8)
+	var wg sync.WaitGroup
+	for i := range found {
+		wg.Go(func() {
+			authority, err := LoadOrCreate(t.Context(), secrets, name, time.Now())
+			if err != nil {
+				t.Errorf("replica %d: %v", i, err)
+				return
+			}
+			found[i] = string(authority.PEM)
+		})
+	}
+	wg.Wait()
+	for i := range found {
+		if found[i] != found[0] {
+			t.Errorf("replica %d has another authority than replica 0", i)
+		}
+	}
+}
+
+func TestUnusableSecretIsLeftAlone(t *testing.T) {
+	good := newSecret(t)
+	cases := map[string]struct {
+		reason string
+		damage func(*corev1.Secret)
+		now    time.Time
+		want   string
+	}{
+		"Empty": {
+			reason: "somebody made the Secret by hand and put nothing in it",
+			damage: func(s *corev1.Secret) { s.Data = nil },
+			want:   "reading its tls.crt",
+		},
+		"NoKey": {
+			reason: "the key was lost",
+			damage: func(s *corev1.Secret) { delete(s.Data, corev1.TLSPrivateKeyKey) },
+			want:   "no private key found",
+		},
+		"OtherKey": {
+			reason: "half of it was replaced",
+			damage: func(s *corev1.Secret) { s.Data[corev1.TLSPrivateKeyKey] = newSecret(t).Data[corev1.TLSPrivateKeyKey] },
+			want:   "do not belong together",
+		},
+		"Leaf": {
+			reason: "a serving certificate was put where an authority belongs",
+			damage: func(s *corev1.Secret) {
+				authority, err := parse(s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey], time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey], err = authority.sign([]string{"x"}, nil, time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			want: "not one of an authority",
+		},
+		"Expired": {
+			reason: "ten years later",
+			damage: func(*corev1.Secret) {},
+			now:    time.Now().AddDate(11, 0, 0),
+			want:   "expired at",
+		},
+	}
+	for n, tc := range cases {
+		t.Run(n, func(t *testing.T) {
+			secret := good.DeepCopy()
+			tc.damage(secret)
+			client := fake.NewClientset(secret)
+			now := tc.now
+			if now.IsZero() {
+				now = time.Now()
+			}
+			_, err := LoadOrCreate(t.Context(), client.CoreV1().Secrets(namespace), name, now)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "PRIVATE KEY") {
+				t.Errorf("the error shows the key: %v", err)
+			}
+			after, err := client.CoreV1().Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(secret.Data, after.Data); diff != "" {
+				t.Errorf("the Secret was changed: %s", diff)
+			}
+		})
+	}
+}
+
+func TestLeafIsTrusted(t *testing.T) {
+	authority := newAuthority(t)
+	names := []string{"penstock.penstock-system.svc", "localhost"}
+	leaf, err := NewLeaf(authority, names, []net.IP{net.IPv4(127, 0, 0, 1)}, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM)
+	for _, host := range []string{"penstock.penstock-system.svc", "localhost", "127.0.0.1"} {
+		if _, err := parseLeaf(t, leaf).Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); err != nil {
+			t.Errorf("verifying for %s: %v", host, err)
+		}
+	}
+	if _, err := parseLeaf(t, leaf).Verify(x509.VerifyOptions{Roots: roots, DNSName: "other.svc"}); err == nil {
+		t.Error("the leaf is valid for a name it was not made for")
+	}
+	if _, err := tls.X509KeyPair(leaf.CurrentCertKeyContent()); err != nil {
+		t.Errorf("certificate and key do not fit: %v", err)
+	}
+}
+
+type listener chan struct{}
+
+func (l listener) Enqueue() { l <- struct{}{} }
+
+func TestLeafIsRenewedInTime(t *testing.T) {
+	fake := testingclock.NewFakeClock(time.Now())
+	leaf, err := NewLeaf(newAuthority(t), []string{"localhost"}, nil, fake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewed := make(listener, 1)
+	leaf.AddListener(renewed)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		leaf.Run(ctx, 1)
+	}()
+	defer func() {
+		cancel()
+		<-stopped
+	}()
+
+	for range 3 {
+		old := parseLeaf(t, leaf)
+		waitFor(t, fake.HasWaiters)
+		fake.Step(validity*2/3 - time.Second)
+		select {
+		case <-renewed:
+			t.Fatal("renewed too early")
+		default:
+		}
+		fake.Step(2 * time.Second)
+		select {
+		case <-renewed:
+		case <-time.After(10 * time.Second):
+			t.Fatal("not renewed")
+		}
+		fresh := parseLeaf(t, leaf)
+		if fresh.SerialNumber.Cmp(old.SerialNumber) == 0 {
+			t.Error("the same certificate again")
+		}
+		if !fake.Now().Before(old.NotAfter) {
+			t.Error("the old certificate had expired already")
+		}
+		if want := fake.Now().Add(validity).Truncate(time.Second).UTC(); !fresh.NotAfter.Equal(want) {
+			t.Errorf("it expires at %s, want %s", fresh.NotAfter, want)
+		}
+	}
+}
+
+func waitFor(t *testing.T, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("timed out")
+		}
+	}
+}
+
+func parseLeaf(t *testing.T, leaf *Leaf) *x509.Certificate {
+	t.Helper()
+	certPEM, _ := leaf.CurrentCertKeyContent()
+	certs, err := certutil.ParseCertsPEM(certPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certs[0]
+}
+
+func newSecret(t *testing.T) *corev1.Secret {
+	t.Helper()
+	secret, err := create(t.Context(), newSecrets(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func newAuthority(t *testing.T) *Authority {
+	t.Helper()
+	authority, err := LoadOrCreate(t.Context(), newSecrets(), name, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+func newSecrets() typedcorev1.SecretInterface {
+	return fake.NewClientset().CoreV1().Secrets(namespace)
+}

@@ -1,0 +1,176 @@
+package certificates
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// validity of a leaf. It is renewed when a third of it is left.
+	validity = 7 * 24 * time.Hour
+	// backdate makes a leaf valid for peers whose clock is behind ours.
+	backdate = 5 * time.Minute
+	// retry is how long to wait after a failure to renew.
+	retry = time.Minute
+)
+
+// Leaf is the certificate of this replica. The generic API server runs it (it is
+// a ControllerRunner) and is told (as a Listener) when it changed.
+type Leaf struct {
+	authority *Authority
+	names     []string
+	ips       []net.IP
+	clock     clock.WithTicker
+
+	mu        sync.RWMutex
+	certPEM   []byte
+	keyPEM    []byte
+	renewAt   time.Time
+	listeners []dynamiccertificates.Listener
+}
+
+var (
+	_ dynamiccertificates.CertKeyContentProvider = &Leaf{}
+	_ dynamiccertificates.ControllerRunner       = &Leaf{}
+)
+
+// NewLeaf signs a first leaf for DNS names and addresses.
+func NewLeaf(authority *Authority, names []string, ips []net.IP, clock clock.WithTicker) (*Leaf, error) {
+	l := &Leaf{authority: authority, names: names, ips: ips, clock: clock}
+	if err := l.renew(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Name implements dynamiccertificates.CertKeyContentProvider.
+func (l *Leaf) Name() string {
+	return "penstock-leaf"
+}
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
+func (l *Leaf) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.certPEM, l.keyPEM
+}
+
+// AddListener implements dynamiccertificates.Notifier.
+func (l *Leaf) AddListener(listener dynamiccertificates.Listener) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.listeners = append(l.listeners, listener)
+}
+
+// RunOnce implements dynamiccertificates.ControllerRunner. A leaf is there from
+// the beginning.
+func (l *Leaf) RunOnce(context.Context) error {
+	return nil
+}
+
+// Run implements dynamiccertificates.ControllerRunner: it renews the leaf in
+// time, until ctx ends.
+func (l *Leaf) Run(ctx context.Context, _ int) {
+	log := klog.FromContext(ctx).WithName("certificates")
+	for {
+		timer := l.clock.NewTimer(l.untilRenewal())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+		if err := l.renew(); err != nil {
+			log.Error(err, "The serving certificate could not be renewed", "retryAfter", retry)
+			continue
+		}
+		log.Info("Renewed the serving certificate", "renewAt", l.renewal())
+	}
+}
+
+func (l *Leaf) renewal() time.Time {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.renewAt
+}
+
+func (l *Leaf) untilRenewal() time.Duration {
+	if d := l.renewal().Sub(l.clock.Now()); d > 0 {
+		return d
+	}
+	return retry
+}
+
+func (l *Leaf) renew() error {
+	now := l.clock.Now()
+	certPEM, keyPEM, err := l.authority.sign(l.names, l.ips, now)
+	if err != nil {
+		return fmt.Errorf("signing a serving certificate for %v: %w", l.names, err)
+	}
+	l.mu.Lock()
+	l.certPEM, l.keyPEM = certPEM, keyPEM
+	l.renewAt = now.Add(validity * 2 / 3)
+	listeners := l.listeners
+	l.mu.Unlock()
+	for _, listener := range listeners {
+		listener.Enqueue()
+	}
+	return nil
+}
+
+// sign makes a new key and a server certificate for it, followed by the
+// authority's own.
+func (a *Authority) sign(names []string, ips []net.IP, now time.Time) (certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, nil, err
+	}
+	notAfter := now.Add(validity)
+	if notAfter.After(a.cert.NotAfter) {
+		notAfter = a.cert.NotAfter
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: names[0]},
+		DNSNames:     names,
+		IPAddresses:  ips,
+		NotBefore:    now.Add(-backdate),
+		NotAfter:     notAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, nil, err
+	}
+	if certPEM, err = certutil.EncodeCertificates(leaf, a.cert); err != nil {
+		return nil, nil, err
+	}
+	if keyPEM, err = keyutil.MarshalPrivateKeyToPEM(key); err != nil {
+		return nil, nil, err
+	}
+	return certPEM, keyPEM, nil
+}
