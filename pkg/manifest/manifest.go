@@ -22,6 +22,12 @@ func (id ID) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
 }
 
+// IsSecret tells whether the object is a Secret of the core group, whose content
+// is to be hidden.
+func (id ID) IsSecret() bool {
+	return id.Group == "" && id.Kind == "Secret"
+}
+
 // String is for people: "Deployment.apps argocd/server".
 func (id ID) String() string {
 	var b strings.Builder

@@ -1,0 +1,119 @@
+package manifest
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+const (
+	plainPrefix = "sha256:"
+	keyedPrefix = "hmac-sha256:"
+	hexLength   = 2 * sha256.Size
+)
+
+// ErrNoSecretKey says that a Secret was to be digested without a key. A plain
+// hash would let everyone who may read digests guess passwords, so there is no
+// fallback.
+var ErrNoSecretKey = errors.New("the digest of a Secret needs the store's key, and there is none")
+
+// MismatchError says that bytes are not those which a digest names. Stored
+// bytes that fail with it are corrupt: they are never served or applied.
+type MismatchError struct {
+	ID        ID
+	Want, Got Digest
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s: the manifest has digest %s, want %s", e.ID, e.Got, e.Want)
+}
+
+// Keyed tells whether the digest depends on a Digester's key.
+func (d Digest) Keyed() bool {
+	return strings.HasPrefix(string(d), keyedPrefix)
+}
+
+// Validate tells what is wrong with the spelling of a digest that somebody
+// wrote, or nil.
+func (d Digest) Validate() error {
+	digits, ok := strings.CutPrefix(string(d), plainPrefix)
+	if !ok {
+		if digits, ok = strings.CutPrefix(string(d), keyedPrefix); !ok {
+			return fmt.Errorf("digest %q: want sha256:<hex>, or hmac-sha256:<hex> for a Secret", d)
+		}
+	}
+	if len(digits) != hexLength || strings.Trim(digits, "0123456789abcdef") != "" {
+		return fmt.Errorf("digest %q: want %d lower-case hexadecimal digits behind the colon", d, hexLength)
+	}
+	return nil
+}
+
+// Digester makes manifests of what people write. Its zero value digests
+// everything but Secrets.
+type Digester struct {
+	// SecretKey keys the digests of Secrets. Digests of two stores with
+	// different keys cannot be compared.
+	SecretKey []byte
+}
+
+// New returns the manifest of an object as decoded from JSON or YAML, with its
+// digest. It does not change or keep the object. What is wrong with it is an
+// *InvalidError.
+func (d Digester) New(object map[string]any) (Object, error) {
+	return d.seal(Canonical(object))
+}
+
+// FromJSON returns the manifest of a JSON object, with its digest. What is wrong
+// with its content is an *InvalidError; JSON that cannot be parsed, or has
+// duplicate keys, is another error.
+func (d Digester) FromJSON(data []byte) (Object, error) {
+	return d.seal(Parse(data))
+}
+
+// Ref returns identity and digest of an object, for callers that do not need
+// its bytes.
+func (d Digester) Ref(object map[string]any) (Ref, error) {
+	sealed, err := d.New(object)
+	return sealed.Ref, err
+}
+
+// Check tells whether canonical JSON is what a reference names: nil, a
+// *MismatchError, or why that cannot be told. It reads only the bytes; compare
+// identities by parsing them.
+func (d Digester) Check(ref Ref, canonical []byte) error {
+	got, err := d.digest(ref.ID, canonical)
+	if err != nil {
+		return err
+	}
+	if !hmac.Equal([]byte(got), []byte(ref.Digest)) {
+		return &MismatchError{ID: ref.ID, Want: ref.Digest, Got: got}
+	}
+	return nil
+}
+
+func (d Digester) seal(object Object, err error) (Object, error) {
+	if err != nil {
+		return Object{}, err
+	}
+	object.Digest, err = d.digest(object.ID, object.JSON)
+	if err != nil {
+		return Object{}, err
+	}
+	return object, nil
+}
+
+func (d Digester) digest(id ID, canonical []byte) (Digest, error) {
+	if !id.IsSecret() {
+		sum := sha256.Sum256(canonical)
+		return Digest(plainPrefix + hex.EncodeToString(sum[:])), nil
+	}
+	if len(d.SecretKey) == 0 {
+		return "", fmt.Errorf("%s: %w", id, ErrNoSecretKey)
+	}
+	mac := hmac.New(sha256.New, d.SecretKey)
+	mac.Write(canonical)
+	return Digest(keyedPrefix + hex.EncodeToString(mac.Sum(nil))), nil
+}

@@ -1,0 +1,243 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// reservedPrefix is of the labels and annotations that Penstock itself writes on
+// objects. A manifest that could set them could claim to belong to another
+// chain, or to be applied already.
+const reservedPrefix = "penstock.dev/"
+
+// refusedMetadata are the fields of metadata that a manifest cannot have, with
+// the reason, in the order in which they are reported. Empty ones are dropped:
+// an empty value says the same as none.
+var refusedMetadata = []struct{ field, reason string }{
+	{"generateName", "an object of a revision has a fixed name: give metadata.name"},
+	{"uid", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"resourceVersion", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"generation", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"creationTimestamp", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"deletionTimestamp", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"deletionGracePeriodSeconds", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"selfLink", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"managedFields", "the server sets it: remove it, as it is of an object exported from a cluster"},
+	{"ownerReferences", "they name uids of one cluster, and garbage collection would delete the object behind the revision's back: remove them"},
+	{"finalizers", "the controller that acts on a finalizer adds it: one from a manifest would come back whenever it is removed, and the object could never be deleted"},
+}
+
+// Parse returns identity and canonical form of a JSON object, without a digest:
+// what render prints and whoever has no key can work with. Its errors are those
+// of Digester.FromJSON.
+func Parse(data []byte) (Object, error) {
+	object, err := decodeJSON(data)
+	if err != nil {
+		return Object{}, err
+	}
+	return Canonical(object)
+}
+
+// Canonical is Parse for an object that is decoded already. It does not change
+// or keep the object.
+//
+// The canonical form has no status and none of the empty fields that encoders
+// of Go types leave in metadata (creationTimestamp: null). Everything else stays
+// as it was written, stringData of a Secret included.
+func Canonical(object map[string]any) (Object, error) {
+	var found findings
+	ref := identify(object, &found)
+	if err := found.err(); err != nil {
+		return Object{}, err
+	}
+	canonical, err := appendCanonical(nil, normalised(object))
+	if err != nil {
+		return Object{}, fmt.Errorf("%s: %w", ref.ID, err)
+	}
+	return Object{Ref: ref, JSON: canonical}, nil
+}
+
+// identify returns what the object is, and adds everything that is wrong to
+// found.
+func identify(object map[string]any, found *findings) Ref {
+	group, version := identifyGroupVersion(object, found)
+	ref := Ref{ID: ID{Group: group, Kind: identifyKind(object, found)}, Version: version}
+
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		if value, present := object["metadata"]; present && value != nil {
+			found.add(field.ErrorTypeTypeInvalid, "is "+typeName(value)+", want an object", "metadata")
+		} else {
+			found.add(field.ErrorTypeRequired, "is missing: every object needs a name", "metadata", "name")
+		}
+		return ref
+	}
+	ref.Name = identifyName(metadata, found)
+	ref.Namespace = identifyNamespace(metadata, found)
+	for _, refused := range refusedMetadata {
+		if !isEmpty(metadata[refused.field]) {
+			found.add(field.ErrorTypeForbidden, refused.reason, "metadata", refused.field)
+		}
+	}
+	checkStrings(metadata, "labels", found)
+	checkStrings(metadata, "annotations", found)
+	return ref
+}
+
+func identifyGroupVersion(object map[string]any, found *findings) (group, version string) {
+	apiVersion, ok := requiredString(object, found, "apiVersion", "apiVersion")
+	if !ok {
+		return "", ""
+	}
+	parsed, err := schema.ParseGroupVersion(apiVersion)
+	malformed := err != nil ||
+		parsed.String() != apiVersion ||
+		len(validation.IsDNS1035Label(parsed.Version)) > 0 ||
+		parsed.Group != "" && len(validation.IsDNS1123Subdomain(parsed.Group)) > 0
+	if malformed {
+		found.add(field.ErrorTypeInvalid, fmt.Sprintf("is %q, want <group>/<version>, or v1 for the core group", apiVersion), "apiVersion")
+	}
+	return parsed.Group, parsed.Version
+}
+
+func identifyKind(object map[string]any, found *findings) string {
+	kind, ok := requiredString(object, found, "kind", "kind")
+	if !ok {
+		return ""
+	}
+	// The rule that CustomResourceDefinitions have for spec.names.kind.
+	if len(validation.IsDNS1035Label(strings.ToLower(kind))) > 0 {
+		found.add(field.ErrorTypeInvalid, fmt.Sprintf("is %q, want letters and digits, such as ConfigMap", kind), "kind")
+	}
+	if _, hasItems := object["items"]; hasItems && strings.HasSuffix(kind, "List") {
+		found.add(field.ErrorTypeForbidden, fmt.Sprintf("a %s is many objects: give each of them by itself", kind), "items")
+	}
+	return kind
+}
+
+func identifyName(metadata map[string]any, found *findings) string {
+	name, ok := requiredString(metadata, found, "name", "metadata", "name")
+	if ok {
+		checkPathSegment(name, found, "metadata", "name")
+	}
+	return name
+}
+
+func identifyNamespace(metadata map[string]any, found *findings) string {
+	if isEmpty(metadata["namespace"]) {
+		return ""
+	}
+	namespace, ok := requiredString(metadata, found, "namespace", "metadata", "namespace")
+	if ok {
+		checkPathSegment(namespace, found, "metadata", "namespace")
+	}
+	return namespace
+}
+
+// checkPathSegment keeps names out that would lead a request elsewhere. Which
+// names a kind allows beyond that, its API server knows.
+func checkPathSegment(name string, found *findings, path ...string) {
+	for _, problem := range content.IsPathSegmentName(name) {
+		found.add(field.ErrorTypeInvalid, fmt.Sprintf("is %q: %s", name, problem), path...)
+	}
+}
+
+// checkStrings reads the raw map: unstructured.GetLabels and GetAnnotations
+// return nothing at all when one value is not a string.
+func checkStrings(metadata map[string]any, name string, found *findings) {
+	value := metadata[name]
+	if value == nil {
+		return
+	}
+	entries, ok := value.(map[string]any)
+	if !ok {
+		found.add(field.ErrorTypeTypeInvalid, "is "+typeName(value)+", want a map of strings", "metadata", name)
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		if _, ok := entries[key].(string); !ok {
+			found.add(field.ErrorTypeTypeInvalid, "is "+typeName(entries[key])+", want a string: put it in quotes", "metadata", name, key)
+		}
+		if strings.HasPrefix(key, reservedPrefix) {
+			found.add(field.ErrorTypeForbidden, reservedPrefix+" is reserved for what Penstock writes itself", "metadata", name, key)
+		}
+	}
+}
+
+// requiredString returns object[key] when it is a string that is not empty.
+func requiredString(object map[string]any, found *findings, key string, path ...string) (string, bool) {
+	switch value := object[key].(type) {
+	case string:
+		if value != "" {
+			return value, true
+		}
+		found.add(field.ErrorTypeRequired, "is empty", path...)
+	case nil:
+		found.add(field.ErrorTypeRequired, "is missing", path...)
+	default:
+		found.add(field.ErrorTypeTypeInvalid, "is "+typeName(value)+", want a string", path...)
+	}
+	return "", false
+}
+
+// normalised returns the object without what a server fills in. It shares all
+// that it does not drop with the original.
+func normalised(object map[string]any) map[string]any {
+	out := maps.Clone(object)
+	delete(out, "status")
+	metadata := maps.Clone(object["metadata"].(map[string]any))
+	for _, refused := range refusedMetadata {
+		delete(metadata, refused.field)
+	}
+	for _, key := range []string{"namespace", "labels", "annotations"} {
+		if value := metadata[key]; value == nil || value == "" {
+			delete(metadata, key)
+		}
+	}
+	out["metadata"] = metadata
+	return out
+}
+
+// isEmpty tells whether a value says the same as no value, for fields that
+// encoders of Go types write although nobody set them.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case int64:
+		return v == 0
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	default:
+		return false
+	}
+}
+
+// typeName says what a decoded JSON value is.
+func typeName(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	default:
+		return "a number"
+	}
+}
