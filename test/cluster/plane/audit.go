@@ -1,0 +1,163 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+// fenceAgent marks the requests by which the audit log is read up to now; they
+// never appear in a result.
+const fenceAgent = "penstock-audit-fence"
+
+// Audit is what kube-apiserver was asked, read from its audit log. Requests are
+// counted exactly: one that was answered before a call of Mark or Since is
+// before it.
+type Audit struct {
+	path   string
+	host   string
+	client *http.Client
+
+	mu       sync.Mutex
+	offset   int64            // how far the log was read
+	requests []Request        // in the order in which they were first logged
+	index    map[auditKey]int // position in requests
+	fences   map[string]bool
+}
+
+// Mark is a point in the audit log.
+type Mark int
+
+type auditKey struct {
+	id       string
+	received int64
+}
+
+func newAudit(path string, config *rest.Config) (*Audit, error) {
+	config.UserAgent = fenceAgent
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the audit log: %w", err)
+	}
+	return &Audit{path: path, host: config.Host, client: client, index: map[auditKey]int{}, fences: map[string]bool{}}, nil
+}
+
+// Mark returns the present end of the log.
+func (a *Audit) Mark(ctx context.Context) (Mark, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.catchUp(ctx)
+	return Mark(len(a.requests)), err
+}
+
+// Since returns the requests after a mark (all for the zero Mark) that pass
+// every filter. Requests appear when they are answered, watches when they
+// begin.
+func (a *Audit) Since(ctx context.Context, mark Mark, filters ...Filter) (Requests, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return Requests(a.requests[min(int(mark), len(a.requests)):]).Where(filters...), nil
+}
+
+// catchUp reads the log until it holds everything that was answered before the
+// call. kube-apiserver writes a request's line about when it sends the answer,
+// so a request of our own is sent and awaited in the log.
+func (a *Audit) catchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	uri := "/version?fence=" + rand.String(10)
+	if err := a.ask(ctx, uri); err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	err := wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(context.Context) (bool, error) {
+		if err := a.read(); err != nil {
+			return false, err
+		}
+		return a.fences[uri], nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading the audit log %s: %w", a.path, err)
+	}
+	delete(a.fences, uri)
+	return nil
+}
+
+func (a *Audit) ask(ctx context.Context, uri string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.host+uri, nil)
+	if err != nil {
+		return err
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
+
+// read takes in the complete lines that were added to the log.
+func (a *Audit) read() error {
+	file, err := os.Open(a.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := file.Seek(a.offset, io.SeekStart); err != nil {
+		return err
+	}
+	added, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	for {
+		line, rest, found := bytes.Cut(added, []byte("\n"))
+		if !found {
+			return nil
+		}
+		if err := a.add(line); err != nil {
+			return err
+		}
+		a.offset += int64(len(line)) + 1
+		added = rest
+	}
+}
+
+// add takes in one event. A watch has two, when it begins and when it ends, and
+// is one request.
+func (a *Audit) add(line []byte) error {
+	var event auditEvent
+	if err := json.Unmarshal(line, &event); err != nil {
+		return fmt.Errorf("parsing audit event %q: %w", line, err)
+	}
+	if event.UserAgent == fenceAgent {
+		a.fences[event.RequestURI] = true
+		return nil
+	}
+	// A client may choose the audit ID of its requests, even one for all.
+	key := auditKey{id: event.AuditID, received: event.Received.UnixNano()}
+	if at, found := a.index[key]; found {
+		a.requests[at] = event.request()
+		return nil
+	}
+	a.index[key] = len(a.requests)
+	a.requests = append(a.requests, event.request())
+	return nil
+}

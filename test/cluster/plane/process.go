@@ -1,0 +1,96 @@
+package plane
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// process is one running program of a plane.
+type process struct {
+	name    string
+	log     string
+	cmd     *exec.Cmd
+	exited  chan struct{} // closed when the program has ended
+	failure error         // how it ended; read only after exited is closed
+}
+
+// spawn starts a program in the folder of the plane, its output appended to
+// <name>.log there.
+func (p *Plane) spawn(name string, detached bool, args ...string) (*process, error) {
+	started := &process{
+		name:   name,
+		log:    filepath.Join(p.dir, name+".log"),
+		cmd:    exec.Command(filepath.Join(p.tools, name), args...),
+		exited: make(chan struct{}),
+	}
+	output, err := os.OpenFile(started.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
+	}
+	defer output.Close()
+	started.cmd.Dir = p.dir
+	started.cmd.Stdout, started.cmd.Stderr = output, output
+	started.cmd.SysProcAttr = attributes(detached)
+
+	result := make(chan error)
+	go started.run(result)
+	if err := <-result; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	p.processes = append(p.processes, started)
+	return started, nil
+}
+
+// run starts the program and waits for its end on one operating system thread.
+// On Linux a child with a parent-death signal dies with the thread that forked
+// it, not with the process: the thread must not end before the child does.
+func (r *process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := r.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	r.failure = r.cmd.Wait()
+	close(r.exited)
+}
+
+// died says how a program ended on its own, with the end of its log.
+func (r *process) died() error {
+	how := "exit status 0"
+	if r.failure != nil {
+		how = r.failure.Error()
+	}
+	return fmt.Errorf("%s ended by itself (%s); the end of its log %s:\n%s", r.name, how, r.log, tail(r.log, 15))
+}
+
+// kill ends the program at once and returns when it is gone. There is nothing
+// to save: a plane that was stopped is never started again. It reports a
+// program that had ended before.
+func (r *process) kill() error {
+	select {
+	case <-r.exited:
+		return r.died()
+	default:
+	}
+	// An error means that it ended in this moment.
+	_ = r.cmd.Process.Kill()
+	<-r.exited
+	return nil
+}
+
+// tail returns the last lines of a file, or why it cannot be read.
+func tail(file string, lines int) string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(string(bytes.TrimSpace(content)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,198 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+// poll is how often a starting program is asked whether it is ready. Foreign
+// programs announce nothing, so asking is the only way.
+const poll = 25 * time.Millisecond
+
+// portAttempts bounds how many ports are tried: between choosing a free port
+// and kube-apiserver listening on it, anyone else may take it.
+const portAttempts = 5
+
+// auditPolicy records who asked for what, once per request when it is answered
+// (and when a watch begins), but no bodies.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+`
+
+// startEtcd runs etcd on sockets in the folder, and waits until it listens. The
+// sockets are named relative to the folder, because a socket's path may have no
+// more than 107 bytes. The advertised addresses must look like TCP ones and are
+// never used: this is the only member and no client asks for members.
+func (p *Plane) startEtcd(ctx context.Context, detached bool) error {
+	etcd, err := p.spawn("etcd", detached,
+		"--name=local",
+		"--data-dir="+filepath.Join(p.dir, "etcd"),
+		"--listen-client-urls=unix://etcd.sock",
+		"--listen-peer-urls=unix://peer.sock",
+		"--advertise-client-urls=http://127.0.0.1:2379",
+		"--initial-advertise-peer-urls=http://127.0.0.1:2380",
+		"--initial-cluster=local=http://127.0.0.1:2380",
+		// Losing the last writes matters to nobody here, and fsync is slow.
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	)
+	if err != nil {
+		return err
+	}
+	return p.until(ctx, "etcd to listen", func(context.Context) error {
+		_, err := os.Stat(filepath.Join(p.dir, "etcd.sock"))
+		return err
+	}, etcd)
+}
+
+// startAPIServer runs kube-apiserver on a free port and waits until it is
+// ready.
+func (p *Plane) startAPIServer(ctx context.Context, opts Options) error {
+	policy := filepath.Join(p.dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return fmt.Errorf("writing the audit policy: %w", err)
+	}
+	for attempt := 1; ; attempt++ {
+		err := p.tryAPIServer(ctx, opts)
+		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
+			return err
+		}
+		opts.say("port %d was taken meanwhile, trying another one", p.port)
+	}
+}
+
+// errPortTaken means that somebody else listens on the port that was free a
+// moment ago.
+var errPortTaken = errors.New("the port is in use")
+
+func (p *Plane) tryAPIServer(ctx context.Context, opts Options) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	p.port = port
+	admin, err := p.newAccess(p.adminFile(), "admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	if err := p.open(admin); err != nil {
+		return err
+	}
+	apiserver, err := p.spawn("kube-apiserver", opts.Detached, p.apiServerArgs(opts)...)
+	if err != nil {
+		return err
+	}
+	err = p.until(ctx, "kube-apiserver to become ready", p.ready, apiserver)
+	if err != nil && strings.Contains(tail(apiserver.log, 15), "address already in use") {
+		<-apiserver.exited
+		p.processes = p.processes[:len(p.processes)-1]
+		return fmt.Errorf("%w: %d", errPortTaken, port)
+	}
+	return err
+}
+
+func (p *Plane) apiServerArgs(opts Options) []string {
+	args := []string{
+		"--etcd-servers=unix://etcd.sock",
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", p.port),
+		// The reconciler refuses loopback addresses; nothing here connects to
+		// the kubernetes Service.
+		"--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--allow-privileged=true",
+		"--authorization-mode=Node,RBAC",
+		"--tls-cert-file=" + p.pki.file("apiserver.crt"),
+		"--tls-private-key-file=" + p.pki.file("apiserver.key"),
+		"--client-ca-file=" + p.pki.file("ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + p.pki.file("sa.key"),
+		"--service-account-signing-key-file=" + p.pki.file("sa.key"),
+		"--requestheader-client-ca-file=" + p.pki.file("front-proxy-ca.crt"),
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + p.pki.file("front-proxy.crt"),
+		"--proxy-client-key-file=" + p.pki.file("front-proxy.key"),
+		"--audit-policy-file=" + filepath.Join(p.dir, "audit-policy.yaml"),
+		"--audit-log-path=" + p.auditLog(),
+		// In MB; rotation would take requests away from whoever counts them.
+		"--audit-log-maxsize=4096",
+	}
+	if !opts.Workloads {
+		// Without controllers no service account is ever created, and this
+		// plugin would refuse every Pod.
+		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	}
+	return append(args, opts.APIServerArgs...)
+}
+
+// ready asks kube-apiserver whether it is.
+func (p *Plane) ready(ctx context.Context) error {
+	client, err := rest.HTTPClientFor(p.Config())
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz answers %s", response.Status)
+	}
+	return nil
+}
+
+// until asks again and again until the condition holds, one of the programs
+// ends, or the context does.
+func (p *Plane) until(ctx context.Context, what string, condition func(context.Context) error, programs ...*process) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		for _, program := range programs {
+			select {
+			case <-program.exited:
+				return false, program.died()
+			default:
+			}
+		}
+		last = condition(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("waiting for %s: %w (last seen: %w; logs are in %s)", what, ctx.Err(), last, p.dir)
+	default:
+		return fmt.Errorf("waiting for %s: %w", what, err)
+	}
+}
+
+// freePort asks the kernel for a port that nobody listens on.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}

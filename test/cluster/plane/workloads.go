@@ -1,0 +1,141 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// nodeName is the one simulated Node of a plane with workloads.
+const nodeName = "node-1"
+
+// startWorkloads runs what makes workloads move. None of these programs serves
+// anything, so none needs a port; none contends for leadership, because each
+// is alone.
+func (p *Plane) startWorkloads(detached bool) error {
+	controllers, err := p.newAccess(filepath.Join(p.dir, "controller-manager.kubeconfig"), "system:kube-controller-manager")
+	if err != nil {
+		return err
+	}
+	if _, err := p.spawn("kube-controller-manager", detached,
+		"--kubeconfig="+controllers.Kubeconfig(),
+		"--leader-elect=false",
+		"--secure-port=0",
+		"--use-service-account-credentials",
+		"--service-account-private-key-file="+p.pki.file("sa.key"),
+		"--root-ca-file="+p.pki.file("ca.crt"),
+		"--cluster-signing-cert-file="+p.pki.file("ca.crt"),
+		"--cluster-signing-key-file="+p.pki.file("ca.key"),
+	); err != nil {
+		return err
+	}
+
+	scheduler, err := p.newAccess(filepath.Join(p.dir, "scheduler.kubeconfig"), "system:kube-scheduler")
+	if err != nil {
+		return err
+	}
+	if _, err := p.spawn("kube-scheduler", detached,
+		"--kubeconfig="+scheduler.Kubeconfig(),
+		"--leader-elect=false",
+		"--secure-port=0",
+	); err != nil {
+		return err
+	}
+	return p.startKwok(detached)
+}
+
+// startKwok runs the simulator of nodes: it keeps the Node ready and plays the
+// life of Pods by the stages that came with its release.
+func (p *Plane) startKwok(detached bool) error {
+	kwok, err := p.newAccess(filepath.Join(p.dir, "kwok.kubeconfig"), "kwok", "system:masters")
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"--kubeconfig=" + kwok.Kubeconfig(),
+		"--manage-single-node=" + nodeName,
+		// With leases the Node itself need not be rewritten every few seconds.
+		"--node-lease-duration-seconds=40",
+	}
+	stages := filepath.Join(p.tools, "kwok-stages")
+	files, err := os.ReadDir(stages)
+	if err != nil {
+		return fmt.Errorf("reading the stages of kwok: %w", err)
+	}
+	for _, file := range files {
+		args = append(args, "--config="+filepath.Join(stages, file.Name()))
+	}
+	_, err = p.spawn("kwok", detached, args...)
+	return err
+}
+
+// waitForNode returns when a Deployment in the default namespace could become
+// Available: the Node is ready and no longer tainted, and Pods have a service
+// account.
+func (p *Plane) waitForNode(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(p.Config())
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if _, err := client.CoreV1().Nodes().Create(ctx, node(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating node %s: %w", nodeName, err)
+	}
+	return p.until(ctx, "a node that takes pods", func(ctx context.Context) error {
+		return takesPods(ctx, client)
+	}, p.processes...)
+}
+
+// takesPods is nil when a Pod of the default namespace can be created, bound
+// and run.
+func takesPods(ctx context.Context, client kubernetes.Interface) error {
+	node, err := client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if len(node.Spec.Taints) > 0 {
+		return fmt.Errorf("node %s is tainted %s", nodeName, node.Spec.Taints[0].ToString())
+	}
+	if !isReady(node) {
+		return fmt.Errorf("node %s is not ready", nodeName)
+	}
+	_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	return err
+}
+
+func isReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// node is large enough for every operator that a test installs.
+func node() *corev1.Node {
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU:              resource.MustParse("64"),
+		corev1.ResourceMemory:           resource.MustParse("256Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
+		corev1.ResourcePods:             resource.MustParse("1000"),
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: nodeName,
+			Labels: map[string]string{
+				corev1.LabelHostname:   nodeName,
+				corev1.LabelOSStable:   "linux",
+				corev1.LabelArchStable: "amd64",
+				"type":                 "kwok",
+			},
+		},
+		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	}
+}
