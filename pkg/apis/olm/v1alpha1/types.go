@@ -90,6 +90,7 @@ const (
 
 // +genclient
 // +genclient:nonNamespaced
+// +genclient:method=GetManifests,verb=get,subresource=manifests,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionManifestList
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ClusterExtensionRevision is one immutable revision of an extension: phases of
@@ -126,6 +127,7 @@ type ClusterExtensionRevisionSpec struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
 	// +optional
+	// +default="Active"
 	LifecycleState LifecycleState `json:"lifecycleState,omitempty"`
 	// revision is the number of this revision in its chain, 1 or more. Numbers
 	// of a chain only grow. Immutable.
@@ -147,6 +149,7 @@ type ClusterExtensionRevisionSpec struct {
 	// collisionProtection is for all objects whose phase and entry say nothing
 	// else: Prevent (the default), IfNoController or None. Immutable.
 	// +optional
+	// +default="Prevent"
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 	// progressDeadlineMinutes is how long a rollout may take before status says
 	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
@@ -163,6 +166,7 @@ type ClusterExtensionRevisionSpec struct {
 	// deleted: Delete (the default) or Orphan. `kubectl delete
 	// --cascade=orphan` sets it.
 	// +optional
+	// +default="Delete"
 	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
 }
 

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Fails when generated code is not what hack/update-codegen.sh makes of pkg/apis
+# now. It works on a copy and leaves the tree as it is.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+copy="$(mktemp -d)"
+trap 'rm -rf "${copy}"' EXIT
+
+mkdir -p "${copy}/hack/tools" "${copy}/pkg"
+cp go.mod go.sum "${copy}/"
+cp hack/update-codegen.sh "${copy}/hack/"
+cp -R hack/models-schema "${copy}/hack/"
+cp -R hack/tools/codegen "${copy}/hack/tools/"
+cp -R pkg/apis pkg/generated "${copy}/pkg/"
+
+log="${copy}/update.log"
+if ! "${copy}/hack/update-codegen.sh" >"${log}" 2>&1; then
+	cat "${log}" >&2
+	echo "error: hack/update-codegen.sh failed, see above" >&2
+	exit 1
+fi
+
+stale="$(diff -rq pkg/apis "${copy}/pkg/apis" || true)
+$(diff -rq pkg/generated "${copy}/pkg/generated" || true)"
+stale="$(sed -e "s|${copy}/|(generated) |g" -e '/^$/d' <<<"${stale}")"
+if [ -n "${stale}" ]; then
+	printf '%s\n' "${stale}" >&2
+	# Enough to see what changed, without burying the message below.
+	{ diff -ru pkg/apis "${copy}/pkg/apis" || true; diff -ru pkg/generated "${copy}/pkg/generated" || true; } |
+		grep '^[-+]' | sed -n '1,40p' >&2
+	echo "error: generated code is not current: run hack/update-codegen.sh and commit what it changes" >&2
+	exit 1
+fi
+echo "generated code is current" >&2

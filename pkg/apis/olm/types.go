@@ -1,0 +1,296 @@
+package olm
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// LifecycleState says what is done with a revision's objects.
+type LifecycleState string
+
+const (
+	// LifecycleStateActive rolls the revision out and keeps it that way.
+	LifecycleStateActive LifecycleState = "Active"
+	// LifecycleStatePaused writes nothing; status still tells what is.
+	LifecycleStatePaused LifecycleState = "Paused"
+	// LifecycleStateArchived gives the revision's objects up: what belongs to
+	// no other active revision of the chain is deleted. It is final.
+	LifecycleStateArchived LifecycleState = "Archived"
+)
+
+// CollisionProtection says what may be done with an object that exists already
+// and was not made by this chain.
+type CollisionProtection string
+
+const (
+	// CollisionProtectionPrevent never touches it.
+	CollisionProtectionPrevent CollisionProtection = "Prevent"
+	// CollisionProtectionIfNoController takes it over when it has no
+	// controller owner and belongs to no other chain.
+	CollisionProtectionIfNoController CollisionProtection = "IfNoController"
+	// CollisionProtectionNone takes it over from anyone.
+	CollisionProtectionNone CollisionProtection = "None"
+)
+
+// TeardownPolicy says what becomes of the objects when the revision is deleted.
+type TeardownPolicy string
+
+const (
+	// TeardownPolicyDelete deletes them, in reverse order.
+	TeardownPolicyDelete TeardownPolicy = "Delete"
+	// TeardownPolicyOrphan leaves them as they are and forgets them.
+	TeardownPolicyOrphan TeardownPolicy = "Orphan"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterExtensionRevision is one immutable revision of an extension: phases of
+// objects that are rolled out one after the other, each gated by probes. Its
+// name is <extension>-<revision>.
+type ClusterExtensionRevision struct {
+	metav1.TypeMeta
+	// metadata is the standard object metadata.
+	metav1.ObjectMeta
+	// Spec is what to roll out. Its phases never change.
+	Spec ClusterExtensionRevisionSpec
+	// Status is what was observed.
+	Status ClusterExtensionRevisionStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterExtensionRevisionList is a list of revisions.
+type ClusterExtensionRevisionList struct {
+	metav1.TypeMeta
+	// metadata is the standard list metadata.
+	metav1.ListMeta
+	// Items are the revisions.
+	Items []ClusterExtensionRevision
+}
+
+// ClusterExtensionRevisionSpec is the content of a revision and how to roll it
+// out. Only lifecycleState, progressDeadlineMinutes and teardownPolicy may
+// change after creation.
+type ClusterExtensionRevisionSpec struct {
+	// LifecycleState is Active (the default), Paused or Archived. Archived is
+	// final.
+	LifecycleState LifecycleState
+	// Revision is the number of this revision in its chain, 1 or more. Numbers
+	// of a chain only grow. Immutable.
+	Revision int64
+	// Previous lists the revisions that this one follows, newest first. The
+	// server fills it in when it is absent. Immutable.
+	Previous []PreviousRevision
+	// Phases are rolled out in order: objects of a phase are touched when all
+	// objects of the phases before it are applied and pass their probes.
+	// Immutable.
+	Phases []RevisionPhase
+	// CollisionProtection is for all objects whose phase and entry say nothing
+	// else: Prevent (the default), IfNoController or None. Immutable.
+	CollisionProtection CollisionProtection
+	// ProgressDeadlineMinutes is how long a rollout may take before status says
+	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
+	// behind it.
+	ProgressDeadlineMinutes int32
+	// ProgressionProbes hold phases back until selected objects fulfil their
+	// assertions, in addition to the built-in probes of well-known kinds.
+	// Immutable.
+	ProgressionProbes []ProgressionProbe
+	// TeardownPolicy is what becomes of the objects when this revision is
+	// deleted: Delete (the default) or Orphan. `kubectl delete
+	// --cascade=orphan` sets it.
+	TeardownPolicy TeardownPolicy
+}
+
+// PreviousRevision names a revision of the same chain.
+type PreviousRevision struct {
+	// Name is the revision's name.
+	Name string
+	// UID is the revision's uid, when known.
+	UID types.UID
+}
+
+// RevisionPhase is a named step of a rollout.
+type RevisionPhase struct {
+	// Name is the phase's name, a DNS label, unique in the revision.
+	Name string
+	// CollisionProtection is for the objects of this phase whose entry says
+	// nothing else.
+	CollisionProtection CollisionProtection
+	// Objects are the phase's objects.
+	Objects []RevisionObject
+}
+
+// RevisionObject is one object of a phase. On write it may carry the manifest
+// inline, in object; on read it is the manifest's identity and digest, and the
+// manifest is at the subresource manifests.
+type RevisionObject struct {
+	// Object is the manifest, on write only. Without it, the identity and
+	// digest must be those of an object that a revision of this chain holds.
+	Object *Manifest
+	// APIVersion of the object.
+	APIVersion string
+	// Kind of the object.
+	Kind string
+	// Namespace of the object; empty for cluster-scoped ones.
+	Namespace string
+	// Name of the object.
+	Name string
+	// Digest of the canonical manifest: sha256:<hex>, or hmac-sha256:<hex> for
+	// a Secret.
+	Digest string
+	// Size of the canonical manifest in bytes; absent for a Secret. Ignored on
+	// write.
+	Size int64
+	// CollisionProtection is for this object alone.
+	CollisionProtection CollisionProtection
+}
+
+// ProgressionProbe makes a phase wait until the objects it selects fulfil all
+// its assertions.
+type ProgressionProbe struct {
+	// Selector picks the objects.
+	Selector ProbeSelector
+	// Assertions must all hold.
+	Assertions []ProbeAssertion
+}
+
+// ProbeSelector picks objects of the revision by kind, by labels, or both. At
+// least one must be given.
+type ProbeSelector struct {
+	// GroupKind selects objects of one kind.
+	GroupKind *metav1.GroupKind
+	// LabelSelector selects objects by their live labels.
+	LabelSelector *metav1.LabelSelector
+}
+
+// ProbeAssertion is one requirement. Exactly one of its members is set.
+type ProbeAssertion struct {
+	// ConditionEqual requires a condition in status.conditions, current for the
+	// object's generation, to have a status.
+	ConditionEqual *ConditionEqual
+	// FieldsEqual requires two fields of the object to be equal.
+	FieldsEqual *FieldsEqual
+	// FieldValue requires a field of the object to have a value.
+	FieldValue *FieldValue
+	// CEL requires a CEL expression over the object, `self`, to be true.
+	CEL *CELAssertion
+}
+
+// ConditionEqual names a condition and the status it must have.
+type ConditionEqual struct {
+	// Type of the condition.
+	Type string
+	// Status that it must have: True, False or Unknown.
+	Status metav1.ConditionStatus
+}
+
+// FieldsEqual names two fields by path, such as spec.replicas and
+// status.readyReplicas.
+type FieldsEqual struct {
+	// FieldA is the path of a field, parts joined by dots.
+	FieldA string
+	// FieldB is the path of the field that must equal it.
+	FieldB string
+}
+
+// FieldValue names a field by path and the value it must have.
+type FieldValue struct {
+	// FieldPath is the path of the field, parts joined by dots.
+	FieldPath string
+	// Value it must have, as text: numbers and booleans in their JSON form.
+	Value string
+}
+
+// CELAssertion is a CEL expression and what to say when it is false.
+type CELAssertion struct {
+	// Expression over `self`, the live object; its type is bool.
+	Expression string
+	// Message when the expression is false.
+	Message string
+}
+
+// PhaseState says how far a phase is.
+type PhaseState string
+
+const (
+	// PhaseStatePending has not been reached.
+	PhaseStatePending PhaseState = "Pending"
+	// PhaseStateProgressing is being applied, or waits for probes.
+	PhaseStateProgressing PhaseState = "Progressing"
+	// PhaseStateAvailable is applied, and its probes pass.
+	PhaseStateAvailable PhaseState = "Available"
+	// PhaseStateFailing has objects that only a person can help.
+	PhaseStateFailing PhaseState = "Failing"
+	// PhaseStateSuperseded has only objects that belong to newer revisions.
+	PhaseStateSuperseded PhaseState = "Superseded"
+	// PhaseStateArchived was given up.
+	PhaseStateArchived PhaseState = "Archived"
+)
+
+// ClusterExtensionRevisionStatus is what was observed of a revision.
+type ClusterExtensionRevisionStatus struct {
+	// ObservedGeneration is the generation that status speaks of.
+	ObservedGeneration int64
+	// RequestedBy is who created the revision. The server stamps it.
+	RequestedBy *Requester
+	// Conditions are Ready, Available, Progressing, Succeeded, Failing and
+	// Stalled.
+	Conditions []metav1.Condition
+	// Phases are in the order of spec.phases.
+	Phases []PhaseStatus
+}
+
+// Requester is who asked for a change, as kube-apiserver authenticated him.
+type Requester struct {
+	// Username of the requester.
+	Username string
+	// UID of the requester, when the authenticator gave one.
+	UID string
+	// Groups of the requester.
+	Groups []string
+	// Extra is what the authenticator said besides.
+	Extra map[string]ExtraValue
+}
+
+// ExtraValue is a list of values of one extra key.
+type ExtraValue []string
+
+// PhaseStatus is how far a phase is.
+type PhaseStatus struct {
+	// Name of the phase.
+	Name string
+	// State is Pending, Progressing, Available, Failing, Superseded or
+	// Archived.
+	State PhaseState
+	// Objects is how many objects the phase has.
+	Objects int32
+	// Applied is how many of them are in the cluster as this revision wants
+	// them.
+	Applied int32
+	// Available is how many of those pass their probes.
+	Available int32
+	// Superseded is how many belong to a newer revision by now.
+	Superseded int32
+	// Failing lists the objects that hold the phase back, at most 20.
+	Failing []ObjectFailure
+	// FailingOmitted is how many more there are.
+	FailingOmitted int32
+}
+
+// ObjectFailure is one object that holds a phase back.
+type ObjectFailure struct {
+	// APIVersion of the object.
+	APIVersion string
+	// Kind of the object.
+	Kind string
+	// Namespace of the object; empty for cluster-scoped ones.
+	Namespace string
+	// Name of the object.
+	Name string
+	// Reason in one CamelCase word, such as Collision, ProbeFailed or
+	// ApplyRejected.
+	Reason string
+	// Message for a person.
+	Message string
+}

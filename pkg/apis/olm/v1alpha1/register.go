@@ -1,0 +1,46 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupName is the API group. Its version v1 (ClusterExtension and others) is
+// served by CustomResourceDefinitions of the host cluster.
+const GroupName = "olm.operatorframework.io"
+
+// The variables below are package-level because the code generators refer to
+// them by name: generated files register themselves with localSchemeBuilder,
+// and generated clients read SchemeGroupVersion and AddToScheme.
+var (
+	// SchemeGroupVersion is the group and version of this package.
+	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+	// SchemeBuilder collects what AddToScheme registers.
+	SchemeBuilder      = runtime.NewSchemeBuilder(addKnownTypes, RegisterDefaults, addFieldLabels)
+	localSchemeBuilder = &SchemeBuilder
+	// AddToScheme registers the kinds, their defaults, conversions and field
+	// labels with a scheme.
+	AddToScheme = localSchemeBuilder.AddToScheme
+)
+
+// Kind returns the group-qualified kind.
+func Kind(kind string) schema.GroupKind {
+	return SchemeGroupVersion.WithKind(kind).GroupKind()
+}
+
+// Resource returns the group-qualified resource.
+func Resource(resource string) schema.GroupResource {
+	return SchemeGroupVersion.WithResource(resource).GroupResource()
+}
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&ClusterExtensionRevision{},
+		&ClusterExtensionRevisionList{},
+		&RevisionManifestsOptions{},
+	)
+	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind(ManifestListKind), &RevisionManifestList{})
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
+	return nil
+}
