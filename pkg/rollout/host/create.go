@@ -1,0 +1,112 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// selfTestNamespace exists in every cluster, and so does a ConfigMap in it:
+// kube-apiserver itself publishes extension-apiserver-authentication there.
+const selfTestNamespace = metav1.NamespaceSystem
+
+// SelfTest finds out, by two dry-runs that store nothing, whether the server
+// honours the precondition of a create-only apply. If it does not, Apply with
+// CreateOnly falls back to POST and a second request. An error means that it
+// could not be found out (the server was not reached, ConfigMaps of kube-system
+// may not be written); nothing changes then.
+func (h *Host) SelfTest(ctx context.Context) error {
+	holds, err := h.createOnlyHolds(ctx)
+	if err != nil {
+		return fmt.Errorf("testing create-only apply: %w", err)
+	}
+	h.postCreates.Store(!holds)
+	return nil
+}
+
+// PostsCreates is true when SelfTest found that create-only apply does not work.
+func (h *Host) PostsCreates() bool { return h.postCreates.Load() }
+
+func (h *Host) createOnlyHolds(ctx context.Context) (bool, error) {
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	ref := manifest.Ref{ID: manifest.ID{Kind: "ConfigMap", Namespace: selfTestNamespace}, Version: "v1"}
+	existing, err := h.metadata.Resource(configMaps).Namespace(selfTestNamespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return false, err
+	}
+	if len(existing.Items) == 0 {
+		return false, fmt.Errorf("there is no ConfigMap in %s to test on", selfTestNamespace)
+	}
+
+	// 1. What exists must be refused.
+	ref.Name = existing.Items[0].Name
+	switch err := h.tryCreate(ctx, ref); {
+	case err == nil:
+		return false, nil
+	case !apierrors.IsConflict(err):
+		return false, err
+	}
+	// 2. What does not exist must be created.
+	ref.Name = "penstock-self-test-" + rand.String(10)
+	switch err := h.tryCreate(ctx, ref); {
+	case err == nil:
+		return true, nil
+	case apierrors.IsConflict(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err):
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
+// tryCreate is the dry-run of a create-only apply of an empty ConfigMap.
+func (h *Host) tryCreate(ctx context.Context, ref manifest.Ref) error {
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":%q}}`, ref.Name, ref.Namespace)
+	_, err := h.patch(ctx, ref, []byte(body), ApplyOptions{FieldManager: "penstock-self-test", DryRun: true},
+		metadataPatch{"resourceVersion": absentVersion})
+	return err
+}
+
+// post creates an object where create-only apply does not work. A POST leaves an
+// Update entry in managedFields, so a second request makes an Apply entry of it.
+// When that one fails the object is there all the same, without our entry: its
+// next apply adds one.
+func (h *Host) post(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(body); err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	created, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Create(ctx, object,
+		metav1.CreateOptions{FieldManager: options.FieldManager, DryRun: dryRun(options.DryRun)})
+	if err != nil {
+		return nil, h.judge(ref.GroupVersionKind(), err)
+	}
+	result := named(ref, meta.AsPartialObjectMetadata(created))
+	if options.DryRun {
+		return result, nil
+	}
+	// The patch carries the resourceVersion: it cannot undo what came between.
+	upgrade, err := csaupgrade.UpgradeManagedFieldsPatch(created, sets.New(options.FieldManager), options.FieldManager)
+	if err != nil || len(upgrade) == 0 {
+		return result, nil
+	}
+	upgraded, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, upgrade, metav1.PatchOptions{})
+	if err != nil {
+		return result, nil
+	}
+	return named(ref, upgraded), nil
+}

@@ -1,0 +1,68 @@
+package host
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// KindUnknownError says that the target cluster does not serve a kind: its
+// CustomResourceDefinition is not installed, or not yet established.
+type KindUnknownError struct {
+	Kind  schema.GroupVersionKind
+	cause error
+}
+
+// Error names the kind and its version.
+func (e *KindUnknownError) Error() string {
+	return fmt.Sprintf("the cluster serves no kind %q in %q", e.Kind.Kind, e.Kind.GroupVersion())
+}
+
+// Unwrap returns the answer of the server, if it was asked.
+func (e *KindUnknownError) Unwrap() error { return e.cause }
+
+// Is makes meta.IsNoMatchError true.
+func (e *KindUnknownError) Is(target error) bool {
+	_, ok := target.(*meta.NoKindMatchError)
+	return ok
+}
+
+// ScopeError says that an object has a namespace and must not, or has none and
+// must.
+type ScopeError struct {
+	ID manifest.ID
+	// Namespaced is true when the kind is namespaced.
+	Namespaced bool
+}
+
+// Error says what to do about the namespace.
+func (e *ScopeError) Error() string {
+	if e.Namespaced {
+		return fmt.Sprintf("metadata.namespace is missing: %s is a namespaced kind", e.ID.GroupKind())
+	}
+	return fmt.Sprintf("metadata.namespace is %q and must be absent: %s is a cluster-scoped kind", e.ID.Namespace, e.ID.GroupKind())
+}
+
+// UnguardedError refuses a write that could hit another object than the one that
+// was judged. It is a mistake of the caller; nothing was sent.
+type UnguardedError struct {
+	// Missing is the part of the precondition that is not there.
+	Missing string
+}
+
+// Error names the missing part.
+func (e *UnguardedError) Error() string {
+	return fmt.Sprintf("refusing an unguarded write: %s is missing", e.Missing)
+}
+
+// isPathMissing is true when the server knows no such resource, as opposed to no
+// such object. Only what was not answered by a resource's own handler carries
+// this cause (client-go, NewGenericServerResponse).
+func isPathMissing(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}

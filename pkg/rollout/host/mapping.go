@@ -1,0 +1,144 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// unknownFor is how long it is remembered that a kind is not served.
+	unknownFor = 10 * time.Second
+	// discoveryTimeout bounds a request that several callers may wait for, and
+	// that therefore ends with none of their contexts.
+	discoveryTimeout = 30 * time.Second
+)
+
+// kinds remembers what the cluster serves, one group and version at a time: one
+// request fills it for all kinds of a group version, and what is forgotten about
+// one costs nothing for the others.
+type kinds struct {
+	discovery discovery.DiscoveryInterfaceWithContext
+	clock     clock.Clock
+	flights   singleflight.Group
+
+	mu sync.RWMutex
+	// served by group version and kind.
+	served map[schema.GroupVersion]map[string]*meta.RESTMapping
+	// unknown kinds, and until when that is believed without asking.
+	unknown map[schema.GroupVersionKind]time.Time
+}
+
+func newKinds(client discovery.DiscoveryInterfaceWithContext, clk clock.Clock) *kinds {
+	k := &kinds{discovery: client, clock: clk}
+	k.invalidate()
+	return k
+}
+
+func (k *kinds) invalidate() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.served = map[schema.GroupVersion]map[string]*meta.RESTMapping{}
+	k.unknown = map[schema.GroupVersionKind]time.Time{}
+}
+
+// forget notes that a kind turned out not to be served. Its neighbours are asked
+// for again too: what served them was at least rebuilt.
+func (k *kinds) forget(gvk schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.served, gvk.GroupVersion())
+	k.unknown[gvk] = k.clock.Now().Add(unknownFor)
+}
+
+// mapping answers from memory, or asks.
+func (k *kinds) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	k.mu.RLock()
+	mapping := k.served[gvk.GroupVersion()][gvk.Kind]
+	until, unknown := k.unknown[gvk]
+	k.mu.RUnlock()
+	switch {
+	case mapping != nil:
+		return mapping, nil
+	case unknown && k.clock.Now().Before(until):
+		return nil, &KindUnknownError{Kind: gvk}
+	default:
+		return k.discover(ctx, gvk)
+	}
+}
+
+// discover asks the server. Concurrent questions about one group version are one
+// request.
+func (k *kinds) discover(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	flight := k.flights.DoChan(gvk.GroupVersion().String(), func() (any, error) {
+		return k.fetch(gvk.GroupVersion())
+	})
+	var answer singleflight.Result
+	select {
+	case answer = <-flight:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("discovering %s: %w", gvk.GroupVersion(), ctx.Err())
+	}
+	if answer.Err != nil {
+		return nil, fmt.Errorf("discovering %s: %w", gvk.GroupVersion(), answer.Err)
+	}
+	if mapping := answer.Val.(map[string]*meta.RESTMapping)[gvk.Kind]; mapping != nil {
+		return mapping, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unknown[gvk] = k.clock.Now().Add(unknownFor)
+	return nil, &KindUnknownError{Kind: gvk}
+}
+
+// fetch reads the kinds of a group version and remembers them. A group version
+// that is not served has none.
+func (k *kinds) fetch(gv schema.GroupVersion) (map[string]*meta.RESTMapping, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
+	defer cancel()
+	list, err := k.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	mappings := map[string]*meta.RESTMapping{}
+	if err == nil {
+		mappings = mappingsOf(gv, list.APIResources)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.served[gv] = mappings
+	for kind := range mappings {
+		delete(k.unknown, gv.WithKind(kind))
+	}
+	return mappings, nil
+}
+
+// mappingsOf leaves out subresources, whose kinds are not objects.
+func mappingsOf(gv schema.GroupVersion, resources []metav1.APIResource) map[string]*meta.RESTMapping {
+	mappings := make(map[string]*meta.RESTMapping, len(resources))
+	for _, resource := range resources {
+		if strings.Contains(resource.Name, "/") {
+			continue
+		}
+		scope := meta.RESTScopeRoot
+		if resource.Namespaced {
+			scope = meta.RESTScopeNamespace
+		}
+		mappings[resource.Kind] = &meta.RESTMapping{
+			Resource:         gv.WithResource(resource.Name),
+			GroupVersionKind: gv.WithKind(resource.Kind),
+			Scope:            scope,
+		}
+	}
+	return mappings
+}

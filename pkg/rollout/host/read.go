@@ -1,0 +1,67 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Read gets the whole live object. An object that does not exist is an
+// apierrors NotFound, a kind that is not served a *KindUnknownError.
+func (h *Host) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", ref.ID, err)
+	}
+	live, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", ref.ID, h.judge(ref.GroupVersionKind(), err))
+	}
+	return live, nil
+}
+
+// ReadMetadata gets the metadata of the live object. Errors are those of Read.
+func (h *Host) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, err)
+	}
+	live, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, h.judge(ref.GroupVersionKind(), err))
+	}
+	return named(ref, live), nil
+}
+
+// Instances lists metadata of at most limit objects of a kind, in all namespaces.
+// The name and namespace of the reference mean nothing.
+func (h *Host) Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error) {
+	mapping, err := h.kinds.mapping(ctx, kind.GroupVersionKind())
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), err)
+	}
+	list, err := h.metadata.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: limit})
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), h.judge(kind.GroupVersionKind(), err))
+	}
+	items := list.Items
+	if int64(len(items)) > limit {
+		// A server may ignore the limit.
+		items = items[:limit]
+	}
+	for i := range items {
+		named(kind, &items[i])
+	}
+	return items, nil
+}
+
+// named says of which kind the metadata is: over the wire its kind is
+// PartialObjectMetadata.
+func named(ref manifest.Ref, object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	object.TypeMeta = metav1.TypeMeta{APIVersion: ref.APIVersion(), Kind: ref.Kind}
+	return object
+}

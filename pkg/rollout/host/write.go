@@ -1,0 +1,212 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// absentVersion makes an apply create-only: no stored object ever has this
+// version, so an existing one is a conflict, and what does not exist yet is not
+// compared. This is how the generic store of kube-apiserver behaves, not an
+// agreed contract (registry/generic/registry/store.go, Update), hence SelfTest.
+const absentVersion = "1"
+
+// ApplyOptions of one server-side apply.
+type ApplyOptions struct {
+	// FieldManager that the fields will belong to; required.
+	FieldManager string
+	// CreateOnly makes the request fail with a 409 when the object exists.
+	CreateOnly bool
+	// UID and ResourceVersion are the object as it was judged; the request fails
+	// with a 409 (or 422) when it is another one, or changed meanwhile. Both are
+	// required unless CreateOnly is set.
+	UID             types.UID
+	ResourceVersion string
+	// DryRun asks the server for the outcome without storing it.
+	DryRun bool
+}
+
+// Precondition of a write to an object that exists: the object as it was judged.
+// Both are required.
+type Precondition struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
+// check refuses a precondition that would not hold another object off.
+func (p Precondition) check() error {
+	switch {
+	case p.UID == "":
+		return &UnguardedError{Missing: "uid"}
+	case p.ResourceVersion == "":
+		return &UnguardedError{Missing: "resourceVersion"}
+	default:
+		return nil
+	}
+}
+
+// Apply makes the fields of body, a manifest in JSON, those of the object, and
+// takes them from other managers. It returns the object's metadata after that,
+// managedFields included.
+//
+// A conflict (apierrors.IsConflict) means that the object is not the one that
+// was judged. A kind that is not served is a *KindUnknownError, a wrong
+// namespace a *ScopeError, a missing precondition an *UnguardedError; the last
+// two are found before anything is sent.
+func (h *Host) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	applied, err := h.apply(ctx, ref, body, options)
+	if err != nil {
+		return nil, fmt.Errorf("applying %s: %w", ref.ID, err)
+	}
+	return applied, nil
+}
+
+func (h *Host) apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	if options.FieldManager == "" {
+		return nil, &UnguardedError{Missing: "the field manager"}
+	}
+	if options.CreateOnly {
+		if h.postCreates.Load() {
+			return h.post(ctx, ref, body, options)
+		}
+		return h.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
+	}
+	if err := (Precondition{options.UID, options.ResourceVersion}).check(); err != nil {
+		return nil, err
+	}
+	return h.patch(ctx, ref, body, options, metadataPatch{"uid": options.UID, "resourceVersion": options.ResourceVersion})
+}
+
+// patch sends a server-side apply with additional metadata.
+func (h *Host) patch(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions, guard metadataPatch) (*metav1.PartialObjectMetadata, error) {
+	guarded, err := guard.onto(body)
+	if err != nil {
+		return nil, err
+	}
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, guarded,
+		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(true), DryRun: dryRun(options.DryRun)})
+	if err != nil {
+		return nil, h.judge(ref.GroupVersionKind(), err)
+	}
+	return named(ref, applied), nil
+}
+
+// Delete deletes an object; what depends on it follows in the background. An
+// object that does not exist is an apierrors NotFound, one that is not as judged
+// a conflict.
+func (h *Host) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
+	if err := h.delete(ctx, ref, precondition); err != nil {
+		return fmt.Errorf("deleting %s: %w", ref.ID, err)
+	}
+	return nil
+}
+
+func (h *Host) delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
+	if err := precondition.check(); err != nil {
+		return err
+	}
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return err
+	}
+	err = h.metadata.Resource(resource).Namespace(ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &precondition.UID, ResourceVersion: &precondition.ResourceVersion},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	})
+	return h.judge(ref.GroupVersionKind(), err)
+}
+
+// Release removes labels and annotations from an object, in one request, and
+// leaves the rest. Errors are those of Delete.
+func (h *Host) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, labels, annotations []string) error {
+	if err := h.release(ctx, ref, precondition, labels, annotations); err != nil {
+		return fmt.Errorf("releasing %s: %w", ref.ID, err)
+	}
+	return nil
+}
+
+func (h *Host) release(ctx context.Context, ref manifest.Ref, precondition Precondition, labels, annotations []string) error {
+	if err := precondition.check(); err != nil {
+		return err
+	}
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return err
+	}
+	// A merge patch with these is refused when they are not those of the object:
+	// both are immutable for a client.
+	body, err := metadataPatch{
+		"uid":             precondition.UID,
+		"resourceVersion": precondition.ResourceVersion,
+		"labels":          nulls(labels),
+		"annotations":     nulls(annotations),
+	}.onto([]byte(`{}`))
+	if err != nil {
+		return err
+	}
+	_, err = h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	return h.judge(ref.GroupVersionKind(), err)
+}
+
+// nulls is a merge patch that removes keys from a map.
+func nulls(keys []string) map[string]any {
+	patch := make(map[string]any, len(keys))
+	for _, key := range keys {
+		patch[key] = nil
+	}
+	return patch
+}
+
+// metadataPatch is metadata to be set in a manifest.
+type metadataPatch map[string]any
+
+// onto returns a JSON object with the metadata set. All else stays as it is,
+// byte for byte but for white space and the order of keys.
+func (p metadataPatch) onto(body []byte) ([]byte, error) {
+	var object, metadata map[string]json.RawMessage
+	if err := json.Unmarshal(body, &object); err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	if raw, ok := object["metadata"]; ok {
+		if err := json.Unmarshal(raw, &metadata); err != nil {
+			return nil, fmt.Errorf("reading metadata of the manifest: %w", err)
+		}
+	}
+	if metadata == nil {
+		metadata = make(map[string]json.RawMessage, len(p))
+	}
+	if object == nil {
+		object = make(map[string]json.RawMessage, 1)
+	}
+	for key, value := range p {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("setting metadata.%s: %w", key, err)
+		}
+		metadata[key] = raw
+	}
+	raw, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("writing metadata of the manifest: %w", err)
+	}
+	object["metadata"] = raw
+	return json.Marshal(object)
+}
+
+func dryRun(on bool) []string {
+	if on {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
