@@ -1,0 +1,177 @@
+package rollout
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// Action is what has to be done with one object.
+type Action string
+
+const (
+	// Create the object; it must not exist.
+	Create Action = "Create"
+	// Update our object to new content.
+	Update Action = "Update"
+	// Adopt an object of somebody else.
+	Adopt Action = "Adopt"
+	// Recover our object: someone changed values that we apply.
+	Recover Action = "Recover"
+	// Verify our object: something changed that may or may not concern us.
+	Verify Action = "Verify"
+	// Idle: nothing to do.
+	Idle Action = "Idle"
+	// Collision: somebody else's object, which we must not touch.
+	Collision Action = "Collision"
+	// Deferred: not known yet, or not possible yet; an event will tell.
+	Deferred Action = "Deferred"
+)
+
+// Decision is an action and, for Collision and Deferred, why.
+type Decision struct {
+	Action  Action
+	Message string
+}
+
+// Seen is what is known of a live object.
+type Seen struct {
+	Presence observe.Presence
+	// Observation of a present object. For an absent one ResourceVersion may
+	// hold how far the watch that says so has come.
+	observe.Observation
+}
+
+// Identity is under which names a chain writes.
+type Identity struct {
+	// Chain is the value of the chain label.
+	Chain string
+	// Manager is the field manager.
+	Manager string
+}
+
+// Decide says what has to be done with one object. Memo is the object's entry in
+// the inventory, or nil. Decide is a function of its arguments alone, and the
+// only place where such decisions are made.
+func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
+	switch seen.Presence {
+	case observe.Absent:
+		if memo != nil && !memo.Intent() && older(seen.ResourceVersion, memo.ResourceVersion) {
+			return Decision{Deferred, "waiting to see the object that was just written"}
+		}
+		return Decision{Action: Create}
+	case observe.Present:
+	default:
+		return Decision{Deferred, "its kind is not being watched yet"}
+	}
+	ours, owner := belongs(who, seen.Observation, memo)
+	switch {
+	case seen.Deleting:
+		return Decision{Deferred, "the existing object is being deleted; its finalizers have to be done first"}
+	case ours:
+		return decideOurs(who, step, seen.Observation, memo)
+	default:
+		return decideForeign(step, seen.Observation, memo, owner)
+	}
+}
+
+// decideOurs is the drift rule: while our Apply entry in managedFields is the one
+// we recorded, nobody changed a value of ours through the API.
+func decideOurs(who Identity, step stage.Step, seen observe.Observation, memo *Entry) Decision {
+	if memo == nil || memo.Intent() || memo.Digest != step.Digest {
+		// New content, or the write that made the object was not recorded: an
+		// apply of the same content costs one request and changes nothing.
+		return Decision{Action: Update}
+	}
+	entry, found := seen.Entry(who.Manager)
+	if !found || entry.Digest != memo.ManagedEntry || seen.Chain != who.Chain || seen.Applied != step.Digest {
+		return Decision{Action: Recover}
+	}
+	if seen.Generation != memo.Generation || (seen.Generation == 0 && seen.ResourceVersion != memo.ResourceVersion) {
+		return Decision{Action: Verify}
+	}
+	return Decision{Action: Idle}
+}
+
+// decideForeign is the collision rule.
+func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner string) Decision {
+	collision := Decision{Collision, fmt.Sprintf("exists already and %s; collision protection leaves it alone", owner)}
+	if memo != nil && !memo.Intent() {
+		// It was ours. Whoever took it, or made another one in its place, did so
+		// after us: taking it back unasked would be a fight.
+		collision.Message = fmt.Sprintf("was replaced or taken over since it was applied: it %s", owner)
+		return collision
+	}
+	controlled := seen.Controller != nil || seen.Chain != ""
+	switch {
+	case step.Policy.Adopt == stage.AdoptAlways,
+		step.Policy.Adopt == stage.AdoptUncontrolled && !controlled:
+		return Decision{Action: Adopt}
+	default:
+		return collision
+	}
+}
+
+// belongs says whether a live object is ours, and if not, in words, whose it is.
+func belongs(who Identity, seen observe.Observation, memo *Entry) (ours bool, owner string) {
+	if seen.Chain != "" && seen.Chain != who.Chain {
+		return false, fmt.Sprintf("belongs to the extension %q", seen.Chain)
+	}
+	if memo != nil && !memo.Intent() && memo.UID == seen.UID {
+		return true, ""
+	}
+	// Without a record we recognise our own write by all three marks, which only
+	// an apply of ours leaves together. This is the crash between the write and
+	// its record.
+	if _, found := seen.Entry(who.Manager); found && seen.Applied != "" && seen.Chain == who.Chain {
+		return true, ""
+	}
+	if c := seen.Controller; c != nil {
+		return false, fmt.Sprintf("is controlled by %s %q", c.Kind, c.Name)
+	}
+	return false, "was not made by this extension"
+}
+
+// newest returns the observation, or what the inventory knows better: a watch
+// lags behind the responses to our own writes. Decide expects to be given it.
+func newest(who Identity, seen observe.Observation, memo *Entry) observe.Observation {
+	if memo == nil || memo.Intent() || memo.UID != seen.UID || !older(seen.ResourceVersion, memo.ResourceVersion) {
+		return seen
+	}
+	return observe.Observation{
+		ID:              seen.ID,
+		UID:             memo.UID,
+		ResourceVersion: memo.ResourceVersion,
+		Generation:      memo.Generation,
+		Chain:           who.Chain,
+		Applied:         memo.Digest,
+		Entries:         []observe.Entry{{Manager: who.Manager, Digest: memo.ManagedEntry}},
+	}
+}
+
+// older compares two resource versions of one resource. They are comparable
+// numbers since Kubernetes 1.35 says so (KEP-5504), and always were in etcd. What
+// is no such number is not older.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// entryOf records what an apply left.
+func entryOf(who Identity, step stage.Step, layer Layer, rank int, seen observe.Observation) Entry {
+	entry, _ := seen.Entry(who.Manager)
+	return Entry{
+		Version:         step.Version,
+		UID:             seen.UID,
+		Revision:        layer.Revision,
+		Digest:          manifest.Digest(step.Digest),
+		ManagedEntry:    entry.Digest,
+		Generation:      seen.Generation,
+		ResourceVersion: seen.ResourceVersion,
+		Rank:            rank,
+	}
+}

@@ -1,0 +1,160 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// Writer changes objects of the target cluster (see package host).
+type Writer interface {
+	Apply(ctx context.Context, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, error)
+	Delete(ctx context.Context, ref manifest.Ref, precondition host.Precondition) error
+	// Release removes the marks of a chain from an object and leaves the rest.
+	Release(ctx context.Context, ref manifest.Ref, precondition host.Precondition, labels, annotations []string) error
+}
+
+// Reader reads objects of the target cluster, past every cache.
+type Reader interface {
+	Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
+	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
+	// Mapping fails with a NoMatch error while the kind is not served.
+	Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+	// Instances lists at most limit objects of a kind.
+	Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error)
+}
+
+// Observer tells what is known of objects (see package observe).
+type Observer interface {
+	Want(owner string, interests ...observe.Interest)
+	Get(id manifest.ID) (observe.Observation, observe.Presence)
+	Drop(owner string)
+}
+
+// Options of an engine. All but Parallel and Jitter are required.
+type Options struct {
+	Writer   Writer
+	Reader   Reader
+	Observer Observer
+	// Names are the label, annotation and field managers that mark our objects.
+	Names observe.Names
+	Clock clock.PassiveClock
+	// Parallel bounds the writes of one chain at a time; the default is 8.
+	Parallel int
+	// Jitter spreads retries; the default leaves them as they are.
+	Jitter func(time.Duration) time.Duration
+}
+
+// Engine reconciles chains. It may be used by several goroutines, one for each
+// owner at a time.
+type Engine struct {
+	Options
+
+	mu       sync.Mutex
+	memories map[string]*memory
+}
+
+// New returns an engine.
+func New(options Options) *Engine {
+	if options.Parallel <= 0 {
+		options.Parallel = 8
+	}
+	if options.Jitter == nil {
+		options.Jitter = func(d time.Duration) time.Duration { return d }
+	}
+	return &Engine{Options: options, memories: map[string]*memory{}}
+}
+
+// Identity is under which names the engine writes for an owner.
+func (e *Engine) Identity(owner string) Identity {
+	return Identity{Chain: owner, Manager: e.Names.ManagerPrefix + owner}
+}
+
+// Forget drops what is remembered and watched for an owner. Nothing in the
+// cluster changes.
+func (e *Engine) Forget(owner string) {
+	e.Observer.Drop(owner)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.memories, owner)
+}
+
+// Reconcile does one pass over a chain: what can be done now is done, what has to
+// be waited for is reported, and the observer's next notification asks for the
+// next pass. An error means that the pass could not be finished (the inventory
+// could not be saved, the context ended); the report then tells how far it came.
+//
+// Objects that fail do not make an error: they are in the report.
+func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
+	p := e.begin(work)
+
+	// 1. Watch what the layers and the inventory name.
+	p.watch()
+	// 2. Give every object to the newest layer that has reached its stage.
+	p.assign()
+	// 3. Keep what was reached as it should be, in every layer.
+	if err := p.hold(ctx); err != nil {
+		return p.report(), err
+	}
+	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
+	if err := p.advance(ctx); err != nil {
+		return p.report(), err
+	}
+	// 5. Remove what belongs to no layer.
+	if err := p.prune(ctx); err != nil {
+		return p.report(), err
+	}
+	// 6. Record what is known better than before.
+	if err := p.save(ctx); err != nil {
+		return p.report(), err
+	}
+	// 7. Watch objects by name that turned out to be hidden from watches by label.
+	p.watch()
+	return p.report(), nil
+}
+
+// begin prepares a pass.
+func (e *Engine) begin(work Work) *pass {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	mem, ok := e.memories[work.Owner]
+	if !ok {
+		mem = newMemory()
+		e.memories[work.Owner] = mem
+	}
+	return &pass{
+		engine:    e,
+		Work:      work,
+		who:       e.Identity(work.Owner),
+		inventory: work.Inventory.clone(),
+		saved:     work.Inventory.clone(),
+		places:    map[manifest.ID]place{},
+		outcomes:  map[manifest.ID]outcome{},
+		refused:   map[manifest.ID]Failure{},
+		memory:    mem,
+	}
+}
+
+// save stores the inventory when it differs from what is stored.
+func (p *pass) save(ctx context.Context) error {
+	if p.inventory.equal(p.saved) {
+		return nil
+	}
+	snapshot := p.inventory.clone()
+	if err := p.Save(ctx, snapshot); err != nil {
+		return fmt.Errorf("saving the inventory of %s: %w", p.Owner, err)
+	}
+	p.saved = snapshot
+	return nil
+}

@@ -1,0 +1,114 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+)
+
+// bodyError is a manifest that could not be read from where it is kept.
+type bodyError struct {
+	ref manifest.Ref
+	err error
+}
+
+func (e *bodyError) Error() string {
+	return fmt.Sprintf("reading the manifest of %s (%s): %s", e.ref.ID, e.ref.Digest, e.err.Error())
+}
+
+func (e *bodyError) Unwrap() error { return e.err }
+
+// conclude merges what a task found into the pass: the error becomes a failure,
+// and a failure gets its time for the next try.
+func (p *pass) conclude(t task, result *carried) {
+	id := t.step.ID
+	if result.err != nil {
+		result.outcome = outcome{failure: classify(t.step.Ref, result.err)}
+	}
+	p.events = append(p.events, result.events...)
+	if result.entry != nil {
+		p.inventory.Entries[id] = *result.entry
+	}
+	if result.hidden && !result.applied {
+		p.memory.hidden[id] = true
+	}
+	if result.applied {
+		p.memory.done(id)
+	}
+	if result.looked {
+		p.memory.looked(id, p.engine.Clock.Now())
+	}
+	p.again(result.wait)
+	if result.failure != nil {
+		p.schedule(t, *result)
+	}
+}
+
+// schedule decides when a failed task is tried again.
+func (p *pass) schedule(t task, result carried) {
+	now := p.engine.Clock.Now()
+	switch result.failure.Reason {
+	case ReasonCollision, ReasonPaused, ReasonContested:
+		// The other object is being watched, a pause is ended by the caller, and
+		// a contested object has its own time.
+	case ReasonWaiting, ReasonTerminating:
+		p.again(settleFallback)
+	default:
+		if !result.held {
+			p.memory.retry(t.step.ID, attemptOf(t, result.seen), *result.failure, now, p.engine.Jitter)
+		}
+		p.again(p.memory.failed[t.step.ID].until.Sub(now))
+	}
+}
+
+// classify says what an error of a write means.
+func classify(ref manifest.Ref, err error) *Failure {
+	failure := &Failure{Ref: ref, Message: explain(ref, err)}
+	var scope *host.ScopeError
+	var body *bodyError
+	switch {
+	case errors.As(err, &body):
+		failure.Reason, failure.NeedsPerson = ReasonMissingBody, true
+	case errors.As(err, &scope):
+		failure.Reason, failure.NeedsPerson = ReasonRejected, true
+	case meta.IsNoMatchError(err):
+		failure.Reason = ReasonNotServed
+	case surprised(err):
+		failure.Reason = ReasonWaiting // it changed twice while we looked: the next event finds it settled
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
+		apierrors.IsUnauthorized(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err),
+		apierrors.IsUnsupportedMediaType(err), isSchemaError(err):
+		failure.Reason, failure.NeedsPerson = ReasonRejected, true
+	default:
+		failure.Reason = ReasonUnreachable
+	}
+	return failure
+}
+
+// isSchemaError recognises a manifest with fields that its kind does not have:
+// server-side apply answers those with a 500.
+func isSchemaError(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+// explain is an error for status. A Secret's is reduced to its reason and fields:
+// validation messages quote values.
+func explain(ref manifest.Ref, err error) string {
+	var status apierrors.APIStatus
+	if ref.Group != "" || ref.Kind != "Secret" || !errors.As(err, &status) {
+		return err.Error()
+	}
+	message := fmt.Sprintf("the API server refused it: %s", status.Status().Reason)
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			message += fmt.Sprintf("; %s: %s", cause.Field, cause.Type)
+		}
+	}
+	return message
+}

@@ -1,0 +1,181 @@
+package rollout
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// loss is a field of ours that someone else changed. It names no values: they may
+// be secret.
+type loss struct {
+	// Path such as ".spec.replicas".
+	Path string
+	// Manager who has the field now; empty when the field is gone.
+	Manager string
+}
+
+func (l loss) String() string {
+	if l.Manager == "" {
+		return l.Path + " was removed"
+	}
+	return fmt.Sprintf("%s was changed by %s", l.Path, l.Manager)
+}
+
+// lostFields compares what is wanted with a live object and names the differences
+// and, from managedFields, who made them.
+func lostFields(wanted map[string]any, live *unstructured.Unstructured, manager string) []loss {
+	ours := &fieldpath.Set{}
+	others := map[string]*fieldpath.Set{}
+	for _, entry := range live.GetManagedFields() {
+		set, err := fieldSet(entry)
+		if err != nil || entry.Subresource == "status" {
+			continue
+		}
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
+			ours = set
+			continue
+		}
+		if have, ok := others[entry.Manager]; ok {
+			set = have.Union(set)
+		}
+		others[entry.Manager] = set
+	}
+	found := map[string]string{}
+	for name, set := range others {
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			want, wants := resolve(wanted, path)
+			have, has := resolve(live.Object, path)
+			if !ours.Has(path) && wants && has && !equality.Semantic.DeepEqual(want, have) {
+				found[path.String()] = name
+			}
+		})
+	}
+	for _, path := range missing(wanted, live.Object, "") {
+		if _, ok := found[path]; !ok {
+			found[path] = ""
+		}
+	}
+	losses := make([]loss, 0, len(found))
+	for path, name := range found {
+		losses = append(losses, loss{path, name})
+	}
+	slices.SortFunc(losses, func(a, b loss) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	return losses
+}
+
+func fieldSet(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return set, nil
+	}
+	return set, set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw))
+}
+
+// resolve follows a path of managedFields into an object.
+func resolve(object any, path fieldpath.Path) (any, bool) {
+	for _, element := range path {
+		switch {
+		case element.FieldName != nil:
+			fields, _ := object.(map[string]any)
+			next, ok := fields[*element.FieldName]
+			if !ok {
+				return nil, false
+			}
+			object = next
+		case element.Key != nil, element.Value != nil, element.Index != nil:
+			items, _ := object.([]any)
+			i := slices.IndexFunc(items, func(item any) bool { return matches(item, element) })
+			if element.Index != nil {
+				i = *element.Index
+			}
+			if i < 0 || i >= len(items) {
+				return nil, false
+			}
+			object = items[i]
+		}
+	}
+	return object, true
+}
+
+// matches is true for the list item that a path element names.
+func matches(item any, element fieldpath.PathElement) bool {
+	if element.Value != nil {
+		return value.Equals(value.NewValueInterface(item), *element.Value)
+	}
+	fields, ok := item.(map[string]any)
+	if !ok || element.Key == nil {
+		return false
+	}
+	for _, key := range *element.Key {
+		have, ok := fields[key.Name]
+		if !ok || !value.Equals(value.NewValueInterface(have), key.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// subset is true when everything that is wanted is there. It knows no schema:
+// lists of maps match in any order, other lists must be equal.
+func subset(wanted, live any) bool {
+	switch want := wanted.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		have, ok := live.(map[string]any)
+		if !ok {
+			return len(want) == 0 && live == nil
+		}
+		for key, value := range want {
+			if !subset(value, have[key]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		have, _ := live.([]any)
+		if !ofMaps(want) {
+			return equality.Semantic.DeepEqual(want, have) || len(want)+len(have) == 0
+		}
+		for _, item := range want {
+			if !slices.ContainsFunc(have, func(other any) bool { return subset(item, other) }) {
+				return false
+			}
+		}
+		return true
+	default:
+		return equality.Semantic.DeepEqual(wanted, live)
+	}
+}
+
+func ofMaps(items []any) bool {
+	return len(items) > 0 && !slices.ContainsFunc(items, func(item any) bool {
+		_, ok := item.(map[string]any)
+		return !ok
+	})
+}
+
+// missing lists the paths of maps that are wanted and not there at all. It does
+// not look into lists.
+func missing(wanted, live map[string]any, path string) []string {
+	var out []string
+	for key, want := range wanted {
+		have, ok := live[key]
+		switch below, isMap := want.(map[string]any); {
+		case !ok && want != nil:
+			out = append(out, path+"."+key)
+		case isMap:
+			if haveMap, ok := have.(map[string]any); ok {
+				out = append(out, missing(below, haveMap, path+"."+key)...)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,203 @@
+package rollout
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// pass is the state of one Reconcile.
+type pass struct {
+	Work
+	engine *Engine
+	who    Identity
+	memory *memory
+
+	// inventory is what we know, saved what is stored.
+	inventory, saved Inventory
+	// places says which layer and stage an object belongs to.
+	places map[manifest.ID]place
+	// outcomes of the objects that were looked at, by the layer they belong to.
+	outcomes map[manifest.ID]outcome
+	// refused are the failures of a phase that could not be started.
+	refused map[manifest.ID]Failure
+
+	leaving []Failure
+	events  []Event
+	requeue time.Duration
+}
+
+// place is a stage of a layer, by index.
+type place struct{ layer, stage int }
+
+// outcome of one object in one pass.
+type outcome struct {
+	// applied is true when the object is as its manifest says.
+	applied bool
+	failure *Failure
+}
+
+// task is one object that a pass looks at.
+type task struct {
+	place
+	step stage.Step
+}
+
+// watch tells the observer what this chain is about.
+func (p *pass) watch() {
+	wanted := map[manifest.ID]observe.Interest{}
+	for id, entry := range p.inventory.Entries {
+		wanted[id] = observe.Interest{ID: id, Version: entry.Version}
+	}
+	// Oldest first: the newest layer's version of an API wins.
+	for _, layer := range slices.Backward(p.Layers) {
+		for _, stg := range layer.Stages {
+			for _, step := range stg.Steps {
+				wanted[step.ID] = observe.Interest{ID: step.ID, Version: step.Version}
+			}
+			for _, gate := range stg.Gates {
+				interest := wanted[gate.ID]
+				interest.Reads = gate.Probe.Reads()
+				wanted[gate.ID] = interest
+			}
+		}
+	}
+	interests := make([]observe.Interest, 0, len(wanted))
+	for id, interest := range wanted {
+		interest.ByName = p.memory.hidden[id]
+		interests = append(interests, interest)
+	}
+	slices.SortFunc(interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
+	if p.memory.watched(interests) {
+		return
+	}
+	p.engine.Observer.Want(p.Owner, interests...)
+}
+
+// assign applies the first half of the one rule.
+func (p *pass) assign() {
+	for li, layer := range p.Layers {
+		for si := range min(p.inventory.Reached[layer.Key], len(layer.Stages)) {
+			p.claim(place{li, si})
+		}
+	}
+}
+
+// claim gives the objects of a stage to its layer unless a newer one has them.
+func (p *pass) claim(at place) {
+	for _, step := range p.stage(at).Steps {
+		if have, taken := p.places[step.ID]; !taken || have.layer > at.layer {
+			p.places[step.ID] = at
+		}
+	}
+}
+
+func (p *pass) stage(at place) stage.Stage { return p.Layers[at.layer].Stages[at.stage] }
+
+// hold keeps all reached stages of all layers as they should be. Every stage is
+// looked at, whatever the state of the ones before it: only reaching a stage
+// waits.
+func (p *pass) hold(ctx context.Context) error {
+	for li, layer := range p.Layers {
+		for si := range min(p.inventory.Reached[layer.Key], len(layer.Stages)) {
+			if err := p.holdStage(ctx, place{li, si}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// advance reaches the stages of the newest layer, one after the other, while all
+// that was reached is complete. Older layers hold what they have: the newest one
+// is about to supersede them.
+func (p *pass) advance(ctx context.Context) error {
+	if len(p.Layers) == 0 || p.Layers[0].Paused {
+		return nil
+	}
+	layer := p.Layers[0]
+	for si := range layer.Stages {
+		at := place{0, si}
+		if si < p.inventory.Reached[layer.Key] {
+			if !p.complete(at) {
+				return nil
+			}
+			continue
+		}
+		ready, err := p.preflight(ctx, at)
+		if err != nil || !ready {
+			return err
+		}
+		p.inventory.Reached[layer.Key] = si + 1
+		p.claim(at)
+		if err := p.holdStage(ctx, at); err != nil {
+			return err
+		}
+		if !p.complete(at) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// complete is true when all objects of a stage that belong to its layer are
+// applied and all its gates are open.
+func (p *pass) complete(at place) bool {
+	stg := p.stage(at)
+	for _, step := range stg.Steps {
+		if p.places[step.ID] == at && !p.outcomes[step.ID].applied {
+			return false
+		}
+	}
+	for _, gate := range stg.Gates {
+		if p.places[gate.ID] == at && p.verdict(gate).Status != probe.True {
+			return false
+		}
+	}
+	return true
+}
+
+// verdict judges a gate from what is being watched, never from something older
+// than our last write.
+func (p *pass) verdict(gate stage.Gate) probe.Verdict {
+	seen, presence := p.engine.Observer.Get(gate.ID)
+	memo := p.inventory.Entries[gate.ID]
+	if presence != observe.Present || seen.Object == nil || seen.UID != memo.UID || older(seen.ResourceVersion, memo.ResourceVersion) {
+		return probe.Verdict{Status: probe.Unknown, Message: "waiting to see its state"}
+	}
+	if seen.Deleting {
+		return probe.Verdict{Status: probe.False, Message: "is being deleted"}
+	}
+	return gate.Probe.Probe(seen.Object)
+}
+
+// look returns what is known of an object from its watch, or from the inventory
+// where that knows better.
+func (p *pass) look(id manifest.ID) Seen {
+	observation, presence := p.engine.Observer.Get(id)
+	seen := Seen{Presence: presence, Observation: observation}
+	if presence == observe.Present {
+		seen.Observation = newest(p.who, observation, p.memo(id))
+	}
+	return seen
+}
+
+// memo returns the inventory's entry of an object, or nil.
+func (p *pass) memo(id manifest.ID) *Entry {
+	if entry, ok := p.inventory.Entries[id]; ok {
+		return &entry
+	}
+	return nil
+}
+
+// again asks for another pass after d at the latest.
+func (p *pass) again(d time.Duration) {
+	if d > 0 && (p.requeue == 0 || d < p.requeue) {
+		p.requeue = d
+	}
+}

@@ -1,0 +1,155 @@
+package rollout
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// preflight tries by dry-run what reaching a stage would write, for the whole rest
+// of its phase: no write of a phase starts while one of its objects would be
+// refused or collide. A check that passed is not repeated while the object and
+// its manifest stay the same.
+func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
+	phase := p.stage(at).Phase
+	var tasks []task
+	for si, stg := range p.Layers[at.layer].Stages[at.stage:] {
+		if stg.Phase != phase {
+			break
+		}
+		for _, step := range stg.Steps {
+			tasks = append(tasks, task{place: place{at.layer, at.stage + si}, step: step})
+		}
+	}
+	results, err := p.carryOut(ctx, tasks, func(ctx context.Context, t task) carried {
+		return p.check(ctx, t, p.provided(tasks, t, at))
+	})
+	if err != nil {
+		return false, err
+	}
+	ready := true
+	for i, t := range tasks {
+		p.conclude(t, &results[i])
+		if results[i].passed != nil {
+			p.memory.passed[t.step.ID] = *results[i].passed
+		}
+		if failure := results[i].failure; failure != nil {
+			p.refused[t.step.ID] = *failure
+			ready = false
+		}
+	}
+	return ready, nil
+}
+
+// check tries one object, and once more from a live read when it turns out to be
+// another than was seen.
+func (p *pass) check(ctx context.Context, t task, provided func(error) bool) carried {
+	seen := p.look(t.step.ID)
+	if held, ok := p.held(t, seen); ok {
+		return held
+	}
+	decision := p.decide(t, seen)
+	result := p.dryRun(ctx, t, decision, seen, provided)
+	if !surprised(result.err) {
+		return result
+	}
+	live, err := p.readLive(ctx, t.step.Ref)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	result = p.dryRun(ctx, t, p.decide(t, live), live, provided)
+	result.hidden = decision.Action == Create && live.Presence == observe.Present
+	return result
+}
+
+// dryRun asks the server what it would say to a decision. A result without
+// failure means that the stage may be reached as far as this object goes.
+func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen, provided func(error) bool) carried {
+	var options host.ApplyOptions
+	switch decision.Action {
+	case Create:
+		options = host.ApplyOptions{CreateOnly: true}
+	case Update, Adopt, Recover:
+		options = onto(seen)
+	case Collision:
+		return p.act(ctx, t, decision, seen)
+	case Deferred:
+		if seen.Presence == observe.Unknown {
+			return p.unwatched(ctx, t, decision, seen, provided)
+		}
+		return p.act(ctx, t, decision, seen)
+	default:
+		return carried{seen: seen}
+	}
+	what := attemptOf(t, seen)
+	if p.memory.passed[t.step.ID] == what {
+		return carried{seen: seen}
+	}
+	body, err := p.body(ctx, t.step.Ref)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	options.FieldManager, options.DryRun = p.who.Manager, true
+	if _, err = p.engine.Writer.Apply(ctx, t.step.Ref, body, options); err == nil {
+		return carried{seen: seen, passed: &what}
+	}
+	if provided(err) {
+		return carried{seen: seen}
+	}
+	return carried{seen: seen, err: err}
+}
+
+// unwatched judges an object whose watch has not answered yet: its kind may not be
+// served at all, and may be about to be.
+func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Seen, provided func(error) bool) carried {
+	if _, err := p.engine.Reader.Mapping(t.step.GroupVersionKind()); err != nil {
+		if provided(err) {
+			return carried{seen: seen}
+		}
+		return carried{seen: seen, err: err}
+	}
+	return p.act(ctx, t, decision, seen)
+}
+
+// provided returns whether a refusal only means that the object's namespace or
+// kind is made by an earlier stage of the same phase, which has yet to be
+// reached.
+func (p *pass) provided(tasks []task, t task, at place) func(error) bool {
+	return func(err error) bool {
+		if t.stage == at.stage {
+			return false
+		}
+		if meta.IsNoMatchError(err) {
+			return provides(tasks, t, isCRDOf(t.step.Group))
+		}
+		return apierrors.IsNotFound(err) && provides(tasks, t, isNamespace(t.step.Namespace))
+	}
+}
+
+func provides(tasks []task, t task, match func(manifest.ID) bool) bool {
+	for _, other := range tasks {
+		if other.stage < t.stage && match(other.step.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCRDOf matches CustomResourceDefinitions of a group; their names end in it.
+func isCRDOf(group string) func(manifest.ID) bool {
+	return func(id manifest.ID) bool { return isCRD(id) && strings.HasSuffix(id.Name, "."+group) }
+}
+
+func isNamespace(name string) func(manifest.ID) bool {
+	return func(id manifest.ID) bool { return id.Group == "" && id.Kind == "Namespace" && id.Name == name }
+}
+
+func isCRD(id manifest.ID) bool {
+	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
+}

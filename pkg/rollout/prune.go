@@ -1,0 +1,282 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// prune applies the second half of the one rule: an object of the inventory that
+// is in no layer goes, the highest rank first, and the next rank when that is
+// gone. While a layer is paused nothing goes.
+func (p *pass) prune(ctx context.Context) error {
+	leaving := p.unclaimed()
+	if len(leaving) == 0 {
+		return nil
+	}
+	for _, layer := range p.Layers {
+		if layer.Paused {
+			for _, id := range leaving {
+				p.leave(id, ReasonPaused, false, fmt.Sprintf("would be deleted; revision %d is paused", layer.Revision))
+			}
+			return nil
+		}
+	}
+	if free, err := p.guard(ctx, leaving); err != nil || !free {
+		return err
+	}
+	for len(leaving) > 0 {
+		rank := p.inventory.Entries[leaving[0]].Rank
+		next := slices.IndexFunc(leaving, func(id manifest.ID) bool { return p.inventory.Entries[id].Rank != rank })
+		if next < 0 {
+			next = len(leaving)
+		}
+		gone, err := p.remove(ctx, leaving[:next])
+		if err != nil {
+			return err
+		}
+		leaving = leaving[next:]
+		if !gone {
+			break
+		}
+	}
+	for _, id := range leaving {
+		p.leave(id, ReasonWaiting, false, "waits for the objects that were rolled out after it to be gone")
+	}
+	return p.save(ctx)
+}
+
+// unclaimed lists the objects that are in no layer, the highest rank first. An
+// object that a layer lists in a stage it has not reached is not among them.
+func (p *pass) unclaimed() []manifest.ID {
+	listed := map[manifest.ID]bool{}
+	for _, layer := range p.Layers {
+		for _, stg := range layer.Stages {
+			for _, step := range stg.Steps {
+				listed[step.ID] = true
+			}
+		}
+	}
+	leaving := slices.DeleteFunc(sortedIDs(p.inventory.Entries), func(id manifest.ID) bool { return listed[id] })
+	slices.SortStableFunc(leaving, func(a, b manifest.ID) int {
+		return p.inventory.Entries[b].Rank - p.inventory.Entries[a].Rank
+	})
+	return leaving
+}
+
+// guard holds everything back while a CustomResourceDefinition that is to go
+// still has instances which are not leaving with it: deleting it would delete
+// them, and their controllers should not go before they do.
+func (p *pass) guard(ctx context.Context, leaving []manifest.ID) (bool, error) {
+	free := true
+	for _, id := range leaving {
+		entry := p.inventory.Entries[id]
+		if !isCRD(id) || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] || entry.Intent() {
+			continue
+		}
+		if begun := len(p.memory.deleted) > 0; begun && entry.Rank != p.inventory.Entries[leaving[0]].Rank || p.memory.deleted[id] != "" {
+			continue // looked at before anything went, and again when it is its turn
+		}
+		instances, err := p.instances(ctx, id, entry, leaving)
+		switch {
+		case ctx.Err() != nil:
+			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
+		case err != nil:
+			p.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", explain(p.ref(id), err)))
+			free = false
+		case len(instances) > 0:
+			p.leave(id, ReasonCRDInstances, true, fmt.Sprintf(
+				"still has instances (%s); deleting it would delete them: delete them, or acknowledge it", strings.Join(instances, ", ")))
+			free = false
+		}
+	}
+	if !free {
+		p.again(p.engine.Jitter(settleFallback))
+	}
+	return free, nil
+}
+
+// instances names up to three instances of a CustomResourceDefinition that are not
+// leaving themselves.
+func (p *pass) instances(ctx context.Context, id manifest.ID, entry Entry, leaving []manifest.ID) ([]string, error) {
+	crd, err := p.engine.Reader.Read(ctx, p.ref(id))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if crd.GetUID() != entry.UID {
+		return nil, nil // not ours any more: it will not be deleted
+	}
+	kind, served := servedKind(crd.Object)
+	if !served {
+		return nil, nil
+	}
+	also := 0
+	for _, other := range leaving {
+		if other.GroupKind() == kind.GroupKind() {
+			also++
+		}
+	}
+	found, err := p.engine.Reader.Instances(ctx, kind, int64(also+3))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, instance := range found {
+		other := manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: instance.Namespace, Name: instance.Name}
+		if !slices.Contains(leaving, other) && len(names) < 3 {
+			names = append(names, strings.TrimPrefix(instance.Namespace+"/"+instance.Name, "/"))
+		}
+	}
+	return names, nil
+}
+
+// remove deletes objects of one rank and tells whether all of them are gone.
+func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
+	tasks := make([]task, len(ids))
+	for i, id := range ids {
+		tasks[i].step.Ref = p.ref(id)
+	}
+	results, err := p.carryOut(ctx, tasks, p.removeOne)
+	if err != nil {
+		return false, err
+	}
+	gone := true
+	for i, id := range ids {
+		result := results[i]
+		if result.err != nil {
+			result.failure = classify(p.ref(id), result.err)
+		}
+		p.events = append(p.events, result.events...)
+		if result.failure == nil {
+			delete(p.inventory.Entries, id)
+			delete(p.memory.deleted, id)
+			p.memory.done(id)
+			continue
+		}
+		gone = false
+		if result.failure.Reason == ReasonTerminating {
+			p.memory.deleted[id] = p.inventory.Entries[id].UID
+		}
+		p.leaving = append(p.leaving, *result.failure)
+		p.schedule(tasks[i], result)
+	}
+	return gone, nil
+}
+
+// removeOne deletes or releases one object. No failure means that the inventory
+// can forget it.
+func (p *pass) removeOne(ctx context.Context, t task) carried {
+	id := t.step.ID
+	entry := p.inventory.Entries[id]
+	seen := p.look(id)
+	if held, ok := p.held(t, seen); ok {
+		return held
+	}
+	switch {
+	case seen.Presence == observe.Absent && p.memory.deleted[id] != "" && !older(seen.ResourceVersion, entry.ResourceVersion):
+		return carried{} // we deleted it, and its watch says it is gone
+	case seen.Presence != observe.Present:
+		// Absent may mean "without our label", unknown that the kind is gone.
+		live, err := p.readLive(ctx, t.step.Ref)
+		if err != nil {
+			return p.vanished(t, seen, err)
+		}
+		seen = live
+	}
+	if seen.Presence == observe.Absent || !p.mayRemove(entry, seen.Observation) {
+		return carried{}
+	}
+	if p.Orphan[entry.Revision] {
+		return p.release(ctx, t, seen)
+	}
+	if seen.Deleting {
+		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
+	}
+	err := p.engine.Writer.Delete(ctx, t.step.Ref, host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion})
+	switch {
+	case apierrors.IsNotFound(err):
+		return carried{}
+	case surprised(err):
+		return p.refuse(t, seen, ReasonWaiting, false, "changed while it was being deleted")
+	case err != nil:
+		return carried{seen: seen, err: err}
+	}
+	return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+}
+
+// vanished judges an object that could not be read: where its kind is gone, so is
+// the object.
+func (p *pass) vanished(t task, seen Seen, err error) carried {
+	if classify(t.step.Ref, err).Reason == ReasonNotServed {
+		return p.refuse(t, seen, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+	}
+	return carried{seen: seen, err: err}
+}
+
+// mayRemove is true for the very object that we wrote, unless someone else has
+// taken charge of it since.
+func (p *pass) mayRemove(entry Entry, seen observe.Observation) bool {
+	if seen.Chain != "" && seen.Chain != p.who.Chain || seen.Controller != nil {
+		return false
+	}
+	if entry.Intent() {
+		_, marked := seen.Entry(p.who.Manager)
+		return marked && seen.Applied != "" && seen.Chain == p.who.Chain
+	}
+	return entry.UID == seen.UID
+}
+
+// release leaves an object to whoever wants it.
+func (p *pass) release(ctx context.Context, t task, seen Seen) carried {
+	err := p.engine.Writer.Release(ctx, t.step.Ref, host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion},
+		[]string{p.engine.Names.ChainLabel}, []string{p.engine.Names.AppliedAnnotation})
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return carried{}
+	case surprised(err):
+		return p.refuse(t, seen, ReasonWaiting, false, "changed while it was being released")
+	default:
+		return carried{seen: seen, err: err}
+	}
+}
+
+// ref is how an object of the inventory is addressed.
+func (p *pass) ref(id manifest.ID) manifest.Ref {
+	entry := p.inventory.Entries[id]
+	return manifest.Ref{ID: id, Version: entry.Version, Digest: entry.Digest}
+}
+
+// leave reports an object that has to go and cannot yet.
+func (p *pass) leave(id manifest.ID, reason string, needsPerson bool, message string) {
+	p.leaving = append(p.leaving, Failure{Ref: p.ref(id), Reason: reason, Message: message, NeedsPerson: needsPerson})
+}
+
+// servedKind reads from a CustomResourceDefinition which kind it serves.
+func servedKind(crd map[string]any) (manifest.Ref, bool) {
+	spec, _ := crd["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	var ref manifest.Ref
+	ref.Group, _ = spec["group"].(string)
+	ref.Kind, _ = names["kind"].(string)
+	for _, item := range versions {
+		version, _ := item.(map[string]any)
+		if served, _ := version["served"].(bool); served {
+			ref.Version, _ = version["name"].(string)
+		}
+	}
+	return ref, ref.Kind != "" && ref.Version != ""
+}

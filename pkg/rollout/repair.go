@@ -1,0 +1,86 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// repair brings an object of ours back to its manifest after someone changed it,
+// and says what was lost to whom. It reads the live object first: a change that
+// does not concern what we apply costs that read and no write.
+func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) carried {
+	wait := p.memory.patience(t.step.ID, p.engine.Clock.Now())
+	if action == Verify && wait > 0 {
+		// Someone writes to it all the time. It was right when we looked last.
+		result := p.idle(t)
+		result.wait = wait
+		return result
+	}
+	live, err := p.engine.Reader.Read(ctx, t.step.Ref)
+	if apierrors.IsNotFound(err) {
+		return p.refuse(t, seen, ReasonWaiting, false, "was deleted while it was being looked at")
+	}
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
+	if decision := p.decide(t, now); decision.Action != action && decision.Action != Verify && decision.Action != Recover {
+		return p.act(ctx, t, decision, now)
+	}
+	body, err := p.body(ctx, t.step.Ref)
+	if err != nil {
+		return carried{seen: now, err: err}
+	}
+	var wanted map[string]any
+	if err := json.Unmarshal(body, &wanted); err != nil {
+		return carried{seen: now, err: &bodyError{t.step.Ref, err}}
+	}
+	if p.decide(t, now).Action == Verify && subset(wanted, live.Object) {
+		return p.fine(t, now)
+	}
+	losses := lostFields(wanted, live, p.who.Manager)
+	if wait > 0 {
+		result := p.refuse(t, now, ReasonContested, false, fmt.Sprintf("is changed back again and again: %s", describe(losses)))
+		result.wait = wait
+		return result
+	}
+	result := p.apply(ctx, t, now, onto(now))
+	result.looked = true
+	if result.applied && len(losses) > 0 {
+		event := p.event(t, "Repaired", "repaired %s: %s", t.step.ID, describe(losses))
+		event.Warning = true
+		result.events = append(result.events, event)
+	}
+	return result
+}
+
+// fine notes that an object was looked at and found right.
+func (p *pass) fine(t task, seen Seen) carried {
+	result := p.idle(t)
+	result.looked = true
+	result.entry.Generation, result.entry.ResourceVersion = seen.Generation, seen.ResourceVersion
+	return result
+}
+
+// describe is a list of losses for a person, bounded.
+func describe(losses []loss) string {
+	const most = 5
+	var parts []string
+	for i, l := range losses {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(losses)-most))
+			break
+		}
+		parts = append(parts, l.String())
+	}
+	if len(parts) == 0 {
+		return "a value differs although nobody claims it"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,88 @@
+package rollout
+
+import (
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// report tells what the pass found.
+func (p *pass) report() Report {
+	report := Report{Inventory: p.saved, Leaving: p.leaving, Events: p.events, RequeueAfter: p.requeue}
+	for li := range p.Layers {
+		report.Layers = append(report.Layers, p.reportLayer(li))
+	}
+	return report
+}
+
+func (p *pass) reportLayer(li int) LayerReport {
+	layer := p.Layers[li]
+	report := LayerReport{Revision: layer.Revision, Complete: p.inventory.Reached[layer.Key] >= len(layer.Stages)}
+	for si, stg := range layer.Stages {
+		if n := len(report.Phases); n == 0 || report.Phases[n-1].Name != stg.Phase {
+			report.Phases = append(report.Phases, PhaseReport{Name: stg.Phase})
+		}
+		at := place{li, si}
+		p.reportStage(at, &report.Phases[len(report.Phases)-1])
+		report.Complete = report.Complete && p.complete(at)
+	}
+	return report
+}
+
+// reportStage adds what is known of a stage to its phase.
+func (p *pass) reportStage(at place, phase *PhaseReport) {
+	stg := p.stage(at)
+	reached := at.stage < p.inventory.Reached[p.Layers[at.layer].Key]
+	phase.Reached = phase.Reached || reached
+	closed := p.closedGates(at, stg, reached)
+	for _, step := range stg.Steps {
+		phase.Objects++
+		failure, refused := p.refused[step.ID]
+		switch have := p.places[step.ID]; {
+		case !reached:
+			if refused && at.layer == 0 {
+				phase.Failures = append(phase.Failures, failure)
+			}
+		case have != at:
+			phase.Superseded++
+		case p.outcomes[step.ID].failure != nil:
+			phase.Failures = append(phase.Failures, *p.outcomes[step.ID].failure)
+		case p.outcomes[step.ID].applied:
+			phase.Applied++
+			if message, waits := closed[step.ID]; waits {
+				phase.Failures = append(phase.Failures, Failure{Ref: step.Ref, Reason: ReasonProbe, Message: message})
+			} else {
+				phase.Available++
+			}
+		}
+	}
+}
+
+// closedGates returns what the gates of a reached stage wait for, by object.
+func (p *pass) closedGates(at place, stg stage.Stage, reached bool) map[manifest.ID]string {
+	closed := map[manifest.ID]string{}
+	for _, gate := range stg.Gates {
+		if !reached || p.places[gate.ID] != at || !p.outcomes[gate.ID].applied {
+			continue
+		}
+		if verdict := p.verdict(gate); verdict.Status != probe.True {
+			closed[gate.ID] = verdict.Message
+		}
+	}
+	return closed
+}
+
+// pause reports the objects of a paused layer: what would be done, and is not.
+func (p *pass) pause(tasks []task) {
+	for _, t := range tasks {
+		decision := p.decide(t, p.look(t.step.ID))
+		switch decision.Action {
+		case Idle, Verify:
+			p.outcomes[t.step.ID] = outcome{applied: true}
+		case Collision, Deferred:
+			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonWaiting, false, decision.Message).outcome
+		default:
+			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonPaused, false, "differs from the manifest; the revision is paused").outcome
+		}
+	}
+}

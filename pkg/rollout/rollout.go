@@ -1,0 +1,211 @@
+// Package rollout brings the objects of a chain of revisions to what the chain
+// says, and keeps them there. It knows one rule:
+//
+//	An object belongs to the newest layer that has reached its stage; an object
+//	of the inventory that is in no layer is deleted, by uid, in reverse order.
+//
+// Rollout, handover between revisions, several active revisions, pruning,
+// archival, falling back to an older revision and deletion are this one rule.
+// The engine spends no request on the target cluster while nothing changes.
+//
+// The package is a library: it knows neither Penstock's API nor its store. A
+// caller compiles manifests into stages (package stage), lends an inventory that
+// it keeps for the chain, and calls Reconcile whenever the observer says that
+// something happened.
+package rollout
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// Layer is one revision of a chain whose objects are wanted in the cluster.
+type Layer struct {
+	// Key identifies the layer for ever (a revision's uid): the latch of what
+	// was reached is kept under it.
+	Key string
+	// Revision is the number of the layer in its chain.
+	Revision int64
+	// Stages in order of rollout.
+	Stages []stage.Stage
+	// Paused layers hold on to their objects and write nothing.
+	Paused bool
+}
+
+// Work is one chain as it should be.
+type Work struct {
+	// Owner is the chain. One owner is reconciled by one caller at a time.
+	Owner string
+	// Layers are the active revisions, newest first. None means: everything the
+	// inventory lists goes.
+	Layers []Layer
+	// Inventory as it was loaded or saved last.
+	Inventory Inventory
+	// Save stores the inventory and fails when someone else did so meanwhile.
+	// The engine calls it before a write to the cluster that a crash must not
+	// make us forget, and after the writes it records.
+	Save func(context.Context, Inventory) error
+	// Bodies reads manifests.
+	Bodies Bodies
+	// Orphan holds the numbers of revisions whose objects are released instead
+	// of deleted when they are in no layer any more.
+	Orphan map[int64]bool
+	// AllowCRDDeletion names the CustomResourceDefinitions that may be deleted
+	// although instances of them exist.
+	AllowCRDDeletion map[string]bool
+}
+
+// Bodies reads the manifest behind a reference.
+type Bodies interface {
+	Body(ctx context.Context, ref manifest.Ref) ([]byte, error)
+}
+
+// Inventory is what a chain has in the target cluster: every object the engine
+// wrote or was about to write, and how far each layer has come. An object that
+// is not in it is never deleted.
+type Inventory struct {
+	Entries map[manifest.ID]Entry
+	// Reached is the number of stages reached, by layer key. It only grows.
+	Reached map[string]int
+}
+
+// Entry is one object of the inventory.
+type Entry struct {
+	// Version of the API that the object was written with.
+	Version string
+	// UID of the object. Empty is an intent: the object was about to be created
+	// or adopted, and whether that happened must be read from the cluster.
+	UID types.UID
+	// Revision whose content the object carries.
+	Revision int64
+	// Digest of the manifest that was applied last.
+	Digest manifest.Digest
+	// ManagedEntry is the digest of our entry in managedFields after the last
+	// apply (see observe.Entry).
+	ManagedEntry string
+	// Generation and ResourceVersion that were last found to be right.
+	Generation      int64
+	ResourceVersion string
+	// Rank is the position of the object's stage: teardown goes from the highest
+	// to the lowest.
+	Rank int
+}
+
+// Intent is true while it is unknown whether the object was written.
+func (e Entry) Intent() bool { return e.UID == "" }
+
+// clone returns a copy that can be changed without changing the original.
+func (i Inventory) clone() Inventory {
+	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached)}
+	if out.Entries == nil {
+		out.Entries = map[manifest.ID]Entry{}
+	}
+	if out.Reached == nil {
+		out.Reached = map[string]int{}
+	}
+	return out
+}
+
+// equal compares two inventories by value.
+func (i Inventory) equal(other Inventory) bool {
+	return maps.Equal(i.Entries, other.Entries) && maps.Equal(i.Reached, other.Reached)
+}
+
+// Report is what one pass found and did.
+type Report struct {
+	// Layers in the order of Work.Layers.
+	Layers []LayerReport
+	// Inventory as it was saved last.
+	Inventory Inventory
+	// Leaving are the objects that still have to go, in the order in which they
+	// will.
+	Leaving []Failure
+	// Events are for people: what was changed in the cluster, and why.
+	Events []Event
+	// RequeueAfter asks for another pass even when nothing happens; 0 asks for
+	// none.
+	RequeueAfter time.Duration
+}
+
+// LayerReport is the state of one layer.
+type LayerReport struct {
+	Revision int64
+	Phases   []PhaseReport
+	// Complete is true when all stages were reached, all objects that belong to
+	// the layer are as it says and pass their probes.
+	Complete bool
+}
+
+// PhaseReport is the state of one phase of a layer.
+type PhaseReport struct {
+	Name string
+	// Reached is true when rollout has touched the phase.
+	Reached bool
+	// Objects, and how many of them are as the manifest says (Applied), pass
+	// their probes (Available), or belong to a newer layer (Superseded).
+	Objects, Applied, Available, Superseded int
+	// Failures hold the phase back, in the order of its objects.
+	Failures []Failure
+}
+
+// Reasons of a Failure.
+const (
+	ReasonCollision    = "Collision"
+	ReasonRejected     = "ApplyRejected"
+	ReasonUnreachable  = "HostUnreachable"
+	ReasonNotServed    = "KindNotServed"
+	ReasonProbe        = "ProbeFailed"
+	ReasonPaused       = "Paused"
+	ReasonWaiting      = "Waiting"
+	ReasonContested    = "Contested"
+	ReasonTerminating  = "Terminating"
+	ReasonCRDInstances = "InstancesExist"
+	ReasonMissingBody  = "ContentUnreadable"
+)
+
+// Failure is an object that is not (yet) as it should be.
+type Failure struct {
+	manifest.Ref
+	// Reason is one of the constants.
+	Reason string
+	// Message for a person, without values of Secrets.
+	Message string
+	// NeedsPerson is true when waiting will not help.
+	NeedsPerson bool
+}
+
+// Event tells a person what the engine changed.
+type Event struct {
+	// Revision that the change was made for; 0 for none.
+	Revision int64
+	// Warning is true for events that someone should look at.
+	Warning bool
+	// Reason in one CamelCase word.
+	Reason  string
+	Message string
+}
+
+// sortedIDs returns the ids of entries in a stable order.
+func sortedIDs(entries map[manifest.ID]Entry) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(entries), compareIDs)
+}
+
+// compareIDs orders by group, kind, namespace and name.
+func compareIDs(a, b manifest.ID) int {
+	for _, pair := range [...][2]string{{a.Group, b.Group}, {a.Kind, b.Kind}, {a.Namespace, b.Namespace}, {a.Name, b.Name}} {
+		if pair[0] < pair[1] {
+			return -1
+		}
+		if pair[0] > pair[1] {
+			return 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,290 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// holdStage makes the objects of a stage that belong to its layer as they should
+// be, in any order, several at a time.
+func (p *pass) holdStage(ctx context.Context, at place) error {
+	var tasks []task
+	for _, step := range p.stage(at).Steps {
+		if p.places[step.ID] == at {
+			tasks = append(tasks, task{place: at, step: step})
+		}
+	}
+	if p.Layers[at.layer].Paused {
+		p.pause(tasks)
+		return nil
+	}
+	if p.intend(tasks) {
+		// Before the cluster changes, what a crash must not make us forget is
+		// stored: that the stage was reached, and which objects may exist soon.
+		if err := p.save(ctx); err != nil {
+			return err
+		}
+	}
+	results, err := p.carryOut(ctx, tasks, p.execute)
+	if err != nil {
+		return err
+	}
+	for i, t := range tasks {
+		p.conclude(t, &results[i])
+		p.outcomes[t.step.ID] = results[i].outcome
+	}
+	return p.save(ctx)
+}
+
+// decide applies the table to one object.
+func (p *pass) decide(t task, seen Seen) Decision {
+	return Decide(p.who, t.step, seen, p.memo(t.step.ID))
+}
+
+// intend notes the objects that are about to be made or taken over, and tells
+// whether the cluster is about to be changed at all.
+func (p *pass) intend(tasks []task) bool {
+	writes := false
+	for _, t := range tasks {
+		switch p.decide(t, p.look(t.step.ID)).Action {
+		case Create, Adopt:
+			if _, known := p.inventory.Entries[t.step.ID]; !known {
+				p.inventory.Entries[t.step.ID] = Entry{
+					Version: t.step.Version, Revision: p.Layers[t.layer].Revision, Rank: t.stage,
+				}
+			}
+			writes = true
+		case Update, Recover, Verify:
+			writes = true
+		}
+	}
+	return writes
+}
+
+// carried is what became of one task. Tasks run side by side and share nothing;
+// conclude merges what they found, one after the other.
+type carried struct {
+	outcome
+	// entry is set when the inventory knows more than before.
+	entry  *Entry
+	events []Event
+	// seen is the object as it was judged last.
+	seen Seen
+	// hidden is true when the object exists but no watch by label shows it.
+	hidden bool
+	// passed is the check that need not be repeated.
+	passed *attempt
+	// held is true when nothing was tried because it is too early; wait is how
+	// long that will be so for an object that is being fought over.
+	held bool
+	wait time.Duration
+	// looked is true when a changed object was read, and perhaps repaired.
+	looked bool
+	err    error
+}
+
+// carryOut runs a function over tasks, some at a time. The error is the
+// context's: the results of tasks that were not started then mean nothing.
+func (p *pass) carryOut(ctx context.Context, tasks []task, do func(context.Context, task) carried) ([]carried, error) {
+	results := make([]carried, len(tasks))
+	var group errgroup.Group
+	group.SetLimit(p.engine.Parallel)
+	for i, t := range tasks {
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				results[i] = do(ctx, t)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return nil: what fails is a result
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("rolling out %s: %w", p.Owner, err)
+	}
+	return results, nil
+}
+
+// execute does what has to be done with an object, and decides once more from a
+// live read when the object turns out to be another than was seen.
+func (p *pass) execute(ctx context.Context, t task) carried {
+	seen := p.look(t.step.ID)
+	decision := p.decide(t, seen)
+	if decision.Action == Idle {
+		return p.idle(t)
+	}
+	if held, ok := p.held(t, seen); ok {
+		return held
+	}
+	result := p.act(ctx, t, decision, seen)
+	if !surprised(result.err) {
+		return result
+	}
+	live, err := p.readLive(ctx, t.step.Ref)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	result = p.act(ctx, t, p.decide(t, live), live)
+	result.hidden = decision.Action == Create && live.Presence == observe.Present
+	return result
+}
+
+// surprised is true when the server found another object than we had seen.
+func surprised(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
+// idle notes which layer the object belongs to by now; that costs no request.
+func (p *pass) idle(t task) carried {
+	entry := p.inventory.Entries[t.step.ID]
+	entry.Revision, entry.Rank, entry.Version = p.Layers[t.layer].Revision, t.stage, t.step.Version
+	return carried{outcome: outcome{applied: true}, entry: &entry}
+}
+
+// held returns the last failure again while it is too early for another try of
+// the same write.
+func (p *pass) held(t task, seen Seen) (carried, bool) {
+	last, failed := p.memory.failed[t.step.ID]
+	if !failed || last.attempt != attemptOf(t, seen) || !p.engine.Clock.Now().Before(last.until) {
+		return carried{}, false
+	}
+	return carried{outcome: outcome{failure: &last.failure}, seen: seen, held: true}, true
+}
+
+// attemptOf identifies the write of a task onto what was seen.
+func attemptOf(t task, seen Seen) attempt {
+	what := attempt{digest: t.step.Digest}
+	if seen.Presence == observe.Present {
+		what.resourceVersion = seen.ResourceVersion
+	}
+	return what
+}
+
+// act does one decision.
+func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) carried {
+	switch decision.Action {
+	case Create:
+		return p.apply(ctx, t, seen, host.ApplyOptions{CreateOnly: true}, p.created(t)...)
+	case Adopt:
+		return p.apply(ctx, t, seen, onto(seen), p.event(t, "Adopted", "took over %s, which existed already", t.step.ID))
+	case Update:
+		return p.apply(ctx, t, seen, onto(seen))
+	case Recover, Verify:
+		return p.repair(ctx, t, decision.Action, seen)
+	case Idle:
+		return p.idle(t)
+	case Collision:
+		return p.refuse(t, seen, ReasonCollision, true, decision.Message)
+	default:
+		reason := ReasonWaiting
+		if seen.Presence == observe.Present && seen.Deleting {
+			reason = ReasonTerminating
+		}
+		return p.refuse(t, seen, reason, false, decision.Message)
+	}
+}
+
+// refuse is a result without a write.
+func (p *pass) refuse(t task, seen Seen, reason string, needsPerson bool, message string) carried {
+	failure := &Failure{Ref: t.step.Ref, Reason: reason, Message: message, NeedsPerson: needsPerson}
+	return carried{outcome: outcome{failure: failure}, seen: seen}
+}
+
+// created tells of an object that was there before and had to be made again.
+func (p *pass) created(t task) []Event {
+	if memo := p.memo(t.step.ID); memo == nil || memo.Intent() {
+		return nil
+	}
+	return []Event{p.event(t, "Recreated", "created %s again, which someone had deleted", t.step.ID)}
+}
+
+// onto is the precondition of a write onto what was seen.
+func onto(seen Seen) host.ApplyOptions {
+	return host.ApplyOptions{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
+}
+
+// apply writes the object's manifest.
+func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyOptions, events ...Event) carried {
+	body, err := p.body(ctx, t.step.Ref)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	options.FieldManager = p.who.Manager
+	live, err := p.engine.Writer.Apply(ctx, t.step.Ref, body, options)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, p.engine.Names.Observe(live))
+	return carried{outcome: outcome{applied: true}, entry: &entry, seen: seen, events: events}
+}
+
+// body is the manifest with our marks.
+func (p *pass) body(ctx context.Context, ref manifest.Ref) ([]byte, error) {
+	raw, err := p.Bodies.Body(ctx, ref)
+	if err != nil {
+		return nil, &bodyError{ref, err}
+	}
+	marked, err := mark(raw, map[string]map[string]string{
+		"labels":      {p.engine.Names.ChainLabel: p.who.Chain},
+		"annotations": {p.engine.Names.AppliedAnnotation: string(ref.Digest)},
+	})
+	if err != nil {
+		return nil, &bodyError{ref, err}
+	}
+	return marked, nil
+}
+
+// mark adds entries to maps of strings in an object's metadata.
+func mark(raw []byte, marks map[string]map[string]string) ([]byte, error) {
+	var content, metadata map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(content["metadata"], &metadata); err != nil {
+		return nil, err
+	}
+	for field, entries := range marks {
+		have := map[string]string{}
+		if raw, ok := metadata[field]; ok {
+			if err := json.Unmarshal(raw, &have); err != nil {
+				return nil, fmt.Errorf("metadata.%s: %w", field, err)
+			}
+		}
+		maps.Copy(have, entries)
+		var err error
+		if metadata[field], err = json.Marshal(have); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if content["metadata"], err = json.Marshal(metadata); err != nil {
+		return nil, err
+	}
+	return json.Marshal(content)
+}
+
+// readLive reads an object past the watches.
+func (p *pass) readLive(ctx context.Context, ref manifest.Ref) (Seen, error) {
+	live, err := p.engine.Reader.ReadMetadata(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return Seen{Presence: observe.Absent}, nil
+	}
+	if err != nil {
+		return Seen{}, err
+	}
+	return Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}, nil
+}
+
+// event makes an event about a task.
+func (p *pass) event(t task, reason, format string, args ...any) Event {
+	return Event{Revision: p.Layers[t.layer].Revision, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
