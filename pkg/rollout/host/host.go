@@ -42,6 +42,7 @@ type Host struct {
 	metadata metadata.Interface
 	dynamic  dynamic.Interface
 	counter  *Counter
+	limiter  *limiter
 	// postCreates is set by SelfTest when the server does not honour the
 	// precondition of a create-only apply.
 	postCreates atomic.Bool
@@ -58,7 +59,7 @@ func New(o Options) (*Host, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	h := &Host{counter: &Counter{}}
+	h := &Host{counter: &Counter{}, limiter: newLimiter(o.Limit, o.Clock)}
 
 	config := rest.CopyConfig(o.Config)
 	// A negative QPS switches client-go's own limiter off, which would delay
@@ -66,7 +67,7 @@ func New(o Options) (*Host, error) {
 	config.QPS, config.RateLimiter = -1, nil
 	// The counter is innermost: it counts what is sent, retries included.
 	config.Wrap(h.counter.Wrap)
-	config.Wrap(newLimiter(o.Limit, o.Clock).wrap)
+	config.Wrap(h.limiter.wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("opening a host: %w", err)

@@ -1,0 +1,121 @@
+package host
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestMappingCosts(t *testing.T) {
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	namespace := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	missing := schema.GroupVersionKind{Version: "v1", Kind: "Nothing"}
+	elsewhere := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Nothing"}
+	scale := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Scale"}
+
+	ask := func(kinds ...schema.GroupVersionKind) func(*Host, *clocktesting.FakeClock) []bool {
+		return func(h *Host, _ *clocktesting.FakeClock) []bool {
+			var known []bool
+			for _, kind := range kinds {
+				_, err := h.Mapping(kind)
+				known = append(known, err == nil)
+			}
+			return known
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		do     func(*Host, *clocktesting.FakeClock) []bool
+		want   []bool
+		cost   int64
+	}{
+		"OneGroupVersion": {"one request serves all kinds of a group version", ask(configMap, namespace, configMap), []bool{true, true, true}, 1},
+		"MissingKind":     {"a kind that is not there is not asked for again at once", ask(missing, missing, missing), []bool{false, false, false}, 1},
+		"MissingGroup":    {"nor is a group", ask(elsewhere, elsewhere), []bool{false, false}, 1},
+		"Subresource":     {"the kind of a subresource is no kind of object", ask(scale), []bool{false}, 1},
+		"MissingLater": {"it may have come after a while", func(h *Host, clk *clocktesting.FakeClock) []bool {
+			first := ask(missing)(h, clk)
+			clk.Step(unknownFor + time.Second)
+			return append(first, ask(missing)(h, clk)...)
+		}, []bool{false, false}, 2},
+		"Invalidated": {"a caller may know better", func(h *Host, clk *clocktesting.FakeClock) []bool {
+			first := ask(configMap, missing)(h, clk)
+			h.Invalidate()
+			return append(first, ask(configMap, missing)(h, clk)...)
+		}, []bool{true, false, true, false}, 4},
+		"Discover": {"Discover always asks, and what it learns is for all", func(h *Host, clk *clocktesting.FakeClock) []bool {
+			_, first := h.Discover(configMap)
+			_, second := h.Discover(configMap)
+			return append([]bool{first == nil, second == nil}, ask(namespace)(h, clk)...)
+		}, []bool{true, true, true}, 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clk := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+			h := serve(t, &fakeServer{}, clk, 0)
+			got := tc.do(h, clk)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: known (-want +got):\n%s", tc.reason, diff)
+			}
+			if h.Requests() != tc.cost {
+				t.Errorf("%s: want %d requests, sent %d: %v", tc.reason, tc.cost, h.Requests(), h.RequestsByMethod())
+			}
+		})
+	}
+}
+
+func TestMappingAnswers(t *testing.T) {
+	h := serve(t, &fakeServer{}, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 0)
+	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	got, err := h.Mapping(deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &meta.RESTMapping{
+		Resource:         schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+		GroupVersionKind: deployment,
+		Scope:            meta.RESTScopeNamespace,
+	}
+	if diff := cmp.Diff(want.Resource, got.Resource); diff != "" || got.Scope.Name() != want.Scope.Name() || got.GroupVersionKind != deployment {
+		t.Errorf("want %v, got %v", want, got)
+	}
+
+	_, err = h.Mapping(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"})
+	var unknown *KindUnknownError
+	if !errors.As(err, &unknown) || !meta.IsNoMatchError(err) {
+		t.Errorf("want a KindUnknownError that is a NoMatchError, got %v", err)
+	}
+}
+
+// TestConcurrentQuestionsAreOneRequest: a cold start asks for the same group
+// version from every worker at once.
+func TestConcurrentQuestionsAreOneRequest(t *testing.T) {
+	server := &fakeServer{}
+	h := serve(t, server, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 1)
+	// Hold the only slot, so that all callers wait for the same flight.
+	var arrived, done sync.WaitGroup
+	release := occupy(h)
+	for range 8 {
+		arrived.Add(1)
+		done.Go(func() {
+			arrived.Done()
+			if _, err := h.Mapping(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	arrived.Wait()
+	release()
+	done.Wait()
+	if n := server.count("/api/v1"); n > 2 {
+		// Two, not one: a goroutine may arrive after the first flight landed but
+		// have looked before it did.
+		t.Errorf("8 concurrent questions made %d requests", n)
+	}
+}
