@@ -82,13 +82,18 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	pki, err := newPKI(filepath.Join(dir, "pki"))
+	p := &Plane{dir: dir, tools: opts.Tools}
+	if err := p.save(); err != nil {
+		return nil, err
+	}
+	p.pki, err = newPKI(filepath.Join(dir, "pki"))
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{dir: dir, tools: opts.Tools, pki: pki}
 	if err := p.start(ctx, opts); err != nil {
-		return nil, errors.Join(err, p.Stop())
+		// Whatever ended by itself is the error already.
+		_ = p.Stop()
+		return nil, err
 	}
 	return p, nil
 }
@@ -101,6 +106,9 @@ func (p *Plane) start(ctx context.Context, opts Options) error {
 	}
 	opts.say("starting kube-apiserver")
 	if err := p.startAPIServer(ctx, opts); err != nil {
+		return err
+	}
+	if err := p.save(); err != nil {
 		return err
 	}
 	if !opts.Workloads {
@@ -130,13 +138,18 @@ func prepare(dir string) (string, error) {
 	return canonical(dir)
 }
 
-// canonical is the absolute name of a folder without symbolic links.
+// canonical is the absolute name of a folder, which need not exist, without
+// symbolic links.
 func canonical(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
+	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("finding the absolute name of %s: %w", dir, err)
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, os.ErrNotExist) {
+		real, err = filepath.EvalSymlinks(filepath.Dir(abs))
+		real = filepath.Join(real, filepath.Base(abs))
+	}
 	if err != nil {
 		return "", fmt.Errorf("resolving %s: %w", dir, err)
 	}

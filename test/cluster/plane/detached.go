@@ -1,0 +1,176 @@
+package plane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// state is what a later process needs to know of a plane. It is the first file
+// in the folder, and what tells such a folder from any other.
+type state struct {
+	Port  int    `json:"port"`
+	Tools string `json:"tools"`
+}
+
+const stateFile = "plane.json"
+
+// stopTimeout bounds how long killed processes may take to disappear.
+const stopTimeout = 20 * time.Second
+
+func (p *Plane) save() error {
+	content, err := json.Marshal(state{Port: p.port, Tools: p.tools})
+	if err != nil {
+		return fmt.Errorf("encoding the state of the control plane: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, stateFile), content, 0o600); err != nil {
+		return fmt.Errorf("writing the state of the control plane: %w", err)
+	}
+	return nil
+}
+
+// Up makes sure that a plane with workloads runs in opts.Dir and outlives the
+// caller. A healthy one is returned as it is; the remains of a broken one,
+// processes and data, are removed first. Use Down to end it.
+func Up(ctx context.Context, opts Options) (*Plane, error) {
+	unlock, err := lock(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+
+	dir, err := canonical(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	running, err := attach(ctx, dir)
+	if err == nil && running.tools == opts.Tools {
+		opts.say("already running")
+		return running, nil
+	}
+	if err == nil {
+		return nil, fmt.Errorf("a control plane of other programs (%s, asked for %s) runs in %s: end it first", running.tools, opts.Tools, dir)
+	}
+	if !errors.Is(err, errNone) {
+		opts.say("removing the remains of an earlier control plane: %v", err)
+	}
+	if err := remove(ctx, dir); err != nil {
+		return nil, err
+	}
+	opts.Workloads, opts.Detached = true, true
+	return Start(ctx, opts)
+}
+
+// Down ends every process of the plane in dir, whoever started it, and removes
+// the folder. Nothing there is fine.
+func Down(ctx context.Context, dir string) error {
+	unlock, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	dir, err = canonical(dir)
+	if err != nil {
+		return err
+	}
+	return remove(ctx, dir)
+}
+
+// errNone means that a folder is absent or empty.
+var errNone = errors.New("there is no control plane")
+
+// attach opens the plane that another process left running in dir. It is an
+// error when the plane is not whole and healthy: errNone when there is none.
+func attach(ctx context.Context, dir string) (*Plane, error) {
+	known, err := load(dir)
+	if err != nil {
+		return nil, err
+	}
+	found, err := processesOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, program := range programs() {
+		if !slices.ContainsFunc(found, func(f foundProcess) bool { return f.program == program }) {
+			return nil, fmt.Errorf("%s does not run", program)
+		}
+	}
+	p := &Plane{dir: dir, tools: known.Tools, port: known.Port}
+	if p.pki, err = loadPKI(filepath.Join(dir, "pki")); err != nil {
+		return nil, err
+	}
+	admin, err := p.openAccess(p.adminFile())
+	if err != nil {
+		return nil, err
+	}
+	if err := p.open(admin); err != nil {
+		return nil, err
+	}
+	return p, p.healthy(ctx)
+}
+
+// healthy is nil when the plane can do now what it could when it started.
+func (p *Plane) healthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := p.ready(ctx); err != nil {
+		return fmt.Errorf("kube-apiserver is not ready: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(p.Config())
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return takesPods(ctx, client)
+}
+
+// load reads the state in a folder. A folder that holds anything else is
+// refused, because the next step may be to remove it.
+func load(dir string) (state, error) {
+	var known state
+	content, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, os.ErrNotExist) {
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			return known, &foreignError{dir: dir}
+		}
+		return known, errNone
+	}
+	if err != nil {
+		return known, fmt.Errorf("reading the state of the control plane: %w", err)
+	}
+	if err := json.Unmarshal(content, &known); err != nil {
+		return known, fmt.Errorf("parsing %s: %w", filepath.Join(dir, stateFile), err)
+	}
+	return known, nil
+}
+
+// foreignError says that a folder is not ours to remove.
+type foreignError struct{ dir string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("folder %s holds something else than a control plane (no %s): give another folder or empty this one", e.dir, stateFile)
+}
+
+// remove kills what runs for the folder, which may itself be gone already, and
+// deletes it.
+func remove(ctx context.Context, dir string) error {
+	var foreign *foreignError
+	if _, err := load(dir); errors.As(err, &foreign) {
+		return foreign
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	if err := killAll(ctx, dir); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing the folder of the control plane: %w", err)
+	}
+	return nil
+}

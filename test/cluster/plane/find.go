@@ -1,0 +1,62 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// programs are what a plane with workloads consists of.
+func programs() []string {
+	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
+}
+
+// foundProcess is a program of a plane in the process table.
+type foundProcess struct {
+	pid     int
+	program string
+}
+
+// processesOf finds the programs that run for the plane in dir (a canonical
+// name), whoever started them: one of our programs with a path below dir among
+// its arguments. Somebody's editor or tail -f in the folder is not one.
+func processesOf(dir string) ([]foundProcess, error) {
+	table, err := commandLines()
+	if err != nil {
+		return nil, fmt.Errorf("reading the process table: %w", err)
+	}
+	var found []foundProcess
+	for pid, args := range table {
+		program := filepath.Base(args[0])
+		names := func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) }
+		if slices.Contains(programs(), program) && slices.ContainsFunc(args[1:], names) {
+			found = append(found, foundProcess{pid: pid, program: program})
+		}
+	}
+	return found, nil
+}
+
+// killAll ends the programs of the plane in dir and returns when the process
+// table no longer has them.
+func killAll(ctx context.Context, dir string) error {
+	var left []foundProcess
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		var err error
+		left, err = processesOf(dir)
+		for _, process := range left {
+			// An error means that it ended meanwhile, or is not ours to
+			// kill: then it stays in the table, and is reported.
+			_ = syscall.Kill(process.pid, syscall.SIGKILL)
+		}
+		return len(left) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("ending the processes of %s: %w (left: %v)", dir, err, left)
+	}
+	return nil
+}
