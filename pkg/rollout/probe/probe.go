@@ -1,5 +1,10 @@
 // Package probe judges from an object's live state whether it is ready. Verdicts
 // are functions of one object: no client, no clock.
+//
+// Well-known kinds have built-in probes (see Builtin); a revision may add
+// assertions on conditions, on fields and in CEL (see New). Whatever an object
+// contains, a probe neither panics nor changes it: what it cannot read makes the
+// verdict Unknown, with a message that names the field.
 package probe
 
 import (
@@ -23,7 +28,9 @@ const (
 // Verdict is what a probe found.
 type Verdict struct {
 	Status Status
-	// Message says what is missing, for a person; empty when Status is True.
+	// Message says what is missing, for a person; empty when Status is True. It
+	// is one line of at most MaxMessageBytes, and the same for the same state:
+	// no times, no text in random order.
 	Message string
 }
 
@@ -40,8 +47,8 @@ type Reads struct {
 
 // Probe judges one object.
 type Probe interface {
-	// Probe judges an object that has at least what Reads names. It never
-	// changes it.
+	// Probe judges an object that has at least what Reads names (see
+	// Reads.Trim). It never changes it. It is safe for concurrent use.
 	Probe(object *unstructured.Unstructured) Verdict
 	// Reads names the parts that Probe looks at.
 	Reads() Reads

@@ -1,0 +1,109 @@
+package probe
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// judge is one requirement on an object.
+type judge interface {
+	// judge looks at the object through the view. Its verdict does not count
+	// when the view ends up with an error.
+	judge(v *view) Verdict
+	reads() Reads
+}
+
+// rule is a judge written as a function.
+type rule struct {
+	verdict func(v *view) Verdict
+	looksAt Reads
+}
+
+func (r rule) judge(v *view) Verdict { return r.verdict(v) }
+
+func (r rule) reads() Reads { return r.looksAt }
+
+// builtin is the table of the kinds that say themselves when they are ready.
+// Kinds that are not in it are ready when they exist. docs/reference/probes.md
+// says the same for people.
+func builtin() map[schema.GroupKind]judge {
+	ready := ConditionEqual{Type: "Ready", Status: "True"}
+	conditions := Reads{Fields: [][]string{{"status", "conditions"}}}
+	return map[schema.GroupKind]judge{
+		{Group: "apps", Kind: "Deployment"}: rule{deployment, Reads{
+			Status: true, Fields: [][]string{{"spec", "paused"}, {"spec", "replicas"}}}},
+		{Group: "apps", Kind: "StatefulSet"}: rule{statefulSet, Reads{
+			Status: true, Fields: [][]string{{"spec", "replicas"}, {"spec", "updateStrategy"}}}},
+		{Group: "apps", Kind: "DaemonSet"}: rule{daemonSet, Reads{
+			Status: true, Fields: [][]string{{"spec", "updateStrategy"}}}},
+		{Group: "batch", Kind: "Job"}: rule{job, Reads{Status: true}},
+		{Kind: "Pod"}: rule{pod, Reads{Fields: [][]string{
+			{"status", "phase"}, {"status", "reason"}, {"status", "message"}, {"status", "conditions"},
+			{"status", "observedGeneration"}, {"status", "containerStatuses"}, {"status", "initContainerStatuses"}}}},
+		{Kind: "PersistentVolumeClaim"}: rule{claim, Reads{Fields: [][]string{
+			{"status", "phase"}, {"spec", "volumeName"}, {"spec", "storageClassName"}}}},
+		{Kind: "Namespace"}: rule{namespace, Reads{Fields: [][]string{
+			{"status", "phase"}, {"status", "conditions"}}}},
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: rule{definition, conditions},
+		{Group: "apiregistration.k8s.io", Kind: "APIService"}:             rule{apiService, conditions},
+		{Group: "cert-manager.io", Kind: "Certificate"}:                   ready,
+		{Group: "cert-manager.io", Kind: "Issuer"}:                        ready,
+		{Group: "cert-manager.io", Kind: "ClusterIssuer"}:                 ready,
+	}
+}
+
+// alive says of an object that is on its way out that it is not ready, whatever
+// its status still claims. Built-in probes start with it.
+func alive(v *view) Verdict {
+	if v.text("metadata", "deletionTimestamp") == "" {
+		return pass()
+	}
+	finalizers, _ := v.get("metadata", "finalizers")
+	list, _ := finalizers.([]any)
+	var names []string
+	for _, element := range list {
+		if name, isText := element.(string); isText {
+			names = append(names, quote(name))
+		}
+	}
+	if names == nil {
+		return failing("is being deleted")
+	}
+	return failing("is being deleted, waiting for finalizers %s", strings.Join(names, ", "))
+}
+
+// prober is the probe of one kind: all its judges.
+type prober struct {
+	secret bool
+	judges []judge
+}
+
+// Probe asks every judge.
+func (p *prober) Probe(object *unstructured.Unstructured) Verdict {
+	if object == nil || object.Object == nil {
+		return unknown("its state was not read")
+	}
+	whole := &view{object: object.Object, secret: p.secret}
+	if p.secret {
+		whole.object = visibleSecret(object.Object)
+	}
+	verdicts := make([]Verdict, 0, len(p.judges))
+	for _, j := range p.judges {
+		verdicts = append(verdicts, whole.ask(j))
+	}
+	return and(verdicts)
+}
+
+// Reads unites what the judges read.
+func (p *prober) Reads() Reads {
+	var united Reads
+	for _, j := range p.judges {
+		united = united.Union(j.reads())
+	}
+	if p.secret {
+		return readsOfSecret(united)
+	}
+	return united
+}

@@ -1,0 +1,59 @@
+package probe
+
+// Annotations of a PersistentVolumeClaim, set by the volume controller and by
+// the scheduler (k8s.io/component-helpers/storage/volume).
+const (
+	storageProvisioner     = "volume.kubernetes.io/storage-provisioner"
+	storageProvisionerBeta = "volume.beta.kubernetes.io/storage-provisioner"
+	selectedNode           = "volume.kubernetes.io/selected-node"
+	storageClassBeta       = "volume.beta.kubernetes.io/storage-class"
+)
+
+// claim is ready when it is bound, or when it waits for its first consumer.
+//
+// A claim of a class with volumeBindingMode WaitForFirstConsumer (the default
+// class of most clusters) stays Pending until a pod that uses it is scheduled.
+// The consumer is usually in a later stage, which would never be reached. The
+// claim itself does not say that it waits, only an Event does; but the volume
+// controller leaves a trace as soon as it does work for a claim: it names the
+// provisioner in an annotation, and for such a class only after the scheduler
+// named a node (pv_controller.go, syncUnboundClaim, at 1.36). So a Pending claim
+// of a named class, without volume, provisioner and node, is one that nobody
+// works on yet, and waiting for it here could be waiting for ever.
+//
+// The price: a claim of a class that binds at once passes in the moment between
+// its creation and the controller's first look, and so does one whose class does
+// not exist; the workload that uses it then says that it is not available. Who
+// wants to be strict asserts status.phase=Bound.
+func claim(v *view) Verdict {
+	class := v.text("spec", "storageClassName")
+	if class == "" {
+		class = v.text("metadata", "annotations", storageClassBeta)
+	}
+	volume := v.text("spec", "volumeName")
+	provisioner := v.text("metadata", "annotations", storageProvisioner)
+	if provisioner == "" {
+		provisioner = v.text("metadata", "annotations", storageProvisionerBeta)
+	}
+	node := v.text("metadata", "annotations", selectedNode)
+
+	switch phase := v.text("status", "phase"); {
+	case phase == "Bound":
+		return pass()
+	case phase == "Lost":
+		return failing("lost: its volume %s does not exist any more", shorten(clean(volume), maxForeignBytes))
+	case phase != "Pending" && phase != "":
+		return unknown("its phase %s is not a known one", v.show(phase))
+	case volume != "":
+		return failing("waiting to be bound to volume %s", quote(volume))
+	case provisioner != "":
+		return failing("waiting for a volume from provisioner %s", quote(provisioner))
+	case node != "":
+		return failing("waiting for a volume for node %s", quote(node))
+	case class == "":
+		return failing("waiting for a persistent volume that fits: it has no storage class, so none is made for it")
+	case phase == "":
+		return unknown("its status has no phase yet")
+	}
+	return pass()
+}

@@ -1,0 +1,110 @@
+package probe
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// MaxMessageBytes bounds a verdict's message, so that status stays small
+	// whatever an object says about itself.
+	MaxMessageBytes = 512
+
+	// maxForeignBytes bounds what is quoted of an object's own messages, so that
+	// one talkative condition leaves room for the rest.
+	maxForeignBytes = 256
+	// maxValueBytes bounds a quoted value of a field.
+	maxValueBytes = 64
+	// maxCleanedBytes bounds the work on a message that is shortened anyway.
+	maxCleanedBytes = 4096
+)
+
+// timestamp matches the forms in which controllers print times (RFC 3339, and
+// Go's time.Time.String). A message with a time in it would change status again
+// and again without anything having happened.
+var timestamp = regexp.MustCompile(
+	`\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d+)?(Z| ?[+-]\d{2}:?\d{2}( [A-Z]{2,5})?)?( m=[+-][\d.]+)?`)
+
+func pass() Verdict { return Verdict{Status: True} }
+
+func failing(format string, args ...any) Verdict { return verdict(False, fmt.Sprintf(format, args...)) }
+
+func unknown(format string, args ...any) Verdict {
+	return verdict(Unknown, fmt.Sprintf(format, args...))
+}
+
+func verdict(status Status, message string) Verdict {
+	return Verdict{Status: status, Message: shorten(clean(message), MaxMessageBytes)}
+}
+
+// and joins verdicts: one False makes False, else one Unknown makes Unknown. The
+// messages are those of the verdicts that decided, in their order: what is known
+// to be wrong helps a person more than what is not known.
+func and(verdicts []Verdict) Verdict {
+	for _, status := range []Status{False, Unknown} {
+		var messages []string
+		for _, v := range verdicts {
+			if v.Status == status {
+				messages = append(messages, v.Message)
+			}
+		}
+		if messages != nil {
+			return verdict(status, sentence(messages...))
+		}
+	}
+	return pass()
+}
+
+// sentence joins parts, without empty and repeated ones.
+func sentence(parts ...string) string {
+	var kept []string
+	for _, part := range parts {
+		if part != "" && !slices.Contains(kept, part) {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, "; ")
+}
+
+// clean makes one line of printable text of what an object says about itself,
+// and takes times out of it.
+func clean(text string) string {
+	if len(text) > maxCleanedBytes {
+		text = text[:maxCleanedBytes]
+	}
+	printable := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return timestamp.ReplaceAllString(strings.Join(strings.Fields(printable), " "), "(time)")
+}
+
+// quote is clean and shorten for foreign text.
+func quote(text string) string { return shorten(clean(text), maxForeignBytes) }
+
+// shorten cuts text to at most limit bytes, between runes.
+func shorten(text string, limit int) string {
+	const ellipsis = "…"
+	if len(text) <= limit {
+		return text
+	}
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
+
+// plural counts things in English: "1 pod", "2 pods".
+func plural(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

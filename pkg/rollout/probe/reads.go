@@ -1,0 +1,84 @@
+package probe
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Union returns what both read, in a canonical form: fields sorted, none twice,
+// none inside another one, none that is kept anyway.
+func (r Reads) Union(other Reads) Reads {
+	if r.Whole || other.Whole {
+		return Reads{Whole: true}
+	}
+	united := Reads{Status: r.Status || other.Status}
+	fields := slices.Concat(r.Fields, other.Fields)
+	slices.SortFunc(fields, slices.Compare)
+	for _, path := range fields {
+		switch {
+		case len(path) == 0 || alwaysKept(path[0]):
+		case len(path) == 1 && path[0] == "status":
+			united.Status = true
+		case len(united.Fields) > 0 && startsWith(path, united.Fields[len(united.Fields)-1]):
+			// Sorted, a path stands right behind the one that contains it.
+		default:
+			united.Fields = append(united.Fields, path)
+		}
+	}
+	if united.Status {
+		united.Fields = slices.DeleteFunc(united.Fields, func(path []string) bool {
+			return path[0] == "status"
+		})
+	}
+	return united
+}
+
+// Trim returns an object with nothing but its metadata and what r names. The
+// result shares its values with the object. A probe finds the same verdict on
+// both.
+func (r Reads) Trim(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if object == nil || r.Whole {
+		return object
+	}
+	trimmed := map[string]any{}
+	for key, value := range object.Object {
+		if alwaysKept(key) || r.Status && key == "status" {
+			trimmed[key] = value
+		}
+	}
+	for _, path := range r.Union(Reads{}).Fields {
+		keep(trimmed, object.Object, path)
+	}
+	return &unstructured.Unstructured{Object: trimmed}
+}
+
+// keep copies what is at a path. Where the path leads through something that is
+// no object, that something is kept, so that its wrong type stays visible. No
+// path may lead through what another one keeps: see Union.
+func keep(to, from map[string]any, path []string) {
+	value, found := from[path[0]]
+	if !found {
+		return
+	}
+	inner, isObject := value.(map[string]any)
+	if len(path) == 1 || !isObject {
+		to[path[0]] = value
+		return
+	}
+	kept, exists := to[path[0]].(map[string]any)
+	if !exists {
+		kept = map[string]any{}
+		to[path[0]] = kept
+	}
+	keep(kept, inner, path[1:])
+}
+
+// alwaysKept fields are part of every observation.
+func alwaysKept(field string) bool {
+	return field == "apiVersion" || field == "kind" || field == "metadata"
+}
+
+func startsWith(path, prefix []string) bool {
+	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
+}

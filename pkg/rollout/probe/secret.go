@@ -1,0 +1,60 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The content of Secrets is never kept in memory for a probe, and no value of
+// one appears in a message: messages go to status, events and logs, which more
+// people may read than the Secret. So probes of Secrets see identity, metadata,
+// type and immutable, and hide what they compare (annotations can repeat the
+// content).
+
+func secretKind() schema.GroupKind { return schema.GroupKind{Kind: "Secret"} }
+
+func isSecret(kind schema.GroupKind) bool { return kind == secretKind() }
+
+// secretContent tells whether a path leads into the content of a Secret.
+func secretContent(path []string) bool {
+	return path[0] == "data" || path[0] == "stringData"
+}
+
+// visibleInSecret tells whether a top-level field may be looked at.
+func visibleInSecret(field string) bool {
+	return alwaysKept(field) || field == "type" || field == "immutable"
+}
+
+// visibleSecret is what probes see of a Secret.
+func visibleSecret(object map[string]any) map[string]any {
+	visible := map[string]any{}
+	for field, value := range object {
+		if visibleInSecret(field) {
+			visible[field] = value
+		}
+	}
+	return visible
+}
+
+// readsOfSecret is what is left to read of a Secret.
+func readsOfSecret(r Reads) Reads {
+	if r.Whole {
+		return Reads{Fields: [][]string{{"immutable"}, {"type"}}}
+	}
+	return Reads{Fields: slices.DeleteFunc(slices.Clone(r.Fields), func(path []string) bool {
+		return !visibleInSecret(path[0])
+	})}
+}
+
+// checkSecretReads refuses what could never be fulfilled.
+func checkSecretReads(r Reads) error {
+	for _, path := range r.Fields {
+		if secretContent(path) {
+			return fmt.Errorf("%s is the content of a Secret, which probes cannot read", strings.Join(path, "."))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// set has a probe for every kind that it can name, and one for the others.
+type set struct {
+	kinds map[schema.GroupKind]*prober
+	// others is the probe of the kinds that are not in kinds, or nil.
+	others *prober
+}
+
+// For returns the probe of a kind.
+func (s *set) For(kind schema.GroupKind) Probe {
+	if p, known := s.kinds[kind]; known {
+		return p
+	}
+	if s.others == nil {
+		return nil
+	}
+	return s.others
+}
+
+// Builtin returns the probes of the kinds that are known to say themselves when
+// they are ready. docs/reference/probes.md lists them.
+func Builtin() Set {
+	return assemble(nil, nil)
+}
+
+// New returns the built-in probes and, on top of them, custom ones: an object
+// must fulfil all that apply to it. Custom probes that select by labels alone
+// apply to every kind. An error names the spec and the assertion by their index.
+func New(custom []Spec) (Set, error) {
+	byKind := map[schema.GroupKind][]judge{}
+	var anyKind []judge
+	var errs []error
+	compiler := compiler{}
+	for i, spec := range custom {
+		s, err := spec.compile(&compiler)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("probe %d: %w", i, err))
+			continue
+		}
+		if kind := spec.Selector.GroupKind; kind != nil {
+			byKind[*kind] = append(byKind[*kind], s)
+			continue
+		}
+		anyKind = append(anyKind, s)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return assemble(byKind, anyKind), nil
+}
+
+// assemble puts together what each kind must fulfil, in a fixed order: what is
+// built in, then custom probes of the kind, then those of all kinds.
+func assemble(byKind map[schema.GroupKind][]judge, anyKind []judge) *set {
+	judges := map[schema.GroupKind][]judge{}
+	for kind, j := range builtin() {
+		judges[kind] = []judge{rule{verdict: alive}, j}
+	}
+	for kind, custom := range byKind {
+		judges[kind] = append(judges[kind], custom...)
+	}
+	if anyKind != nil {
+		// Secrets are judged by rules of their own: see secret.go.
+		judges[secretKind()] = byKind[secretKind()]
+	}
+	s := &set{kinds: map[schema.GroupKind]*prober{}}
+	for kind, own := range judges {
+		s.kinds[kind] = &prober{secret: isSecret(kind), judges: append(own, anyKind...)}
+	}
+	if anyKind != nil {
+		s.others = &prober{judges: anyKind}
+	}
+	return s
+}
+
+// selected are judges for the objects with certain labels.
+type selected struct {
+	// labels is nil for all objects.
+	labels labels.Selector
+	judges []judge
+}
+
+// judge passes objects that are not selected.
+func (s selected) judge(v *view) Verdict {
+	if s.labels != nil && !s.labels.Matches(v.labels()) {
+		return pass()
+	}
+	verdicts := make([]Verdict, 0, len(s.judges))
+	for _, j := range s.judges {
+		verdicts = append(verdicts, v.ask(j))
+	}
+	return and(verdicts)
+}
+
+func (s selected) reads() Reads {
+	var united Reads
+	for _, j := range s.judges {
+		united = united.Union(j.reads())
+	}
+	return united
+}

@@ -1,0 +1,135 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Spec is a probe that a revision brings along: what selected objects must
+// fulfil.
+type Spec struct {
+	Selector Selector
+	// Assertions must all hold. At least one is required.
+	Assertions []Assertion
+}
+
+// Selector picks objects by kind, by their live labels, or both. At least one is
+// required.
+type Selector struct {
+	// GroupKind selects objects of one kind; nil selects all kinds.
+	GroupKind *schema.GroupKind
+	// Labels selects objects by labels; nil selects all.
+	Labels labels.Selector
+}
+
+// Assertion is one requirement. Exactly one of its members is set.
+type Assertion struct {
+	ConditionEqual *ConditionEqual
+	FieldsEqual    *FieldsEqual
+	FieldValue     *FieldValue
+	CEL            *CEL
+}
+
+// ConditionEqual requires an entry of status.conditions, current for the
+// object's generation, to have a status.
+type ConditionEqual struct {
+	// Type of the condition.
+	Type string
+	// Status that it must have: True, False or Unknown.
+	Status string
+}
+
+// FieldsEqual requires two fields to be there and equal, objects and lists as a
+// whole.
+type FieldsEqual struct {
+	// FieldA and FieldB are paths; see CheckFieldPath.
+	FieldA, FieldB string
+}
+
+// FieldValue requires a field to have a value.
+type FieldValue struct {
+	// FieldPath is the path of a field that is no object and no list; see
+	// CheckFieldPath.
+	FieldPath string
+	// Value is text as it is; numbers and booleans in their JSON form.
+	Value string
+}
+
+// CEL requires an expression to be true.
+type CEL struct {
+	// Expression over self, the live object; see CheckCEL.
+	Expression string
+	// Message for a person when the expression is false; empty says the
+	// expression itself.
+	Message string
+}
+
+// compile checks an assertion and makes it a judge.
+func (a Assertion) compile(c *compiler) (judge, error) {
+	var found []judge
+	var errs []error
+	add := func(j judge, err error) {
+		found = append(found, j)
+		errs = append(errs, err)
+	}
+	if a.ConditionEqual != nil {
+		add(*a.ConditionEqual, a.ConditionEqual.check())
+	}
+	if a.FieldsEqual != nil {
+		add(a.FieldsEqual.compile())
+	}
+	if a.FieldValue != nil {
+		add(a.FieldValue.compile())
+	}
+	if a.CEL != nil {
+		add(c.compile(*a.CEL))
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("has %d of conditionEqual, fieldsEqual, fieldValue and cel, must have exactly one", len(found))
+	}
+	if err := errs[0]; err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+func (c ConditionEqual) check() error {
+	allowed := []string{string(True), string(False), string(Unknown)}
+	switch {
+	case c.Type == "":
+		return errors.New("conditionEqual: type is empty")
+	case !slices.Contains(allowed, c.Status):
+		return fmt.Errorf("conditionEqual: status is %q, must be one of %q", c.Status, allowed)
+	}
+	return nil
+}
+
+// compile checks a whole spec.
+func (s Spec) compile(c *compiler) (selected, error) {
+	switch {
+	case s.Selector.GroupKind == nil && s.Selector.Labels == nil:
+		return selected{}, errors.New("selector is empty, must have a groupKind, labels or both")
+	case s.Selector.GroupKind != nil && s.Selector.GroupKind.Kind == "":
+		return selected{}, errors.New("selector: groupKind has no kind")
+	case len(s.Assertions) == 0:
+		return selected{}, errors.New("has no assertions")
+	}
+	result := selected{labels: s.Selector.Labels}
+	for i, assertion := range s.Assertions {
+		j, err := assertion.compile(c)
+		if err != nil {
+			return selected{}, fmt.Errorf("assertion %d: %w", i, err)
+		}
+		if s.Selector.GroupKind != nil && isSecret(*s.Selector.GroupKind) {
+			if err := checkSecretReads(j.reads()); err != nil {
+				return selected{}, fmt.Errorf("assertion %d: %w", i, err)
+			}
+		}
+		result.judges = append(result.judges, j)
+	}
+	return result, nil
+}

@@ -1,0 +1,215 @@
+package probe
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// view reads an object that may hold anything. It remembers the first thing that
+// was not what it should be; who judges looks at err when everything is read.
+type view struct {
+	object map[string]any
+	// secret hides values: see secret.go.
+	secret bool
+	err    error
+}
+
+// get returns what is at a path. An absent field and a null are the same.
+func (v *view) get(path ...string) (any, bool) {
+	if v.secret && secretContent(path) {
+		v.fail("%s: the content of a Secret is not read", strings.Join(path, "."))
+		return nil, false
+	}
+	var value any = v.object
+	for i, part := range path {
+		object, isObject := value.(map[string]any)
+		if !isObject {
+			v.fail("%s is %s, not an object", strings.Join(path[:i], "."), typeName(value))
+			return nil, false
+		}
+		value = object[part]
+		if value == nil {
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// number returns a whole number, or the default when the field is absent.
+func (v *view) number(absent int64, path ...string) int64 {
+	value, found := v.get(path...)
+	if !found {
+		return absent
+	}
+	switch n := value.(type) {
+	case int64:
+		return n
+	case float64:
+		if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+			return int64(n)
+		}
+	}
+	v.fail("%s is %s, not a whole number", strings.Join(path, "."), typeName(value))
+	return absent
+}
+
+// text returns a string, or an empty one when the field is absent.
+func (v *view) text(path ...string) string {
+	value, found := v.get(path...)
+	if !found {
+		return ""
+	}
+	text, isText := value.(string)
+	if !isText {
+		v.fail("%s is %s, not text", strings.Join(path, "."), typeName(value))
+	}
+	return text
+}
+
+// flag returns a boolean, or false when the field is absent.
+func (v *view) flag(path ...string) bool {
+	value, found := v.get(path...)
+	if !found {
+		return false
+	}
+	flag, isFlag := value.(bool)
+	if !isFlag {
+		v.fail("%s is %s, not a boolean", strings.Join(path, "."), typeName(value))
+	}
+	return flag
+}
+
+// objects returns the elements of a list of objects as views of their own. Their
+// errors come back through adopt.
+func (v *view) objects(path ...string) []*view {
+	value, found := v.get(path...)
+	if !found {
+		return nil
+	}
+	list, isList := value.([]any)
+	if !isList {
+		v.fail("%s is %s, not a list", strings.Join(path, "."), typeName(value))
+		return nil
+	}
+	views := make([]*view, 0, len(list))
+	for i, element := range list {
+		object, isObject := element.(map[string]any)
+		if !isObject {
+			v.fail("%s[%d] is %s, not an object", strings.Join(path, "."), i, typeName(element))
+			return nil
+		}
+		views = append(views, &view{object: object, secret: v.secret})
+	}
+	return views
+}
+
+// adopt takes over what went wrong while an element of a list was read.
+func (v *view) adopt(element *view, name string) {
+	if element.err != nil {
+		v.fail("%s: %w", name, element.err)
+	}
+}
+
+// ask lets a judge look at the same object through a view of its own, so that
+// what one cannot read does not spoil the verdict of another.
+func (v *view) ask(j judge) Verdict {
+	own := &view{object: v.object, secret: v.secret}
+	verdict := j.judge(own)
+	if own.err != nil {
+		return unknown("%s", quote(own.err.Error()))
+	}
+	return verdict
+}
+
+// labels returns the object's labels. Where they cannot be read, the verdict
+// becomes Unknown: whether the object is selected is not known.
+func (v *view) labels() labels.Set {
+	value, found := v.get("metadata", "labels")
+	if !found {
+		return nil
+	}
+	object, isObject := value.(map[string]any)
+	if !isObject {
+		v.fail("metadata.labels is %s, not an object", typeName(value))
+		return nil
+	}
+	set := labels.Set{}
+	for key, value := range object {
+		text, isText := value.(string)
+		if !isText {
+			v.fail("metadata.labels has a value that is not text")
+			return nil
+		}
+		set[key] = text
+	}
+	return set
+}
+
+func (v *view) fail(format string, args ...any) {
+	if v.err == nil {
+		v.err = fmt.Errorf(format, args...)
+	}
+}
+
+// stale says that the object's controller has not seen its newest generation, or
+// nothing when it has.
+func (v *view) stale() string {
+	generation := v.number(0, "metadata", "generation")
+	switch seen := v.number(0, "status", "observedGeneration"); {
+	case seen == 0:
+		return "its controller has not reported a status yet"
+	case seen < generation:
+		return fmt.Sprintf("its controller has not seen generation %d yet (its status is of generation %d)", generation, seen)
+	}
+	return ""
+}
+
+// show renders a value for a message: its JSON form, shortened, or nothing of it
+// when it could be a secret.
+func (v *view) show(value any) string {
+	if v.secret {
+		return "(hidden)"
+	}
+	switch value.(type) {
+	case map[string]any, []any:
+		return typeName(value)
+	}
+	text, err := jsonForm(value)
+	if err != nil {
+		return typeName(value)
+	}
+	return shorten(clean(text), maxValueBytes)
+}
+
+// jsonForm renders a scalar as JSON, without the escapes that only HTML needs.
+func jsonForm(value any) (string, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return "", fmt.Errorf("rendering %s: %w", typeName(value), err)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+func typeName(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	case int64, float64:
+		return "a number"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	}
+	return "of an unknown type"
+}
