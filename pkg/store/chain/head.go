@@ -1,0 +1,177 @@
+// Package chain keeps what a chain of revisions knows beyond any of its
+// revisions: the head, with the numbers that were used and the history, and the
+// inventory of what the chain has in the target cluster. Both outlive the
+// revisions, and both are changed by compare-and-swap only.
+package chain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// MaxRows is how many rows of history a head keeps: those of the highest
+	// numbers.
+	MaxRows = 50
+	// maxTextBytes bounds each text in a row.
+	maxTextBytes = 1024
+)
+
+// Head is the memory of a chain: which numbers are used, and what became of its
+// revisions. Its zero value with a name is a chain without revisions.
+type Head struct {
+	// Name of the chain.
+	Name string `json:"name"`
+	// OwnerUID is the uid of the ClusterExtension that the chain belongs to, or
+	// empty.
+	OwnerUID types.UID `json:"ownerUID,omitempty"`
+	// Highest number that was ever taken, 0 for none. It only grows.
+	Highest int64 `json:"highest,omitempty"`
+	// HighestUID is the uid of the revision that took the number.
+	HighestUID types.UID `json:"highestUID,omitempty"`
+	// Confirmed tells that the revision with the highest number was written:
+	// the number is used for ever. Until then its create may have failed, and
+	// another revision may take the number over.
+	Confirmed bool `json:"confirmed,omitempty"`
+	// Succeeded tells that a revision of the chain succeeded once. It stays.
+	Succeeded bool `json:"succeeded,omitempty"`
+	// Rows are the history, by rising number. At most MaxRows are kept.
+	Rows []Row `json:"rows,omitempty"`
+}
+
+// Row is one revision in a chain's history. It stays when the revision is gone.
+type Row struct {
+	Revision int64     `json:"revision"`
+	UID      types.UID `json:"uid"`
+	// PackRoot names the pack with the revision's manifests.
+	PackRoot string `json:"packRoot,omitempty"`
+	// CreatedAt and DeletedAt are kept to the second, in UTC. DeletedAt is zero
+	// while the revision exists.
+	CreatedAt time.Time `json:"createdAt,omitzero"`
+	DeletedAt time.Time `json:"deletedAt,omitzero"`
+	// RequestedBy is the name of the user who created it.
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// Result in one word, such as Succeeded.
+	Result string `json:"result,omitempty"`
+	// Cause is why it was created, for people.
+	Cause string `json:"cause,omitempty"`
+}
+
+// NumberUsedError says that a number is not free in a chain.
+type NumberUsedError struct {
+	Chain           string
+	Number, Highest int64
+	// Next is the lowest number that is free, 0 when none is.
+	Next int64
+}
+
+func (e *NumberUsedError) Error() string {
+	if e.Next == 0 {
+		return fmt.Sprintf("revision number %d of chain %q is not free: %d was used, and there is none above it", e.Number, e.Chain, e.Highest)
+	}
+	return fmt.Sprintf("revision number %d of chain %q is not free: %d is the highest number that was used; numbers only grow, the next one is %d",
+		e.Number, e.Chain, e.Highest, e.Next)
+}
+
+// Next returns the lowest number that a new revision may take, 0 when none is
+// left.
+func (h Head) Next() int64 {
+	switch {
+	case h.Highest > 0 && !h.Confirmed:
+		return h.Highest
+	case h.Highest == math.MaxInt64:
+		return 0
+	}
+	return h.Highest + 1
+}
+
+// advance takes a number for a revision that is about to be written.
+func (h *Head) advance(number int64, uid types.UID) error {
+	if err := validate(number, uid); err != nil {
+		return err
+	}
+	if number < h.Highest || number == h.Highest && h.Confirmed {
+		return &NumberUsedError{Chain: h.Name, Number: number, Highest: h.Highest, Next: h.Next()}
+	}
+	h.Highest, h.HighestUID, h.Confirmed = number, uid, false
+	return nil
+}
+
+// confirm notes that a revision exists, whatever the head knew of it. The name
+// of a revision holds its number, so of two that took the same number one could
+// be written only, and it is the one that is confirmed.
+func (h *Head) confirm(row Row) error {
+	if err := validate(row.Revision, row.UID); err != nil {
+		return err
+	}
+	if row.Revision == h.Highest && h.Confirmed && h.HighestUID != row.UID {
+		return &NumberUsedError{Chain: h.Name, Number: row.Revision, Highest: h.Highest, Next: h.Next()}
+	}
+	if row.Revision >= h.Highest {
+		h.Highest, h.HighestUID, h.Confirmed = row.Revision, row.UID, true
+	}
+	h.record(row)
+	return nil
+}
+
+// record merges a row into the one of the same revision, or adds it.
+func (h *Head) record(row Row) {
+	rows := slices.Clone(h.Rows)
+	if i := slices.IndexFunc(rows, func(r Row) bool { return r.UID == row.UID }); i >= 0 {
+		rows[i] = rows[i].merged(row)
+	} else {
+		rows = append(rows, Row{}.merged(row))
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Revision, b.Revision) })
+	h.Rows = rows[max(0, len(rows)-MaxRows):]
+}
+
+// merged returns the row with what the other one has filled in.
+func (r Row) merged(other Row) Row {
+	r.Revision, r.UID = other.Revision, other.UID
+	overwrite(&r.PackRoot, other.PackRoot)
+	overwrite(&r.RequestedBy, bounded(other.RequestedBy))
+	overwrite(&r.Result, bounded(other.Result))
+	overwrite(&r.Cause, bounded(other.Cause))
+	if !other.CreatedAt.IsZero() {
+		r.CreatedAt = other.CreatedAt.UTC().Truncate(time.Second)
+	}
+	if !other.DeletedAt.IsZero() {
+		r.DeletedAt = other.DeletedAt.UTC().Truncate(time.Second)
+	}
+	return r
+}
+
+func overwrite(to *string, from string) {
+	if from != "" {
+		*to = from
+	}
+}
+
+// bounded cuts a text between two characters.
+func bounded(text string) string {
+	if len(text) <= maxTextBytes {
+		return text
+	}
+	end := maxTextBytes
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+func validate(number int64, uid types.UID) error {
+	if number < 1 {
+		return fmt.Errorf("revision number %d: numbers begin at 1", number)
+	}
+	if uid == "" {
+		return fmt.Errorf("revision number %d: the revision has no uid", number)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package chain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Heads reads and changes the heads of chains. Every change is a function of the
+// head as it is, repeated when another writer was faster, so that of two
+// revisions that want one number one gets it. Heads are never deleted: a number
+// that was used stays used when all revisions are gone.
+type Heads struct {
+	kv   clientv3.KV
+	keys store.Keys
+}
+
+// NewHeads returns the heads below an etcd prefix.
+func NewHeads(kv clientv3.KV, prefix string) *Heads {
+	return &Heads{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+func headFormat() store.Format {
+	return store.Format{Kind: "chain head", Magic: "PKH", Version: 1}
+}
+
+// Get returns the head of a chain, and whether there is one.
+func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
+	head, stored, err := s.get(ctx, name)
+	return head, stored.Exists(), err
+}
+
+// Advance takes a number for a revision, before the revision is written. Free
+// are all numbers above the highest, and the highest itself as long as it is not
+// confirmed: the create that took it may have been refused, or died. Any other
+// is a *NumberUsedError.
+//
+// Between Advance and Confirm, another create may take the same number over.
+// Both then write a revision of the same name, and one of the writes fails.
+func (s *Heads) Advance(ctx context.Context, name string, number int64, uid types.UID) error {
+	return s.change(ctx, name, fmt.Sprintf("taking revision number %d", number), func(h *Head) error {
+		return h.advance(number, uid)
+	})
+}
+
+// Confirm notes that the revision was written: its number is used for ever. It
+// may come late, from anyone who saw the revision, for any number, and more than
+// once. Number and uid of the row are filled in.
+func (s *Heads) Confirm(ctx context.Context, name string, number int64, uid types.UID, row Row) error {
+	row.Revision, row.UID = number, uid
+	return s.change(ctx, name, fmt.Sprintf("confirming revision number %d", number), func(h *Head) error {
+		return h.confirm(row)
+	})
+}
+
+// Record notes in the history what became of a revision. Only the filled-in
+// fields of the row change anything. As with Confirm, the revision's number is
+// used from then on.
+func (s *Heads) Record(ctx context.Context, name string, row Row) error {
+	return s.Confirm(ctx, name, row.Revision, row.UID, row)
+}
+
+// MarkSucceeded notes that a revision of the chain succeeded.
+func (s *Heads) MarkSucceeded(ctx context.Context, name string) error {
+	return s.change(ctx, name, "noting success", func(h *Head) error {
+		h.Succeeded = true
+		return nil
+	})
+}
+
+// SetOwner notes which ClusterExtension the chain belongs to; empty for none.
+func (s *Heads) SetOwner(ctx context.Context, name string, uid types.UID) error {
+	return s.change(ctx, name, "setting the owner", func(h *Head) error {
+		h.OwnerUID = uid
+		return nil
+	})
+}
+
+// change writes what a function makes of a head, unless that is the same. doing
+// is for errors.
+func (s *Heads) change(ctx context.Context, name, doing string, apply func(*Head) error) error {
+	for {
+		done, err := s.attempt(ctx, name, apply)
+		var used *NumberUsedError
+		switch {
+		case errors.As(err, &used):
+			return err
+		case err != nil:
+			return fmt.Errorf("%s of chain %q: %w", doing, name, err)
+		case done:
+			return nil
+		}
+		// Another writer has changed the head, so somebody makes progress.
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%s of chain %q: %w", doing, name, err)
+		}
+	}
+}
+
+func (s *Heads) attempt(ctx context.Context, name string, apply func(*Head) error) (bool, error) {
+	head, stored, err := s.get(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	if err := apply(&head); err != nil {
+		return false, err
+	}
+	body, err := json.Marshal(head)
+	if err != nil {
+		return false, err
+	}
+	record := headFormat().Wrap(body)
+	if bytes.Equal(record, stored.Bytes) {
+		return true, nil
+	}
+	_, done, err := store.Swap(ctx, s.kv, s.keys.Head(name), record, stored.ModRevision)
+	return done, err
+}
+
+func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error) {
+	if name == "" {
+		return Head{}, store.Value{}, errors.New("the chain has no name")
+	}
+	key := s.keys.Head(name)
+	stored, err := store.Get(ctx, s.kv, key)
+	if err != nil || !stored.Exists() {
+		return Head{Name: name}, store.Value{}, err
+	}
+	head, err := decodeHead(key, stored.Bytes)
+	if err != nil {
+		return Head{}, store.Value{}, err
+	}
+	if head.Name != name {
+		return Head{}, store.Value{}, headFormat().Damaged(key, fmt.Errorf("it is the head of chain %q", head.Name))
+	}
+	return head, stored, nil
+}
+
+// decodeHead reads a head. A field that is not known is damage: new fields come
+// with a new version of the format, or an older Penstock would drop them when it
+// writes.
+func decodeHead(key string, record []byte) (Head, error) {
+	body, err := headFormat().Unwrap(key, record)
+	if err != nil {
+		return Head{}, err
+	}
+	var head Head
+	if err := decodeJSON(body, &head); err != nil {
+		return Head{}, headFormat().Damaged(key, err)
+	}
+	return head, nil
+}
+
+// decodeJSON reads exactly one JSON value without unknown fields.
+func decodeJSON(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if decoder.InputOffset() != int64(len(data)) {
+		return errors.New("it goes on behind its end")
+	}
+	return nil
+}

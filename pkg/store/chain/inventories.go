@@ -1,0 +1,106 @@
+package chain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Inventories loads and saves the inventories of chains. An inventory has one
+// writer: whoever saves says which state he started from, and is refused when
+// that is not the present one. So a leader that was replaced without noticing
+// cannot undo what his successor has written.
+type Inventories struct {
+	kv   clientv3.KV
+	keys store.Keys
+}
+
+// NewInventories returns the inventories below an etcd prefix.
+func NewInventories(kv clientv3.KV, prefix string) *Inventories {
+	return &Inventories{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// FencedError says that another writer has changed the inventory since it was
+// loaded or saved last. What the caller knows is out of date: he must stop
+// writing to the chain's objects, load again, and find out whether he still
+// leads.
+type FencedError struct {
+	Chain string
+	// ModRevision that the caller started from, and the one found; 0 is an
+	// inventory that does not exist.
+	ModRevision, Found int64
+}
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("the inventory of chain %q was changed by another writer: it is at etcd revision %d, not %d", e.Chain, e.Found, e.ModRevision)
+}
+
+// Load returns the inventory of a chain and the etcd revision of its last write,
+// to be handed to Save. One that was never saved is empty, at 0. Inventories are
+// not deleted when they get empty: 0 would come back, and with it a writer who
+// started from it.
+func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64, error) {
+	if chain == "" {
+		return Inventory{}, 0, errors.New("loading an inventory: the chain has no name")
+	}
+	key := s.keys.Inventory(chain)
+	stored, err := store.Get(ctx, s.kv, key)
+	if err != nil {
+		return Inventory{}, 0, fmt.Errorf("loading the inventory of chain %q: %w", chain, err)
+	}
+	if !stored.Exists() {
+		return Inventory{}, 0, nil
+	}
+	inv, err := decodeInventory(key, stored.Bytes)
+	if err != nil {
+		return Inventory{}, 0, fmt.Errorf("loading the inventory of chain %q: %w", chain, err)
+	}
+	return inv, stored.ModRevision, nil
+}
+
+// Save stores the inventory in place of the one at modRevision, which came from
+// Load or from Save, and returns the new one. When the inventory has changed
+// since, nothing is written and the error is a *FencedError.
+//
+// An inventory that is stored already is not written again. That holds whoever
+// stored it: after an error the caller does not know whether his write was done,
+// and may just save again.
+func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {
+	if chain == "" {
+		return 0, errors.New("saving an inventory: the chain has no name")
+	}
+	revision, err := s.save(ctx, chain, inv, modRevision)
+	var fenced *FencedError
+	if err != nil && !errors.As(err, &fenced) {
+		return 0, fmt.Errorf("saving the inventory of chain %q: %w", chain, err)
+	}
+	return revision, err
+}
+
+func (s *Inventories) save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {
+	record, err := encodeInventory(chain, inv)
+	if err != nil {
+		return 0, err
+	}
+	key := s.keys.Inventory(chain)
+	stored, err := store.Get(ctx, s.kv, key)
+	if err != nil {
+		return 0, err
+	}
+	found := stored.ModRevision
+	if bytes.Equal(stored.Bytes, record) || found == 0 && modRevision == 0 && inv.Empty() {
+		return found, nil
+	}
+	if found == modRevision {
+		var done bool
+		if found, done, err = store.Swap(ctx, s.kv, key, record, modRevision); err != nil || done {
+			return found, err
+		}
+	}
+	return 0, &FencedError{Chain: chain, ModRevision: modRevision, Found: found}
+}

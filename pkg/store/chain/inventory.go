@@ -1,0 +1,152 @@
+package chain
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+const (
+	// MaxInventoryBytes bounds a stored inventory, below the 1.5 MiB of one
+	// request to etcd. 4000 objects take about a third of it.
+	MaxInventoryBytes = 1400 << 10
+	// maxInventoryJSON bounds the memory that reading one needs.
+	maxInventoryJSON = 16 << 20
+)
+
+// Inventory is what a chain has in the target cluster. Its zero value is empty.
+type Inventory struct {
+	// Entries are the objects that were written or are about to be, each
+	// identity once. Their order means nothing: they are stored sorted.
+	Entries []Entry `json:"entries,omitempty"`
+	// Reached is the number of stages that each revision, by uid, has reached.
+	// It only grows while the revision is there.
+	Reached map[string]int `json:"reached,omitempty"`
+}
+
+// Entry is one object of an inventory.
+type Entry struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// UID of the object; empty as long as it is not known.
+	UID types.UID `json:"uid,omitempty"`
+	// Revision is the number of the revision whose content the object carries.
+	Revision int64 `json:"revision,omitempty"`
+	// Digest of the manifest that was applied. Empty is an intent, written
+	// before the create: whether the object was made must be looked up.
+	Digest manifest.Digest `json:"digest,omitempty"`
+	// ManagedEntry is the digest of our entry in managedFields.
+	ManagedEntry string `json:"managedEntry,omitempty"`
+	// Generation and ResourceVersion that the object was last seen right at.
+	Generation      int64  `json:"generation,omitempty"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Rank orders teardown: from the highest to the lowest.
+	Rank int `json:"rank,omitempty"`
+	// Yielded are the fields that were left to somebody else, sorted.
+	Yielded []string `json:"yielded,omitempty"`
+}
+
+// ID identifies the object.
+func (e Entry) ID() manifest.ID {
+	return manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+}
+
+// Empty tells whether there is nothing in the inventory.
+func (i Inventory) Empty() bool {
+	return len(i.Entries) == 0 && len(i.Reached) == 0
+}
+
+// InventoryTooLargeError says that a chain has more objects than an inventory
+// can hold.
+type InventoryTooLargeError struct {
+	Chain           string
+	Objects         int
+	Bytes, MaxBytes int
+}
+
+func (e *InventoryTooLargeError) Error() string {
+	return fmt.Sprintf("the inventory of chain %q is too large: its %d objects take %d bytes, %d are allowed",
+		e.Chain, e.Objects, e.Bytes, e.MaxBytes)
+}
+
+func inventoryFormat() store.Format {
+	return store.Format{Kind: "inventory", Magic: "PKI", Version: 1}
+}
+
+// encodeInventory returns the record of an inventory. Equal inventories have
+// equal records, in whichever order their entries are.
+func encodeInventory(chain string, inv Inventory) ([]byte, error) {
+	normal, err := normalised(inv)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(normal)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxInventoryJSON {
+		return nil, &InventoryTooLargeError{Chain: chain, Objects: len(inv.Entries), Bytes: len(data), MaxBytes: maxInventoryJSON}
+	}
+	frame, err := store.Compress(data)
+	if err != nil {
+		return nil, err
+	}
+	record := inventoryFormat().Wrap(frame)
+	if len(record) > MaxInventoryBytes {
+		return nil, &InventoryTooLargeError{Chain: chain, Objects: len(inv.Entries), Bytes: len(record), MaxBytes: MaxInventoryBytes}
+	}
+	return record, nil
+}
+
+// decodeInventory reads a record. What it accepts, encodeInventory accepts.
+func decodeInventory(key string, record []byte) (Inventory, error) {
+	frame, err := inventoryFormat().Unwrap(key, record)
+	if err != nil {
+		return Inventory{}, err
+	}
+	data, err := store.Decompress(frame, maxInventoryJSON)
+	if err != nil {
+		return Inventory{}, inventoryFormat().Damaged(key, err)
+	}
+	var inv Inventory
+	if err := decodeJSON(data, &inv); err != nil {
+		return Inventory{}, inventoryFormat().Damaged(key, err)
+	}
+	if inv, err = normalised(inv); err != nil {
+		return Inventory{}, inventoryFormat().Damaged(key, err)
+	}
+	return inv, nil
+}
+
+// normalised returns the inventory sorted, without changing it. An object
+// without kind or name, or one that is there twice, is an error.
+func normalised(inv Inventory) (Inventory, error) {
+	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached)}
+	slices.SortFunc(out.Entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range out.Entries {
+		e := &out.Entries[i]
+		if e.Kind == "" || e.Name == "" {
+			return Inventory{}, fmt.Errorf("the inventory has an object without kind or name: %s", e.ID())
+		}
+		if i > 0 && out.Entries[i-1].ID() == e.ID() {
+			return Inventory{}, fmt.Errorf("the inventory has %s twice", e.ID())
+		}
+		e.Yielded = slices.Clone(e.Yielded)
+		slices.Sort(e.Yielded)
+		e.Yielded = slices.Compact(e.Yielded)
+	}
+	return out, nil
+}

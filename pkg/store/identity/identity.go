@@ -1,0 +1,206 @@
+// Package identity tells one store from another. A store that came back empty,
+// from an old backup, or as the store of another cluster looks to clients like
+// one whose objects were deleted, and garbage collection would act on it. So a
+// store has an identity, the host cluster keeps a witness of it (a Mark), and
+// Judge says from the two whether the store may be served.
+package identity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Format is the layout of the store that this Penstock writes, and the newest
+// that it reads.
+const Format = 1
+
+// Key is the secret of a store: it keys the digests of Secrets. It prints and
+// marshals as a placeholder.
+type Key [32]byte
+
+const redacted = "[redacted]"
+
+// Format prints the placeholder, for every verb.
+func (Key) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, redacted)
+}
+
+// MarshalText returns the placeholder.
+func (Key) MarshalText() ([]byte, error) {
+	return []byte(redacted), nil
+}
+
+// Identity of a store. It never changes.
+type Identity struct {
+	// ID is a UUID.
+	ID string
+	// SecretKey keys the digests of Secrets.
+	SecretKey Key
+	// Format is the layout that the store was created with.
+	Format int
+	// CreatedAt is kept to the second, in UTC.
+	CreatedAt time.Time
+}
+
+// New makes an identity up, from a source of random bytes.
+func New(random io.Reader, now time.Time) (Identity, error) {
+	identity := Identity{Format: Format, CreatedAt: now.UTC().Truncate(time.Second)}
+	var id [16]byte
+	if _, err := io.ReadFull(random, id[:]); err != nil {
+		return Identity{}, fmt.Errorf("making up an identity: %w", err)
+	}
+	if _, err := io.ReadFull(random, identity.SecretKey[:]); err != nil {
+		return Identity{}, fmt.Errorf("making up a key: %w", err)
+	}
+	id[6] = id[6]&0x0f | 0x40 // RFC 9562: version 4,
+	id[8] = id[8]&0x3f | 0x80 // and its variant
+	identity.ID = fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	return identity, nil
+}
+
+// stored is an identity as it is in etcd, behind the magic and the format.
+type stored struct {
+	ID        string    `json:"id"`
+	SecretKey []byte    `json:"secretKey"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+func recordFormat() store.Format {
+	return store.Format{Kind: "store identity", Magic: "PKS", Version: Format}
+}
+
+func encode(identity Identity) ([]byte, error) {
+	body, err := json.Marshal(stored{ID: identity.ID, SecretKey: identity.SecretKey[:], CreatedAt: identity.CreatedAt})
+	if err != nil {
+		return nil, err
+	}
+	return recordFormat().Wrap(body), nil
+}
+
+func decode(key string, record []byte) (Identity, error) {
+	body, err := recordFormat().Unwrap(key, record)
+	if err != nil {
+		return Identity{}, err
+	}
+	var s stored
+	if err := json.Unmarshal(body, &s); err != nil {
+		// Its text might quote the key.
+		return Identity{}, recordFormat().Damaged(key, errors.New("it is not JSON of an identity"))
+	}
+	identity := Identity{ID: s.ID, Format: Format, CreatedAt: s.CreatedAt}
+	if s.ID == "" || len(s.SecretKey) != len(identity.SecretKey) {
+		return Identity{}, recordFormat().Damaged(key, errors.New("it lacks the id or the key"))
+	}
+	copy(identity.SecretKey[:], s.SecretKey)
+	return identity, nil
+}
+
+// Store reads and creates the identity of a store.
+type Store struct {
+	kv   clientv3.KV
+	keys store.Keys
+}
+
+// NewStore returns the identity of the store below an etcd prefix.
+func NewStore(kv clientv3.KV, prefix string) *Store {
+	return &Store{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// Read returns the identity, and whether there is one. A store in a newer format
+// is a *store.FormatError.
+func (s *Store) Read(ctx context.Context) (Identity, bool, error) {
+	value, err := store.Get(ctx, s.kv, s.keys.Identity())
+	if err != nil || !value.Exists() {
+		return Identity{}, false, err
+	}
+	identity, err := decode(s.keys.Identity(), value.Bytes)
+	return identity, err == nil, err
+}
+
+// Create gives a store the identity, unless it has one, and returns the one it
+// has and whether that was created. Replicas that start together all get the
+// same. Call it only when Judge said FirstStart, or a person decided to go on
+// with an empty store.
+func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, error) {
+	record, err := encode(identity)
+	if err != nil {
+		return Identity{}, false, fmt.Errorf("creating the identity of the store: %w", err)
+	}
+	// What could not be read back must not be written.
+	if _, err := decode(s.keys.Identity(), record); err != nil {
+		return Identity{}, false, fmt.Errorf("creating the identity of the store: %w", err)
+	}
+	_, created, err := store.Swap(ctx, s.kv, s.keys.Identity(), record, 0)
+	if err != nil {
+		return Identity{}, false, fmt.Errorf("creating the identity of the store: %w", err)
+	}
+	present, found, err := s.Read(ctx)
+	if err != nil {
+		return Identity{}, false, err
+	}
+	if !found {
+		return Identity{}, false, errors.New("the identity of the store was deleted as soon as it was created")
+	}
+	return present, created, nil
+}
+
+// Observe reads what Judge needs to know of the store, at one moment. A store in
+// a newer format is no error here: that is for Judge to say.
+func (s *Store) Observe(ctx context.Context) (Observed, error) {
+	response, err := s.kv.Txn(ctx).Then(clientv3.OpGet(s.keys.Identity()), s.newest()).Commit()
+	if err != nil {
+		return Observed{}, fmt.Errorf("observing the store: %w", err)
+	}
+	observed := Observed{Revision: response.Header.Revision}
+	if newest := response.Responses[1].GetResponseRange().Kvs; len(newest) > 0 {
+		observed.HighWater = newest[0].ModRevision
+	}
+	records := response.Responses[0].GetResponseRange().Kvs
+	if len(records) == 0 {
+		return observed, nil
+	}
+	observed.Found = true
+	identity, err := decode(s.keys.Identity(), records[0].Value)
+	var newer *store.FormatError
+	switch {
+	case errors.As(err, &newer):
+		observed.Format = newer.Found
+	case err != nil:
+		return Observed{}, fmt.Errorf("observing the store: %w", err)
+	default:
+		observed.ID, observed.Format = identity.ID, identity.Format
+	}
+	return observed, nil
+}
+
+// HighWater returns the etcd revision of the newest record in the store, 0 when
+// there is none. It does not move while the store is idle: the API server's
+// compactor writes outside of the prefix. It can fall when the newest record is
+// deleted, so a Mark only takes over a higher one.
+//
+// etcd 3.7 answers from its index in memory, without reading any record; older
+// versions read all records.
+func (s *Store) HighWater(ctx context.Context) (int64, error) {
+	response, err := s.kv.Do(ctx, s.newest())
+	if err != nil {
+		return 0, fmt.Errorf("reading the newest revision of the store: %w", err)
+	}
+	if kvs := response.Get().Kvs; len(kvs) > 0 {
+		return kvs[0].ModRevision, nil
+	}
+	return 0, nil
+}
+
+// newest gets the key that was written last.
+func (s *Store) newest() clientv3.Op {
+	return clientv3.OpGet(s.keys.All(), clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(1),
+		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))
+}

@@ -1,0 +1,121 @@
+package identity
+
+import "fmt"
+
+// State is what the store is, compared with its witness.
+type State string
+
+const (
+	// FirstStart has neither store nor witness: both are to be created.
+	FirstStart State = "FirstStart"
+	// Healthy is the store that is witnessed, not behind what was seen of it.
+	Healthy State = "Healthy"
+	// Empty has no store where one was witnessed.
+	Empty State = "Empty"
+	// Foreign is another store than the one witnessed, or records that no
+	// identity speaks for.
+	Foreign State = "Foreign"
+	// Older is the right store at an earlier time, such as a backup.
+	Older State = "Older"
+	// NewerFormat was written by a newer Penstock.
+	NewerFormat State = "NewerFormat"
+)
+
+// Observed is what was read of a store.
+type Observed struct {
+	// Found tells whether the store has an identity.
+	Found bool
+	// ID of the store; empty when it cannot be read in this Format.
+	ID string
+	// Format of the store.
+	Format int
+	// Revision is etcd's present revision. Within one history of an etcd it
+	// never falls.
+	Revision int64
+	// HighWater is the revision of the newest record of the store, 0 when it
+	// has none.
+	HighWater int64
+}
+
+// Verdict says whether a store may be served, and why.
+type Verdict struct {
+	State State
+	// Reason in one sentence for people.
+	Reason string
+}
+
+// Serve tells whether the store may be served: all other states wait for a
+// person to decide.
+func (v Verdict) Serve() bool {
+	return v.State == FirstStart || v.State == Healthy
+}
+
+// rule is one line of the table that Judge goes through.
+type rule struct {
+	state   State
+	applies func(Observed, *Mark) bool
+	reason  func(Observed, *Mark) string
+}
+
+// Judge compares a store with its witness, nil when the host has none. Formats
+// come first: what is written in an unknown one cannot be compared.
+//
+// Older is judged by etcd's own revision and not by that of the newest record,
+// which falls when the newest record is deleted.
+func Judge(o Observed, mark *Mark) Verdict {
+	for _, r := range rules() {
+		if r.applies(o, mark) {
+			return Verdict{State: r.state, Reason: r.reason(o, mark)}
+		}
+	}
+	return Verdict{State: Healthy, Reason: fmt.Sprintf("the store is %s, as witnessed", o.ID)}
+}
+
+// rules are in order: the first that applies decides.
+func rules() []rule {
+	return []rule{
+		{NewerFormat,
+			func(o Observed, _ *Mark) bool { return o.Found && o.Format > Format },
+			func(o Observed, _ *Mark) string {
+				return fmt.Sprintf("the store has format %d, written by a newer Penstock; this one knows formats up to %d: run the newer one", o.Format, Format)
+			}},
+		{NewerFormat,
+			func(_ Observed, m *Mark) bool { return m != nil && m.Format > Format },
+			func(_ Observed, m *Mark) string {
+				return fmt.Sprintf("the witness says that the store %s has format %d, written by a newer Penstock; this one knows formats up to %d: run the newer one", m.StoreID, m.Format, Format)
+			}},
+		{FirstStart,
+			func(o Observed, m *Mark) bool { return !o.Found && o.HighWater == 0 && m == nil },
+			func(Observed, *Mark) string { return "there is no store and no witness of one: this is the first start" }},
+		{Foreign,
+			func(o Observed, _ *Mark) bool { return !o.Found && o.HighWater > 0 },
+			func(o Observed, _ *Mark) string {
+				return fmt.Sprintf("the store has records (the newest at etcd revision %d) and no identity: it is not known whose they are", o.HighWater)
+			}},
+		{Empty,
+			func(o Observed, _ *Mark) bool { return !o.Found },
+			func(_ Observed, m *Mark) string {
+				return fmt.Sprintf("the store is empty, and the host cluster has seen store %s at etcd revision %d: its data is lost, or this is not its data directory", m.StoreID, m.HighWater)
+			}},
+		{Healthy,
+			func(_ Observed, m *Mark) bool { return m == nil },
+			func(o Observed, _ *Mark) string {
+				return fmt.Sprintf("the store is %s; the host cluster has no witness of it yet", o.ID)
+			}},
+		{Foreign,
+			func(o Observed, m *Mark) bool { return o.ID != m.StoreID },
+			func(o Observed, m *Mark) string {
+				return fmt.Sprintf("the store is %s, and the host cluster has seen store %s: it belongs to another cluster, or was made anew", o.ID, m.StoreID)
+			}},
+		{Older,
+			func(o Observed, m *Mark) bool { return o.Revision < m.HighWater },
+			func(o Observed, m *Mark) string {
+				return fmt.Sprintf("the store %s is at etcd revision %d, and the host cluster has seen it at %d: it is an older copy, such as a backup", o.ID, o.Revision, m.HighWater)
+			}},
+		{Older,
+			func(o Observed, m *Mark) bool { return o.Format < m.Format },
+			func(o Observed, m *Mark) string {
+				return fmt.Sprintf("the store %s has format %d, and the host cluster has seen it with format %d: it is an older copy, such as a backup", o.ID, o.Format, m.Format)
+			}},
+	}
+}

@@ -1,0 +1,62 @@
+package identity
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Keys of a mark in the data of a ConfigMap.
+const (
+	markStoreID   = "storeID"
+	markHighWater = "highWater"
+	markFormat    = "format"
+)
+
+// Mark is what the host cluster witnesses of a store: which one it is, and how
+// far it has come.
+type Mark struct {
+	// StoreID is the store's identity.
+	StoreID string
+	// HighWater is an etcd revision that the store has reached.
+	HighWater int64
+	// Format is the store's layout.
+	Format int
+}
+
+// Raised returns the mark with a higher high-water mark, and whether it is
+// higher at all: a mark is not to be written when nothing happened, and never
+// falls.
+func (m Mark) Raised(highWater int64) (Mark, bool) {
+	if highWater <= m.HighWater {
+		return m, false
+	}
+	m.HighWater = highWater
+	return m, true
+}
+
+// Encode returns the mark as data of a ConfigMap.
+func (m Mark) Encode() map[string]string {
+	return map[string]string{
+		markStoreID:   m.StoreID,
+		markHighWater: strconv.FormatInt(m.HighWater, 10),
+		markFormat:    strconv.Itoa(m.Format),
+	}
+}
+
+// DecodeMark reads the data of a ConfigMap. Keys that it does not know make no
+// difference. A mark that cannot be read is an error and never a missing one:
+// without a mark, an empty store would pass for a first start.
+func DecodeMark(data map[string]string) (Mark, error) {
+	mark := Mark{StoreID: data[markStoreID]}
+	if mark.StoreID == "" {
+		return Mark{}, fmt.Errorf("reading the witness of the store: it has no %q", markStoreID)
+	}
+	var err error
+	if mark.HighWater, err = strconv.ParseInt(data[markHighWater], 10, 64); err != nil || mark.HighWater < 0 {
+		return Mark{}, fmt.Errorf("reading the witness of the store: %q is %q, want an etcd revision, which is a whole number", markHighWater, data[markHighWater])
+	}
+	if mark.Format, err = strconv.Atoi(data[markFormat]); err != nil || mark.Format < 1 {
+		return Mark{}, fmt.Errorf("reading the witness of the store: %q is %q, want a whole number from 1", markFormat, data[markFormat])
+	}
+	return mark, nil
+}

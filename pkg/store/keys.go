@@ -1,0 +1,80 @@
+// Package store is what the records of Penstock's store have in common: where
+// each kind is kept in etcd, and how a record says in its first bytes what it is
+// and in which version. The kinds themselves are in the packages below it.
+package store
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Keys is the layout of the store below one etcd prefix. Nothing else in
+// Penstock spells a key of these records:
+//
+//	<prefix>/identity                       which store this is
+//	<prefix>/packs/<root>/pack              a pack: what it consists of, or all of it
+//	<prefix>/packs/<root>/chunks/<digest>   a part of a pack that is larger than one record
+//	<prefix>/chains/<name>/head             a chain's numbers and history
+//	<prefix>/chains/<name>/inventory        a chain's objects in the target cluster
+//	<prefix>/claims/<key>                   who holds what only one may hold
+//	<prefix>/<group>/<resource>/<name>      the API server's own; groups have a dot, the names above have none
+//
+// Names that come from outside are escaped, so that none of them can reach into
+// another record.
+type Keys struct {
+	prefix string
+}
+
+// NewKeys returns the layout below a prefix, such as "/penstock". Slashes around
+// the prefix make no difference.
+func NewKeys(prefix string) Keys {
+	return Keys{prefix: "/" + strings.Trim(prefix, "/")}
+}
+
+// All is the beginning of every key of the store.
+func (k Keys) All() string { return k.prefix + "/" }
+
+// Identity is the key of the store's identity.
+func (k Keys) Identity() string { return k.prefix + "/identity" }
+
+// Packs is the beginning of the keys of all packs.
+func (k Keys) Packs() string { return k.prefix + "/packs/" }
+
+// Pack is the key that makes a pack exist.
+func (k Keys) Pack(root string) string {
+	return k.Packs() + url.PathEscape(root) + "/pack"
+}
+
+// Chunk is the key of a part of a pack, named by the digest of its bytes.
+func (k Keys) Chunk(root, digest string) string {
+	return k.Packs() + url.PathEscape(root) + "/chunks/" + digest
+}
+
+// PackRoot returns the root of the pack that a key makes exist, or false for a
+// key of another kind.
+func (k Keys) PackRoot(key string) (string, bool) {
+	name, ok := strings.CutPrefix(key, k.Packs())
+	if !ok {
+		return "", false
+	}
+	if name, ok = strings.CutSuffix(name, "/pack"); !ok || strings.Contains(name, "/") {
+		return "", false
+	}
+	root, err := url.PathUnescape(name)
+	return root, err == nil
+}
+
+// Head is the key of a chain's head.
+func (k Keys) Head(chain string) string {
+	return k.prefix + "/chains/" + url.PathEscape(chain) + "/head"
+}
+
+// Inventory is the key of a chain's inventory.
+func (k Keys) Inventory(chain string) string {
+	return k.prefix + "/chains/" + url.PathEscape(chain) + "/inventory"
+}
+
+// Claim is the key of a claim.
+func (k Keys) Claim(key string) string {
+	return k.prefix + "/claims/" + url.PathEscape(key)
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Format is a kind of record and its version. A record begins with the magic of
+// its kind and one byte with the version, so that what was written by a newer
+// Penstock is recognised before anything else of it is read.
+type Format struct {
+	// Kind for people, such as "inventory".
+	Kind string
+	// Magic begins every record of the kind.
+	Magic string
+	// Version that is written, and the highest that is read.
+	Version byte
+}
+
+// FormatError says that a record is in a version that this Penstock does not
+// know. It is not damaged: the Penstock that wrote it reads it.
+type FormatError struct {
+	Kind, Key    string
+	Found, Known int
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s at %s has format %d, written by a newer Penstock; this one reads formats 1 to %d: run the newer one", e.Kind, e.Key, e.Found, e.Known)
+}
+
+// DamagedError says that a record is not what was written: nothing can be said
+// about its content, and it is not to be taken for missing or empty.
+type DamagedError struct {
+	Kind, Key string
+	Err       error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s at %s is damaged: %v", e.Kind, e.Key, e.Err)
+}
+
+// Unwrap returns what was wrong with it.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// Wrap makes a record of a body.
+func (f Format) Wrap(body []byte) []byte {
+	record := make([]byte, 0, len(f.Magic)+1+len(body))
+	record = append(record, f.Magic...)
+	record = append(record, f.Version)
+	return append(record, body...)
+}
+
+// Unwrap returns the body of a record, which shares its memory. The key is for
+// errors: a *FormatError for a newer version, a *DamagedError for bytes that are
+// no record of this kind.
+func (f Format) Unwrap(key string, record []byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(record, []byte(f.Magic))
+	if !ok || len(rest) == 0 || rest[0] == 0 {
+		return nil, f.Damaged(key, fmt.Errorf("its first bytes are %q, want %q and a version", record[:min(len(record), len(f.Magic)+1)], f.Magic))
+	}
+	if rest[0] > f.Version {
+		return nil, &FormatError{Kind: f.Kind, Key: key, Found: int(rest[0]), Known: int(f.Version)}
+	}
+	return rest[1:], nil
+}
+
+// Damaged is the error for a record of this kind that cannot be decoded.
+func (f Format) Damaged(key string, err error) error {
+	return &DamagedError{Kind: f.Kind, Key: key, Err: err}
+}
+
+// ErrTooLarge says that compressed data is larger than the limit given, or than
+// it says itself.
+var ErrTooLarge = errors.New("decompressed data exceeds its limit")
+
+// Compress returns one zstd frame with a checksum. The same data gives the same
+// frame, in one version of Penstock; readers must not depend on it over versions.
+//
+// Encoders and decoders are made for each call: they are needed a few times per
+// rollout, and hold megabytes while they live.
+func Compress(data []byte) ([]byte, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
+	if err != nil {
+		return nil, fmt.Errorf("compressing: %w", err)
+	}
+	// Nothing was written to a stream, so there is nothing that can fail.
+	defer func() { _ = encoder.Close() }()
+	return encoder.EncodeAll(data, nil), nil
+}
+
+// Decompress returns the content of one zstd frame. It uses memory for limit
+// bytes of content at most, whatever the frame says: beyond that it fails with
+// ErrTooLarge.
+func Decompress(frame []byte, limit int) ([]byte, error) {
+	var header zstd.Header
+	if err := header.Decode(frame); err != nil {
+		return nil, fmt.Errorf("reading the header of a zstd frame: %w", err)
+	}
+	if header.HasFCS && header.FrameContentSize > uint64(limit) {
+		return nil, fmt.Errorf("%d bytes, %d allowed: %w", header.FrameContentSize, limit, ErrTooLarge)
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(uint64(limit)+1))
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	defer decoder.Close()
+	data, err := decoder.DecodeAll(frame, nil)
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || len(data) > limit {
+		return nil, fmt.Errorf("more than %d bytes: %w", limit, ErrTooLarge)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// ErrCrash is what a crashed KV answers.
+var ErrCrash = errors.New("crashed by the test")
+
+// Crash is how a write fails.
+type Crash string
+
+const (
+	// BeforeWrite loses the write: etcd never saw it.
+	BeforeWrite Crash = "before the write"
+	// AfterWrite loses the answer: etcd has done it.
+	AfterWrite Crash = "after the write"
+)
+
+// CrashingKV passes writes on, up to a chosen one. That one crashes, and nothing
+// works any more behind it, as for a process that was killed. A transaction
+// counts as a write when one of its branches writes.
+type CrashingKV struct {
+	clientv3.KV
+	how Crash
+
+	mu      sync.Mutex
+	left    int
+	crashed bool
+}
+
+var _ clientv3.KV = &CrashingKV{}
+
+// NewCrashingKV crashes at the write behind the first n.
+func NewCrashingKV(kv clientv3.KV, n int, how Crash) *CrashingKV {
+	return &CrashingKV{KV: kv, left: n, how: how}
+}
+
+// Crashed tells whether it came to that.
+func (c *CrashingKV) Crashed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crashed
+}
+
+// write counts a write. It returns whether to pass it on, and the error to
+// answer with.
+func (c *CrashingKV) write() (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crashed {
+		return false, ErrCrash
+	}
+	if c.left > 0 {
+		c.left--
+		return true, nil
+	}
+	c.crashed = true
+	return c.how == AfterWrite, ErrCrash
+}
+
+// Get fails once crashed.
+func (c *CrashingKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if c.Crashed() {
+		return nil, ErrCrash
+	}
+	return c.KV.Get(ctx, key, opts...)
+}
+
+// Put is a write.
+func (c *CrashingKV) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
+	return passOn(c, func() (*clientv3.PutResponse, error) { return c.KV.Put(ctx, key, value, opts...) })
+}
+
+// Delete is a write.
+func (c *CrashingKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	return passOn(c, func() (*clientv3.DeleteResponse, error) { return c.KV.Delete(ctx, key, opts...) })
+}
+
+// Do is a write unless it gets. A transaction is better made by Txn.
+func (c *CrashingKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
+	do := func() (clientv3.OpResponse, error) { return c.KV.Do(ctx, op) }
+	if !op.IsGet() {
+		return passOn(c, do)
+	}
+	if c.Crashed() {
+		return clientv3.OpResponse{}, ErrCrash
+	}
+	return do()
+}
+
+// Txn is a write when one of its branches writes.
+func (c *CrashingKV) Txn(ctx context.Context) clientv3.Txn {
+	return &crashingTxn{Txn: c.KV.Txn(ctx), kv: c}
+}
+
+func passOn[T any](c *CrashingKV, do func() (T, error)) (T, error) {
+	var none T
+	pass, crash := c.write()
+	if !pass {
+		return none, crash
+	}
+	response, err := do()
+	if crash != nil {
+		return none, errors.Join(crash, err)
+	}
+	return response, err
+}
+
+type crashingTxn struct {
+	clientv3.Txn
+	kv     *CrashingKV
+	writes bool
+}
+
+func (t *crashingTxn) If(cmps ...clientv3.Cmp) clientv3.Txn {
+	t.Txn = t.Txn.If(cmps...)
+	return t
+}
+
+func (t *crashingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	t.note(ops)
+	t.Txn = t.Txn.Then(ops...)
+	return t
+}
+
+func (t *crashingTxn) Else(ops ...clientv3.Op) clientv3.Txn {
+	t.note(ops)
+	t.Txn = t.Txn.Else(ops...)
+	return t
+}
+
+func (t *crashingTxn) note(ops []clientv3.Op) {
+	for _, op := range ops {
+		t.writes = t.writes || !op.IsGet()
+	}
+}
+
+func (t *crashingTxn) Commit() (*clientv3.TxnResponse, error) {
+	if t.writes {
+		return passOn(t.kv, t.Txn.Commit)
+	}
+	if t.kv.Crashed() {
+		return nil, ErrCrash
+	}
+	return t.Txn.Commit()
+}

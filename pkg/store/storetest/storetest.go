@@ -1,0 +1,56 @@
+// Package storetest is for tests of what is kept in the store: a real etcd, and
+// a KV that dies at a chosen write.
+package storetest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+)
+
+// Client starts an etcd for one test and returns a client of it. Both are gone
+// when the test ends.
+func Client(t testing.TB) *clientv3.Client {
+	t.Helper()
+	// Not t.TempDir: it has the test's name in its path, and a unix socket's
+	// path is 107 bytes at most.
+	dir, err := os.MkdirTemp("", "penstock")
+	if err != nil {
+		t.Fatalf("making a directory for etcd: %v", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+
+	server, err := etcd.Start(t.Context(), etcd.Config{DataDir: dir, QuotaBytes: 512 << 20, Log: logr.Discard()})
+	if err != nil {
+		t.Fatalf("starting etcd: %v", err)
+	}
+	t.Cleanup(server.Close)
+
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:   []string{server.Endpoint()},
+		DialTimeout: 10 * time.Second,
+		Logger:      zap.NewNop(),
+	})
+	if err != nil {
+		t.Fatalf("connecting to etcd: %v", err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// Revision is etcd's present revision: it moves by one with every write.
+func Revision(t testing.TB, kv clientv3.KV) int64 {
+	t.Helper()
+	response, err := kv.Get(context.Background(), "/none")
+	if err != nil {
+		t.Fatalf("reading etcd's revision: %v", err)
+	}
+	return response.Header.Revision
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Value is a record as etcd has it.
+type Value struct {
+	Bytes []byte
+	// ModRevision is etcd's revision of the last write of the record, 0 when
+	// there is no record.
+	ModRevision int64
+}
+
+// Exists tells whether there is a record.
+func (v Value) Exists() bool { return v.ModRevision != 0 }
+
+// Get reads a record, as it is after all writes that were acknowledged before
+// (linearizable). A record that does not exist is no error.
+func Get(ctx context.Context, kv clientv3.KV, key string) (Value, error) {
+	response, err := kv.Get(ctx, key)
+	if err != nil {
+		return Value{}, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if len(response.Kvs) == 0 {
+		return Value{}, nil
+	}
+	return Value{Bytes: response.Kvs[0].Value, ModRevision: response.Kvs[0].ModRevision}, nil
+}
+
+// Swap is the compare-and-swap that all records of the store use: it puts the
+// value when the key was written last at modRevision (0 for a key that must not
+// exist) and all of the conditions hold. It returns the revision of the key, and
+// whether it put the value.
+//
+// After an error it is unknown whether the value was put.
+func Swap(ctx context.Context, kv clientv3.KV, key string, value []byte, modRevision int64, conditions ...clientv3.Cmp) (int64, bool, error) {
+	response, err := kv.Txn(ctx).
+		If(append(conditions, clientv3.Compare(clientv3.ModRevision(key), "=", modRevision))...).
+		Then(clientv3.OpPut(key, string(value))).
+		Else(clientv3.OpGet(key, clientv3.WithKeysOnly())).
+		Commit()
+	if err != nil {
+		return 0, false, fmt.Errorf("writing %s: %w", key, err)
+	}
+	if response.Succeeded {
+		return response.Header.Revision, true, nil
+	}
+	var found int64
+	if kvs := response.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		found = kvs[0].ModRevision
+	}
+	return found, false, nil
+}
