@@ -29,6 +29,9 @@ func (p *Plane) startWorkloads(detached bool) error {
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--use-service-account-credentials",
+		// At the default of 20 requests a second it takes 5 s to start.
+		"--kube-api-qps=1000",
+		"--kube-api-burst=1000",
 		"--service-account-private-key-file="+p.pki.file("sa.key"),
 		"--root-ca-file="+p.pki.file("ca.crt"),
 		"--cluster-signing-cert-file="+p.pki.file("ca.crt"),
@@ -45,6 +48,8 @@ func (p *Plane) startWorkloads(detached bool) error {
 		"--kubeconfig="+scheduler.Kubeconfig(),
 		"--leader-elect=false",
 		"--secure-port=0",
+		"--kube-api-qps=1000",
+		"--kube-api-burst=1000",
 	); err != nil {
 		return err
 	}
