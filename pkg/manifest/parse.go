@@ -163,7 +163,7 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		if _, ok := entries[key].(string); !ok {
-			found.add(field.ErrorTypeTypeInvalid, "is "+typeName(entries[key])+", want a string: put it in quotes", "metadata", name, key)
+			found.add(field.ErrorTypeTypeInvalid, notAString(entries[key]), "metadata", name, key)
 		}
 		if strings.HasPrefix(key, reservedPrefix) {
 			found.add(field.ErrorTypeForbidden, reservedPrefix+" is reserved for what Penstock writes itself", "metadata", name, key)
@@ -182,7 +182,7 @@ func requiredString(object map[string]any, found *findings, key string, path ...
 	case nil:
 		found.add(field.ErrorTypeRequired, "is missing", path...)
 	default:
-		found.add(field.ErrorTypeTypeInvalid, "is "+typeName(value)+", want a string", path...)
+		found.add(field.ErrorTypeTypeInvalid, notAString(value), path...)
 	}
 	return "", false
 }
@@ -221,6 +221,18 @@ func isEmpty(value any) bool {
 		return len(v) == 0
 	default:
 		return false
+	}
+}
+
+// notAString says what to do about a value that is no string. Quotes help with
+// what YAML reads as something else: 1, true, no.
+func notAString(value any) string {
+	problem := "is " + typeName(value) + ", want a string"
+	switch value.(type) {
+	case []any, map[string]any:
+		return problem
+	default:
+		return problem + ": put it in quotes"
 	}
 }
 

@@ -1,0 +1,187 @@
+package directory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+)
+
+// maxListDepth bounds lists in lists.
+const maxListDepth = 8
+
+// document is one document of a file.
+type document struct {
+	// line is where the text begins in its file.
+	line int
+	text []byte
+	json bool
+}
+
+// place is where an object was read.
+type place struct {
+	file string
+	line int
+}
+
+func (p place) String() string {
+	return fmt.Sprintf("%s:%d", p.file, p.line)
+}
+
+// collector gathers objects and what is wrong with them.
+type collector struct {
+	objects  []manifest.Object
+	places   map[manifest.ID]place
+	problems problems
+}
+
+func newCollector(limit int) *collector {
+	return &collector{places: map[manifest.ID]place{}, problems: problems{limit: limit}}
+}
+
+// phases returns what was gathered, or all errors. Nothing at all is an error
+// with the given text.
+func (c *collector) phases(nothing string) ([]source.Phase, error) {
+	if err := c.problems.err(); err != nil {
+		return nil, err
+	}
+	if len(c.objects) == 0 {
+		return nil, errors.New(nothing)
+	}
+	return source.Sort(c.objects)
+}
+
+// file reads all documents of a file.
+func (c *collector) file(name string, text []byte) {
+	if !utf8.Valid(text) {
+		valid := len(bytes.ToValidUTF8(text, nil))
+		c.problems.add(name, 0, "not valid UTF-8: %d of %d bytes cannot be read", len(text)-valid, len(text))
+		return
+	}
+	isJSON := strings.HasSuffix(strings.ToLower(name), ".json")
+	if isJSON || looksLikeJSON(text) {
+		documents, problem := jsonDocuments(text)
+		if problem == nil {
+			c.documents(name, documents)
+			return
+		}
+		if isJSON {
+			c.problems.add(name, problem.line, "%s", problem.message)
+			return
+		}
+		// YAML may begin with a brace too.
+	}
+	c.documents(name, yamlDocuments(text))
+}
+
+func (c *collector) documents(name string, documents []document) {
+	for _, doc := range documents {
+		read := readYAML
+		if doc.json {
+			read = readJSON
+		}
+		content, root, flaws := read(doc)
+		for _, flaw := range flaws {
+			c.problems.add(name, flaw.line, "%s", flaw.message)
+		}
+		if content == nil || len(flaws) > 0 {
+			continue
+		}
+		var value any
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(content, &value); err != nil {
+			c.problems.add(name, root.line, "%v", err)
+			continue
+		}
+		c.value(name, value, root, maxListDepth)
+	}
+}
+
+// value adds one object, or all objects of a list.
+func (c *collector) value(file string, value any, at *position, depth int) {
+	object, ok := value.(map[string]any)
+	if !ok {
+		c.problems.add(file, at.line, "not a Kubernetes object: want a map with apiVersion, kind and metadata")
+		return
+	}
+	kind, _ := object["kind"].(string)
+	apiVersion, _ := object["apiVersion"].(string)
+	if items, isList := object["items"].([]any); isList && strings.HasSuffix(kind, "List") {
+		if depth == 0 {
+			c.problems.add(file, at.line, "lists in lists, more than %d deep", maxListDepth)
+			return
+		}
+		for i, item := range items {
+			c.value(file, typed(item, apiVersion, kind), at.element("items", i), depth-1)
+		}
+		return
+	}
+	switch {
+	case kind == "Kustomization" && strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/"):
+		c.problems.add(file, at.line, "%s", toolHint("Kustomization"))
+	case object["apiVersion"] == nil && object["kind"] == nil:
+		c.problems.add(file, at.line, "not a Kubernetes object: apiVersion and kind are missing")
+	default:
+		c.object(file, object, at)
+	}
+}
+
+// typed returns the item of a list of one kind, such as ConfigMapList, with that
+// kind: items of such lists need not repeat it.
+func typed(item any, apiVersion, listKind string) any {
+	object, ok := item.(map[string]any)
+	if !ok || listKind == "List" || object["kind"] != nil || object["apiVersion"] != nil {
+		return item
+	}
+	object["apiVersion"] = apiVersion
+	object["kind"] = strings.TrimSuffix(listKind, "List")
+	return object
+}
+
+func (c *collector) object(file string, object map[string]any, at *position) {
+	parsed, err := manifest.Canonical(object)
+	if err != nil {
+		c.invalid(file, object, at, err)
+		return
+	}
+	if first, twice := c.places[parsed.ID]; twice {
+		c.problems.add(file, at.line, "%s is already at %s: an object can be in a revision once", parsed.ID, first)
+		return
+	}
+	c.places[parsed.ID] = place{file, at.line}
+	c.objects = append(c.objects, parsed)
+}
+
+// invalid reports each field on its own line.
+func (c *collector) invalid(file string, object map[string]any, at *position, err error) {
+	var invalid *manifest.InvalidError
+	if !errors.As(err, &invalid) {
+		c.problems.add(file, at.line, "%v", err)
+		return
+	}
+	subject := describe(object)
+	for _, one := range invalid.Fields {
+		c.problems.add(file, at.at(one.Path...), "%s%s", subject, one)
+	}
+	c.problems.found.Omitted += invalid.Omitted
+}
+
+// describe names an object as far as it can be, as the beginning of a message.
+func describe(object map[string]any) string {
+	kind, _ := object["kind"].(string)
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	switch {
+	case kind != "" && name != "":
+		return kind + " " + name + ": "
+	case kind != "":
+		return kind + ": "
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,175 @@
+// Package directory reads plain manifests, from a directory or a stream, into
+// phased objects.
+//
+// It reads every file named *.yaml, *.yml or *.json, subdirectories included, in
+// lexical order. Files and folders whose names begin with a dot are skipped, and
+// so are files of other names. A symbolic link to a file is read like a file, as
+// mounted ConfigMaps need it; one to a folder is an error, as it could be
+// missing elsewhere or lead in a circle. Whether a link may leave the directory
+// is up to the file system that the caller passes (os.Root does not allow it).
+//
+// Templates and overlays are not rendered: a kustomization or a chart is an
+// error that says which command makes manifests of it.
+package directory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/source"
+)
+
+const (
+	// maxFileBytes bounds what is read of one file. A revision takes 16 MiB of
+	// canonical JSON; YAML with comments is larger.
+	maxFileBytes = 64 << 20
+	// defaultMaxErrors is for Options without MaxErrors.
+	defaultMaxErrors = 50
+)
+
+// Options of Render and RenderStream.
+type Options struct {
+	// MaxErrors bounds the errors that are returned; what is left out is
+	// counted. 0 is 50.
+	MaxErrors int
+}
+
+func (o Options) collector() *collector {
+	limit := o.MaxErrors
+	if limit <= 0 {
+		limit = defaultMaxErrors
+	}
+	return newCollector(limit)
+}
+
+// Render reads all manifests of a file system and sorts them into phases. What
+// is wrong with them is an *Errors; no manifests at all is an error too.
+func Render(ctx context.Context, fsys fs.FS, options Options) ([]source.Phase, error) {
+	collector := options.collector()
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("reading manifests: %w", err)
+		}
+		return visit(fsys, name, entry, collector)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return collector.phases("no manifests found: looked for *.yaml, *.yml and *.json")
+}
+
+// RenderStream reads all manifests of one stream, YAML or JSON, under a name to
+// use in errors.
+func RenderStream(ctx context.Context, stream io.Reader, name string, options Options) ([]source.Phase, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	text, err := readBounded(stream)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	collector := options.collector()
+	collector.file(name, text)
+	return collector.phases("no manifests found in " + name)
+}
+
+// visit reads one entry of the walk when it is a file of manifests.
+func visit(fsys fs.FS, name string, entry fs.DirEntry, collector *collector) error {
+	if isHidden(name) {
+		if entry.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	if entry.IsDir() {
+		return nil
+	}
+	if hint := toolHint(path.Base(name)); hint != "" {
+		collector.problems.add(name, 0, "%s", hint)
+		// What lies beside it is its input and makes no sense by itself.
+		return fs.SkipDir
+	}
+	if entry.Type()&fs.ModeSymlink != 0 {
+		target, err := fs.Stat(fsys, name)
+		if err != nil {
+			collector.problems.add(name, 0, "following the symbolic link: %v", reason(err))
+			return nil
+		}
+		if target.IsDir() {
+			collector.problems.add(name, 0, "is a symbolic link to a folder, which is not followed: copy the folder, or remove the link")
+			return nil
+		}
+	}
+	if !isManifestFile(name) {
+		return nil
+	}
+	text, err := readFile(fsys, name)
+	if err != nil {
+		collector.problems.add(name, 0, "reading the file: %v", reason(err))
+		return nil
+	}
+	collector.file(name, text)
+	return nil
+}
+
+func isHidden(name string) bool {
+	base := path.Base(name)
+	return base != "." && strings.HasPrefix(base, ".")
+}
+
+func isManifestFile(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// toolHint says what to do with a folder that is the input of another tool.
+func toolHint(base string) string {
+	switch base {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		return "a kustomization is not rendered here: run `kustomize build` on its folder and give the output to `penstock render -`"
+	case "Chart.yaml":
+		return "a chart is not rendered here: run `helm template` on its folder and give the output to `penstock render -`"
+	}
+	return ""
+}
+
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBounded(file)
+}
+
+func readBounded(stream io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(stream, maxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("larger than %d MiB", maxFileBytes>>20)
+	}
+	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
+}
+
+// reason returns an error without the path that the place already names.
+func reason(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package directory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error is one thing that is wrong with the input, with the place to go to.
+type Error struct {
+	// File is the slash-separated path below the directory, or the name of the
+	// stream.
+	File string
+	// Line counts from 1; 0 is the file as a whole.
+	Line int
+	// Message says what was found and what to do.
+	Message string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+}
+
+// Errors is everything that is wrong, sorted by file and line.
+type Errors struct {
+	List []*Error
+	// Omitted is how many more there are.
+	Omitted int
+}
+
+// Error has one line for each error.
+func (e *Errors) Error() string {
+	lines := make([]string, 0, len(e.List)+1)
+	for _, one := range e.List {
+		lines = append(lines, one.Error())
+	}
+	if e.Omitted > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", e.Omitted))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives errors.As each error.
+func (e *Errors) Unwrap() []error {
+	list := make([]error, 0, len(e.List))
+	for _, one := range e.List {
+		list = append(list, one)
+	}
+	return list
+}
+
+// problems collects errors up to a bound.
+type problems struct {
+	limit int
+	found Errors
+}
+
+func (p *problems) add(file string, line int, format string, args ...any) {
+	if len(p.found.List) >= p.limit {
+		p.found.Omitted++
+		return
+	}
+	p.found.List = append(p.found.List, &Error{File: file, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *problems) err() error {
+	if len(p.found.List) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p.found.List, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return &p.found
+}

@@ -1,0 +1,42 @@
+package directory
+
+// position is where a value stands in its file, and its children by key and by
+// index. YAML and JSON both are read into it, so that an error about a field can
+// name a line whatever the format.
+type position struct {
+	line int
+	// keys hold the value of each key, with the line of the key.
+	keys  map[string]*position
+	items []*position
+}
+
+// at returns the line of the deepest part of the path that exists.
+func (p *position) at(path ...string) int {
+	for _, key := range path {
+		child := p.keys[key]
+		if child == nil {
+			break
+		}
+		p = child
+	}
+	return p.line
+}
+
+// element returns the position of one element of the list under a key, or the
+// nearest thing to it (an aliased list has no positions of its own).
+func (p *position) element(key string, i int) *position {
+	list := p.keys[key]
+	if list == nil {
+		return &position{line: p.line}
+	}
+	if i < len(list.items) {
+		return list.items[i]
+	}
+	return &position{line: list.line}
+}
+
+// flaw is what reading the positions of a document found.
+type flaw struct {
+	line    int
+	message string
+}

@@ -1,0 +1,195 @@
+package source
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Names of the phases, in the order in which they are rolled out. Teardown goes
+// backwards, and that is half of the reasoning: custom resources go before the
+// operator that has to run their finalizers, and webhook configurations before
+// the workloads that answer them.
+const (
+	Namespaces     = "namespaces"
+	Policies       = "policies"
+	Identity       = "identity"
+	Configuration  = "configuration"
+	Storage        = "storage"
+	CRDs           = "crds"
+	Roles          = "roles"
+	Bindings       = "bindings"
+	Infrastructure = "infrastructure"
+	Deploy         = "deploy"
+	Scaling        = "scaling"
+	Publish        = "publish"
+	Admission      = "admission"
+)
+
+// phaseKinds is one row of the table: a phase and the kinds that belong to it.
+type phaseKinds struct {
+	phase string
+	kinds []schema.GroupKind
+}
+
+// phaseTable says which phase a kind belongs to. Two rules stand beside it, see
+// Sort: what the set itself defines is published, and what nobody knows is
+// infrastructure.
+func phaseTable() []phaseKinds {
+	return []phaseKinds{
+		{Namespaces, kinds("", "Namespace")},
+		// Limits hold for what comes after them.
+		{Policies, slices.Concat(
+			kinds("", "LimitRange", "ResourceQuota"),
+			kinds("flowcontrol.apiserver.k8s.io", "FlowSchema", "PriorityLevelConfiguration"),
+			kinds("networking.k8s.io", "NetworkPolicy"),
+			kinds("node.k8s.io", "RuntimeClass"),
+			kinds("policy", "PodDisruptionBudget"),
+			kinds("policy.networking.k8s.io", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy"),
+			kinds("scheduling.k8s.io", "PriorityClass"),
+			kinds("security.openshift.io", "SecurityContextConstraints"),
+		)},
+		{Identity, kinds("", "ServiceAccount")},
+		{Configuration, slices.Concat(
+			kinds("", "ConfigMap", "PodTemplate", "Secret"),
+			kinds("certificates.k8s.io", "ClusterTrustBundle"),
+		)},
+		{Storage, slices.Concat(
+			kinds("", "PersistentVolume", "PersistentVolumeClaim"),
+			kinds("snapshot.storage.k8s.io", "VolumeSnapshotClass"),
+			kinds("storage.k8s.io", "CSIDriver", "StorageClass", "VolumeAttributesClass"),
+		)},
+		{CRDs, kinds("apiextensions.k8s.io", "CustomResourceDefinition")},
+		{Roles, kinds("rbac.authorization.k8s.io", "ClusterRole", "Role")},
+		// Behind the roles: the API server checks what a binding refers to.
+		{Bindings, kinds("rbac.authorization.k8s.io", "ClusterRoleBinding", "RoleBinding")},
+		// What workloads need in order to become ready: an address, and
+		// certificates that are mounted.
+		{Infrastructure, slices.Concat(
+			kinds("", "Endpoints", "Service"),
+			kinds("cert-manager.io", "Certificate", "ClusterIssuer", "Issuer"),
+			kinds("discovery.k8s.io", "EndpointSlice"),
+			kinds("networking.k8s.io", "IngressClass"),
+			kinds("resource.k8s.io", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate"),
+		)},
+		{Deploy, slices.Concat(
+			kinds("", "Pod", "ReplicationController"),
+			kinds("apps", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
+			kinds("apps.openshift.io", "DeploymentConfig"),
+			kinds("batch", "CronJob", "Job"),
+		)},
+		{Scaling, slices.Concat(
+			kinds("autoscaling", "HorizontalPodAutoscaler"),
+			kinds("autoscaling.k8s.io", "VerticalPodAutoscaler"),
+			kinds("keda.sh", "ScaledJob", "ScaledObject"),
+		)},
+		// What makes running workloads reachable and visible.
+		{Publish, slices.Concat(
+			kinds("apiregistration.k8s.io", "APIService"),
+			kinds("console.openshift.io", "ConsoleCLIDownload", "ConsoleExternalLogLink", "ConsoleLink",
+				"ConsoleNotification", "ConsolePlugin", "ConsoleQuickStart", "ConsoleSample", "ConsoleYAMLSample"),
+			kinds("gateway.networking.k8s.io", "GRPCRoute", "Gateway", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"),
+			kinds("monitoring.coreos.com", "PodMonitor", "Probe", "PrometheusRule", "ServiceMonitor"),
+			kinds("networking.k8s.io", "Ingress"),
+			kinds("route.openshift.io", "Route"),
+		)},
+		// Last: a webhook that is registered before it is served refuses what
+		// it should admit.
+		{Admission, kinds("admissionregistration.k8s.io",
+			"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+			"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration")},
+	}
+}
+
+// Sort puts objects into phases, in the order of the phase table, and leaves
+// empty phases out. Inside a phase they are sorted by group, kind, namespace
+// and name, so the order of the input does not matter.
+//
+// A kind that a CustomResourceDefinition of the same set defines goes to
+// publish, whatever the table says: its conversion and admission may be served
+// by a Deployment of the set, and on teardown its finalizers are run by one.
+//
+// Any other kind that the table does not list goes to infrastructure, before
+// the workloads. It may be what they wait for (an ExternalSecret that makes a
+// Secret they mount); behind them it would never be reached, as a phase is held
+// back until its workloads are available.
+func Sort(objects []manifest.Object) ([]Phase, error) {
+	defined, err := definedKinds(objects)
+	if err != nil {
+		return nil, err
+	}
+	table := phaseTable()
+	listed := map[schema.GroupKind]string{}
+	for _, row := range table {
+		for _, kind := range row.kinds {
+			listed[kind] = row.phase
+		}
+	}
+	byPhase := map[string][]manifest.Object{}
+	for _, object := range objects {
+		phase, ok := listed[object.GroupKind()]
+		switch {
+		case defined[object.GroupKind()]:
+			phase = Publish
+		case !ok:
+			phase = Infrastructure
+		}
+		byPhase[phase] = append(byPhase[phase], object)
+	}
+	var phases []Phase
+	for _, row := range table {
+		if members := byPhase[row.phase]; len(members) > 0 {
+			slices.SortFunc(members, byIdentity)
+			phases = append(phases, Phase{Name: row.phase, Objects: members})
+		}
+	}
+	return phases, nil
+}
+
+// definedKinds returns the kinds that the CustomResourceDefinitions among the
+// objects define.
+func definedKinds(objects []manifest.Object) (map[schema.GroupKind]bool, error) {
+	defined := map[schema.GroupKind]bool{}
+	for _, object := range objects {
+		if object.Group != "apiextensions.k8s.io" || object.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		var definition struct {
+			Spec struct {
+				Group string `json:"group"`
+				Names struct {
+					Kind string `json:"kind"`
+				} `json:"names"`
+			} `json:"spec"`
+		}
+		if err := json.Unmarshal(object.JSON, &definition); err != nil {
+			return nil, fmt.Errorf("reading which kind %s defines: %w", object.ID, err)
+		}
+		defined[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] = true
+	}
+	return defined, nil
+}
+
+func byIdentity(a, b manifest.Object) int {
+	return cmp.Or(
+		cmp.Compare(a.Group, b.Group),
+		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name),
+		// Only duplicates get here, which renderers refuse.
+		cmp.Compare(a.Version, b.Version),
+	)
+}
+
+func kinds(group string, names ...string) []schema.GroupKind {
+	list := make([]schema.GroupKind, 0, len(names))
+	for _, name := range names {
+		list = append(list, schema.GroupKind{Group: group, Kind: name})
+	}
+	return list
+}

@@ -1,0 +1,22 @@
+// Package source is where revisions come from: each folder below it reads one
+// kind of input (a directory of manifests, later payloads, bundles, charts) and
+// returns phased objects. What all of them share is here: the order of phases.
+// It is pure; no client, no scheme.
+package source
+
+import "github.com/penstock-project/penstock/pkg/manifest"
+
+// Phase is a named step of a rollout with the manifests of its objects.
+type Phase struct {
+	Name    string
+	Objects []manifest.Object
+}
+
+// Count returns the number of objects of all phases.
+func Count(phases []Phase) int {
+	n := 0
+	for _, phase := range phases {
+		n += len(phase.Objects)
+	}
+	return n
+}
