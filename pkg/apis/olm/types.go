@@ -75,8 +75,8 @@ type ClusterExtensionRevisionSpec struct {
 	// LifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
 	LifecycleState LifecycleState
-	// Revision is the number of this revision in its chain, 1 or more. Numbers
-	// of a chain only grow. Immutable.
+	// Revision is the number of this revision in its chain, 1 to 2147483647.
+	// Numbers of a chain only grow. Immutable.
 	Revision int64
 	// Previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.

@@ -18,9 +18,16 @@ const (
 	// that the record with status and managed fields stays below 1 MiB.
 	MaxSpecBytes = 768 << 10
 	// MaxExtensionNameLength is the length of an extension's name, in
-	// characters: with "-<revision>" behind it the revision's name still fits
-	// where Kubernetes allows 63.
+	// characters: with "-" and a number of up to ten digits behind it the
+	// revision's name still fits where Kubernetes allows 63.
 	MaxExtensionNameLength = 52
+	// MaxStatusBytes bounds status, in JSON, for the same reason: with
+	// MaxSpecBytes of spec there is as much left again for metadata. Writers of
+	// status shorten what they report to fit.
+	MaxStatusBytes = 192 << 10
+	// MaxRevision is the highest number a revision can have: ten digits, so that
+	// with the longest extension name a revision's name has 63 characters.
+	MaxRevision = 1<<31 - 1
 	// MaxProgressionProbes is the number of progression probes of one revision.
 	MaxProgressionProbes = 64
 	// MaxReportedFailures bounds the failing objects that status lists per
@@ -129,8 +136,8 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +default="Active"
 	LifecycleState LifecycleState `json:"lifecycleState,omitempty"`
-	// revision is the number of this revision in its chain, 1 or more. Numbers
-	// of a chain only grow. Immutable.
+	// revision is the number of this revision in its chain, 1 to 2147483647.
+	// Numbers of a chain only grow. Immutable.
 	Revision int64 `json:"revision"`
 	// previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.

@@ -1,0 +1,149 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// ValidateExpressions returns what check, which compiles a CEL expression, says
+// of the expressions of a revision. It is apart from ValidateRevision because
+// the rollout engine knows CEL, and because updates need not compile again: a
+// revision stays valid when a newer release knows other functions.
+func ValidateExpressions(revision *olm.ClusterExtensionRevision, check func(expression string) error) field.ErrorList {
+	var errs field.ErrorList
+	probes := field.NewPath("spec", "progressionProbes")
+	for i, probe := range revision.Spec.ProgressionProbes {
+		for j, assertion := range probe.Assertions {
+			if assertion.CEL == nil || assertion.CEL.Expression == "" {
+				continue
+			}
+			if err := check(assertion.CEL.Expression); err != nil {
+				path := probes.Index(i).Child("assertions").Index(j).Child("cel", "expression")
+				errs = append(errs, field.Invalid(path, assertion.CEL.Expression, err.Error()))
+			}
+		}
+	}
+	return errs
+}
+
+func validateProbes(probes []olm.ProgressionProbe, path *field.Path) field.ErrorList {
+	if len(probes) > v1alpha1.MaxProgressionProbes {
+		return field.ErrorList{tooMany(path, len(probes), fmt.Sprintf("a revision has at most %d progression probes", v1alpha1.MaxProgressionProbes))}
+	}
+	var errs field.ErrorList
+	for i, probe := range probes {
+		errs = append(errs, validateSelector(&probe.Selector, path.Index(i).Child("selector"))...)
+		assertions := path.Index(i).Child("assertions")
+		if len(probe.Assertions) == 0 {
+			errs = append(errs, field.Required(assertions, "a probe without assertions holds nothing back"))
+		}
+		for j := range probe.Assertions {
+			errs = append(errs, validateAssertion(&probe.Assertions[j], secretsOnly(&probe.Selector), assertions.Index(j))...)
+		}
+	}
+	return errs
+}
+
+func validateSelector(selector *olm.ProbeSelector, path *field.Path) field.ErrorList {
+	if selector.GroupKind == nil && selector.LabelSelector == nil {
+		return field.ErrorList{field.Required(path, "must have groupKind, labelSelector or both")}
+	}
+	var errs field.ErrorList
+	if selector.GroupKind != nil {
+		errs = append(errs, validateGroupKind(selector.GroupKind, path.Child("groupKind"))...)
+	}
+	if selector.LabelSelector != nil {
+		errs = append(errs, metav1validation.ValidateLabelSelector(selector.LabelSelector,
+			metav1validation.LabelSelectorValidationOptions{}, path.Child("labelSelector"))...)
+	}
+	return errs
+}
+
+func validateGroupKind(selected *metav1.GroupKind, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if selected.Group != "" {
+		for _, problem := range utilvalidation.IsDNS1123Subdomain(selected.Group) {
+			errs = append(errs, field.Invalid(path.Child("group"), selected.Group, problem))
+		}
+	}
+	if selected.Kind == "" {
+		return append(errs, field.Required(path.Child("kind"), "such as Deployment"))
+	}
+	return append(errs, validateKind(selected.Kind, path.Child("kind"))...)
+}
+
+func secretsOnly(selector *olm.ProbeSelector) bool {
+	return selector.GroupKind != nil && *selector.GroupKind == metav1.GroupKind{Kind: "Secret"}
+}
+
+// validateAssertion checks one assertion, of a probe whose objects may be
+// Secrets.
+func validateAssertion(assertion *olm.ProbeAssertion, secrets bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	var given []string
+	if condition := assertion.ConditionEqual; condition != nil {
+		given = append(given, "conditionEqual")
+		errs = append(errs, validateConditionEqual(condition, path.Child("conditionEqual"))...)
+	}
+	if equal := assertion.FieldsEqual; equal != nil {
+		given = append(given, "fieldsEqual")
+		errs = append(errs, validateFieldPath(equal.FieldA, secrets, path.Child("fieldsEqual", "fieldA"))...)
+		errs = append(errs, validateFieldPath(equal.FieldB, secrets, path.Child("fieldsEqual", "fieldB"))...)
+	}
+	if value := assertion.FieldValue; value != nil {
+		given = append(given, "fieldValue")
+		errs = append(errs, validateFieldPath(value.FieldPath, secrets, path.Child("fieldValue", "fieldPath"))...)
+	}
+	if cel := assertion.CEL; cel != nil {
+		given = append(given, "cel")
+		if cel.Expression == "" {
+			errs = append(errs, field.Required(path.Child("cel", "expression"), "an expression over self, such as self.status.phase == 'Ready'"))
+		}
+	}
+	switch len(given) {
+	case 1:
+		return errs
+	case 0:
+		return append(errs, field.Required(path, "must have one of conditionEqual, fieldsEqual, fieldValue and cel"))
+	default:
+		return append(errs, field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("has %s, must have exactly one: make them assertions of their own, all assertions must hold", strings.Join(given, " and "))))
+	}
+}
+
+func validateConditionEqual(condition *olm.ConditionEqual, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if condition.Type == "" {
+		errs = append(errs, field.Required(path.Child("type"), "such as Ready"))
+	}
+	return append(errs, oneOf(path.Child("status"), condition.Status, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown)...)
+}
+
+// validateFieldPath has the same rule as the engine, which splits at dots and
+// cannot address elements of lists or names with dots.
+func validateFieldPath(value string, secrets bool, path *field.Path) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{field.Required(path, "names joined by dots, such as status.readyReplicas")}
+	}
+	parts := strings.Split(value, ".")
+	for _, part := range parts {
+		if part == "" {
+			return field.ErrorList{field.Invalid(path, value, "has an empty part, must be names joined by dots, such as status.readyReplicas")}
+		}
+	}
+	if strings.ContainsAny(value, "[]") {
+		return field.ErrorList{field.Invalid(path, value, "has brackets, must be names joined by dots: use cel for elements of lists")}
+	}
+	if secrets && (parts[0] == "data" || parts[0] == "stringData") {
+		return field.ErrorList{field.Invalid(path, value, "is the content of a Secret, which probes cannot read")}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+// Package validation says what a well-formed revision is and what an update may
+// change. It is pure: functions of values, without clients, clocks or other
+// revisions. Who may write a revision, and whether its number is free in its
+// chain, others decide.
+//
+// Messages are for the person who wrote the revision: they name the field, what
+// was found and what is allowed, and never print the content of a manifest.
+package validation
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// ValidateRevision returns everything that is wrong with a revision in the form
+// in which it is stored: defaults set, manifests replaced by identity and
+// digest, the chain label set. It does not look at status, and does not compile
+// CEL; see ValidateExpressions.
+func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
+	errs := validateIdentity(revision)
+	errs = append(errs, validateMutableSpec(&revision.Spec)...)
+	spec := field.NewPath("spec")
+	errs = append(errs, validateCollisionProtection(revision.Spec.CollisionProtection, spec.Child("collisionProtection"), required)...)
+	errs = append(errs, validatePrevious(revision)...)
+	errs = append(errs, validatePhases(revision.Spec.Phases, spec.Child("phases"))...)
+	errs = append(errs, validateProbes(revision.Spec.ProgressionProbes, spec.Child("progressionProbes"))...)
+	if len(errs) == 0 {
+		// Only a revision whose parts are within their limits is worth encoding.
+		errs = append(errs, validateSpecSize(&revision.Spec)...)
+	}
+	return errs
+}
+
+// validateIdentity checks metadata, and that name, number and chain label say
+// the same.
+func validateIdentity(revision *olm.ClusterExtensionRevision) field.ErrorList {
+	metadata := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMeta(&revision.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, metadata)
+	errs = append(errs, validateNumber(revision.Spec.Revision)...)
+	if len(errs) > 0 {
+		return errs // The rest would say the same again.
+	}
+	chain, number, ok := olm.ChainOf(revision.Name)
+	if !ok {
+		return append(errs, field.Invalid(metadata.Child("name"), revision.Name,
+			fmt.Sprintf("must be <extension>-<revision>, such as %s", olm.RevisionName("argocd", revision.Spec.Revision))))
+	}
+	errs = append(errs, validateExtension(revision.Name, chain)...)
+	if number != revision.Spec.Revision {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "revision"), revision.Spec.Revision,
+			fmt.Sprintf("must be %d, the number at the end of metadata.name %q", number, revision.Name)))
+	}
+	return append(errs, validateChainLabel(revision, chain)...)
+}
+
+func validateNumber(number int64) field.ErrorList {
+	if number >= 1 && number <= v1alpha1.MaxRevision {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), number,
+		fmt.Sprintf("must be from 1 to %d", v1alpha1.MaxRevision))}
+}
+
+// validateExtension checks the part of name before the number. A DNS subdomain
+// of at most 63 characters is also a valid label value.
+func validateExtension(name, chain string) field.ErrorList {
+	path := field.NewPath("metadata", "name")
+	if len(chain) > v1alpha1.MaxExtensionNameLength {
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("the extension's name %q has %d characters, must have at most %d",
+			chain, len(chain), v1alpha1.MaxExtensionNameLength))}
+	}
+	var errs field.ErrorList
+	for _, problem := range apivalidation.NameIsDNSSubdomain(chain, false) {
+		errs = append(errs, field.Invalid(path, name, fmt.Sprintf("the extension's name %q: %s", chain, problem)))
+	}
+	return errs
+}
+
+func validateChainLabel(revision *olm.ClusterExtensionRevision, chain string) field.ErrorList {
+	path := field.NewPath("metadata", "labels").Key(v1alpha1.ChainLabel)
+	label, found := revision.Labels[v1alpha1.ChainLabel]
+	switch {
+	case !found:
+		return field.ErrorList{field.Required(path, fmt.Sprintf("must be %q, the extension in metadata.name", chain))}
+	case label != chain:
+		return field.ErrorList{field.Invalid(path, label, fmt.Sprintf("must be %q, the extension in metadata.name, and cannot change", chain))}
+	}
+	return nil
+}
+
+// validateMutableSpec checks the fields that an update may change.
+func validateMutableSpec(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	errs := oneOf(path.Child("lifecycleState"), spec.LifecycleState,
+		olm.LifecycleStateActive, olm.LifecycleStatePaused, olm.LifecycleStateArchived)
+	errs = append(errs, oneOf(path.Child("teardownPolicy"), spec.TeardownPolicy,
+		olm.TeardownPolicyDelete, olm.TeardownPolicyOrphan)...)
+	if spec.ProgressDeadlineMinutes < 0 {
+		errs = append(errs, field.Invalid(path.Child("progressDeadlineMinutes"), spec.ProgressDeadlineMinutes,
+			"must be 0, for no deadline, or a number of minutes"))
+	}
+	return errs
+}
+
+// presence says whether a field must have a value.
+type presence bool
+
+const (
+	required presence = true
+	optional presence = false
+)
+
+func validateCollisionProtection(value olm.CollisionProtection, path *field.Path, must presence) field.ErrorList {
+	if value == "" && must == optional {
+		return nil
+	}
+	return oneOf(path, value,
+		olm.CollisionProtectionPrevent, olm.CollisionProtectionIfNoController, olm.CollisionProtectionNone)
+}
+
+// validatePrevious checks that a revision follows older ones of its own chain.
+func validatePrevious(revision *olm.ClusterExtensionRevision) field.ErrorList {
+	chain, _, ok := olm.ChainOf(revision.Name)
+	if !ok {
+		return nil // Said of the name already.
+	}
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, previous := range revision.Spec.Previous {
+		path := field.NewPath("spec", "previous").Index(i).Child("name")
+		its, number, ok := olm.ChainOf(previous.Name)
+		switch {
+		case previous.Name == "":
+			errs = append(errs, field.Required(path, "the name of a revision"))
+		case !ok || its != chain || number >= revision.Spec.Revision:
+			errs = append(errs, field.Invalid(path, previous.Name,
+				fmt.Sprintf("must be %s-<revision> with a number below %d", chain, revision.Spec.Revision)))
+		case seen[previous.Name]:
+			errs = append(errs, field.Duplicate(path, previous.Name))
+		}
+		seen[previous.Name] = true
+	}
+	return errs
+}
+
+// validateSpecSize bounds what is stored. It encodes the served version, as the
+// store does.
+func validateSpecSize(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	var served v1alpha1.ClusterExtensionRevisionSpec
+	if err := v1alpha1.Convert_olm_ClusterExtensionRevisionSpec_To_v1alpha1_ClusterExtensionRevisionSpec(spec, &served, nil); err != nil {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("measuring it: %w", err))}
+	}
+	return validateSize(path, served, v1alpha1.MaxSpecBytes, "the spec without manifests")
+}
+
+func validateSize(path *field.Path, value any, limit int, what string) field.ErrorList {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("measuring it: %w", err))}
+	}
+	if len(encoded) <= limit {
+		return nil
+	}
+	return field.ErrorList{tooLong(path, fmt.Sprintf("%s has %d bytes in JSON, must have at most %d", what, len(encoded), limit))}
+}
+
+func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	for _, candidate := range allowed {
+		if value == candidate {
+			return nil
+		}
+	}
+	if value == "" {
+		return field.ErrorList{field.Required(path, fmt.Sprintf("must be one of %q", allowed))}
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
+// tooMany is field.TooMany with a message that says of what.
+func tooMany(path *field.Path, found int, detail string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeTooMany, Field: path.String(), BadValue: found, Detail: detail}
+}
+
+// tooLong is field.TooLong with a message that says what was found.
+func tooLong(path *field.Path, detail string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeTooLong, Field: path.String(), BadValue: field.OmitValueType{}, Detail: detail}
+}

@@ -1,0 +1,126 @@
+package validation
+
+import (
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+)
+
+// immutable is said of everything that decides what a revision rolls out.
+const immutable = "field is immutable: a revision's content never changes"
+
+// ValidateRevisionUpdate returns what an update of metadata and spec may not do.
+// What cannot have changed is not judged again, so that a revision accepted by
+// an older release stays usable.
+func ValidateRevisionUpdate(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	if chain, _, ok := olm.ChainOf(old.Name); ok {
+		errs = append(errs, validateChainLabel(updated, chain)...)
+	}
+	errs = append(errs, validateMutableSpec(&updated.Spec)...)
+	errs = append(errs, validateLifecycleUpdate(updated.Spec.LifecycleState, old.Spec.LifecycleState)...)
+	return append(errs, validateContentUpdate(&updated.Spec, &old.Spec)...)
+}
+
+func validateLifecycleUpdate(updated, old olm.LifecycleState) field.ErrorList {
+	if old != olm.LifecycleStateArchived || updated == old {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "lifecycleState"), updated,
+		"Archived is final: to have this content again, create a new revision of it")}
+}
+
+func validateContentUpdate(updated, old *olm.ClusterExtensionRevisionSpec) field.ErrorList {
+	spec := field.NewPath("spec")
+	var errs field.ErrorList
+	unchanged := func(name string, same bool) {
+		if !same {
+			errs = append(errs, field.Invalid(spec.Child(name), field.OmitValueType{}, immutable))
+		}
+	}
+	unchanged("revision", updated.Revision == old.Revision)
+	unchanged("previous", apiequality.Semantic.DeepEqual(updated.Previous, old.Previous))
+	unchanged("collisionProtection", updated.CollisionProtection == old.CollisionProtection)
+	unchanged("progressionProbes", apiequality.Semantic.DeepEqual(updated.ProgressionProbes, old.ProgressionProbes))
+	return append(errs, validatePhasesUpdate(updated.Phases, old.Phases, spec.Child("phases"))...)
+}
+
+// validatePhasesUpdate names the phases that differ, and in each the first
+// difference. It never prints their content.
+func validatePhasesUpdate(updated, old []olm.RevisionPhase, path *field.Path) field.ErrorList {
+	if apiequality.Semantic.DeepEqual(updated, old) {
+		return nil
+	}
+	var errs field.ErrorList
+	differs := func(at *field.Path, difference string) {
+		errs = append(errs, field.Invalid(at, field.OmitValueType{}, immutable+"; "+difference))
+	}
+	before := phasesByName(old)
+	after := phasesByName(updated)
+	for _, phase := range updated {
+		was, found := before[phase.Name]
+		switch {
+		case !found:
+			differs(path.Key(phase.Name), "the phase was added")
+		case !apiequality.Semantic.DeepEqual(phase, *was):
+			differs(path.Key(phase.Name), phaseDifference(&phase, was))
+		}
+	}
+	for _, phase := range old {
+		if after[phase.Name] == nil {
+			differs(path.Key(phase.Name), "the phase was removed")
+		}
+	}
+	if len(errs) == 0 {
+		// The same phases, and not equal: in another order, or one of them twice.
+		differs(path, "the order of the phases changed")
+	}
+	return errs
+}
+
+func phasesByName(phases []olm.RevisionPhase) map[string]*olm.RevisionPhase {
+	byName := make(map[string]*olm.RevisionPhase, len(phases))
+	for i := range phases {
+		byName[phases[i].Name] = &phases[i]
+	}
+	return byName
+}
+
+func phaseDifference(updated, old *olm.RevisionPhase) string {
+	if updated.CollisionProtection != old.CollisionProtection {
+		return fmt.Sprintf("collisionProtection was %q", old.CollisionProtection)
+	}
+	for i := range min(len(updated.Objects), len(old.Objects)) {
+		if difference := objectDifference(&updated.Objects[i], &old.Objects[i]); difference != "" {
+			return fmt.Sprintf("objects[%d] %s", i, difference)
+		}
+	}
+	return fmt.Sprintf("has %d objects, had %d", len(updated.Objects), len(old.Objects))
+}
+
+// objectDifference says how two entries differ, "" when they do not.
+func objectDifference(updated, old *olm.RevisionObject) string {
+	now, was := describe(updated), describe(old)
+	switch {
+	case apiequality.Semantic.DeepEqual(updated, old):
+		return ""
+	case now != was:
+		return fmt.Sprintf("is %s, was %s", now, was)
+	case updated.CollisionProtection != old.CollisionProtection:
+		return fmt.Sprintf("(%s) had collisionProtection %q", was, old.CollisionProtection)
+	default:
+		return fmt.Sprintf("(%s) has another manifest", was)
+	}
+}
+
+func describe(object *olm.RevisionObject) string {
+	name := object.Name
+	if object.Namespace != "" {
+		name = object.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %s %s", object.APIVersion, object.Kind, name)
+}
