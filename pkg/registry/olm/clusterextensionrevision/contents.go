@@ -1,0 +1,174 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+)
+
+// Bodies keeps manifests, as a *pack.Store does.
+type Bodies interface {
+	// Put stores the manifests of a revision, in order, and returns the root
+	// that names them together. The same manifests again write nothing.
+	Put(ctx context.Context, objects []manifest.Object) (root string, err error)
+	// Read returns verified manifests by digest.
+	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
+}
+
+// contents finds the manifests that revisions name.
+type contents struct {
+	digester manifest.Digester
+	bodies   Bodies
+}
+
+// ref is the entry as the store of manifests knows it.
+func (k entryKey) ref() manifest.Ref {
+	// What is not of the form group/version was refused by validation.
+	version, _ := schema.ParseGroupVersion(k.apiVersion)
+	return manifest.Ref{
+		ID:      manifest.ID{Group: version.Group, Kind: k.kind, Namespace: k.namespace, Name: k.name},
+		Version: version.Version,
+		Digest:  manifest.Digest(k.digest),
+	}
+}
+
+func rootOf(revision *olm.ClusterExtensionRevision) string {
+	var refs []manifest.Ref
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		refs = append(refs, keyOf(entry).ref())
+	})
+	return pack.Root(refs)
+}
+
+// read returns manifests of a revision that is stored. All of them, or an error
+// that names the first digest that cannot be had.
+func (c *contents) read(ctx context.Context, revision *olm.ClusterExtensionRevision, entries []entryKey) ([]manifest.Object, error) {
+	bodies, err := c.bodies.Read(ctx, rootOf(revision))
+	if err != nil {
+		return nil, fmt.Errorf("%s, digest %s: %w", entries[0], entries[0].digest, err)
+	}
+	objects := make([]manifest.Object, 0, len(entries))
+	for _, entry := range entries {
+		body, ok := bodies[manifest.Digest(entry.digest)]
+		if !ok {
+			return nil, fmt.Errorf("%s: the pack of %s has no digest %s", entry, revision.Name, entry.digest)
+		}
+		objects = append(objects, manifest.Object{Ref: entry.ref(), JSON: body})
+	}
+	return objects, nil
+}
+
+// collect returns all manifests of a new revision, in order: those that the
+// request brought, and for entries that have a digest only those that another
+// revision of the chain holds. Nobody holding one is the client's mistake and
+// 422 Invalid; not being able to read what somebody holds is ours.
+func (c *contents) collect(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged) ([]manifest.Object, error) {
+	if err := c.borrow(ctx, revision, held); err != nil {
+		return nil, err
+	}
+	var objects []manifest.Object
+	var errs field.ErrorList
+	total := 0
+	eachObject(revision, func(p, e int, entry *olm.RevisionObject) {
+		object, ok := held.find(keyOf(entry))
+		if !ok {
+			path := objectPath(p, e).Child("digest")
+			errs = append(errs, field.Invalid(path, entry.Digest, fmt.Sprintf(
+				"no revision of this extension holds %s with this digest: give its manifest in object", keyOf(entry))))
+			return
+		}
+		total += len(object.JSON)
+		objects = append(objects, object)
+	})
+	if total > v1alpha1.MaxManifestBytes {
+		errs = append(errs, tooLarge(fmt.Sprintf("the manifests have %d bytes, %d are allowed", total, v1alpha1.MaxManifestBytes)))
+	}
+	if len(errs) > 0 {
+		return nil, invalid(revision, errs[:min(len(errs), maxManifestErrors)])
+	}
+	return objects, nil
+}
+
+// borrow reads manifests that other revisions of the chain hold into held, each
+// of those revisions once.
+func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged) error {
+	missing := map[entryKey]bool{}
+	for _, entry := range notHeld(revision, held) {
+		missing[entry] = true
+	}
+	revisions := held.chain()
+	for r := 0; r < len(revisions) && len(missing) > 0; r++ {
+		var found []entryKey
+		eachObject(&revisions[r], func(_, _ int, entry *olm.RevisionObject) {
+			if key := keyOf(entry); missing[key] {
+				delete(missing, key)
+				found = append(found, key)
+			}
+		})
+		if len(found) == 0 {
+			continue
+		}
+		objects, err := c.read(ctx, &revisions[r], found)
+		if err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("reading manifests that %s holds: %w", revisions[r].Name, err))
+		}
+		for _, object := range objects {
+			held.add(object)
+		}
+	}
+	return nil
+}
+
+// put stores the manifests of a revision.
+func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) (root string, err error) {
+	root, err = c.bodies.Put(ctx, objects)
+	var large *pack.TooLargeError
+	if errors.As(err, &large) {
+		return "", invalid(revision, field.ErrorList{tooLarge(large.Error())})
+	}
+	if err != nil {
+		return "", apierrors.NewInternalError(fmt.Errorf("storing the manifests of %s: %w", revision.Name, err))
+	}
+	return root, nil
+}
+
+// maxAdmissionBytes bounds the manifests that validating admission sees inline:
+// it is the most that kube-apiserver sends to webhooks and that the costs of
+// policies are reckoned for.
+const maxAdmissionBytes = 3 << 20
+
+// inlineForAdmission puts the manifests back into a copy of the revision, so
+// that the cluster's policies and webhooks can judge what will be applied.
+// Beyond the limit they see identities and digests; a policy that must not be
+// passed that way refuses entries without object.
+func inlineForAdmission(revision *olm.ClusterExtensionRevision, objects []manifest.Object) {
+	total := 0
+	for _, object := range objects {
+		total += len(object.JSON)
+	}
+	if total > maxAdmissionBytes {
+		return
+	}
+	next := 0
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		entry.Object = &olm.Manifest{Raw: objects[next].JSON}
+		next++
+	})
+}
+
+func tooLarge(detail string) *field.Error {
+	return field.Invalid(field.NewPath("spec", "phases"), field.OmitValueType{}, detail)
+}
+
+func invalid(revision *olm.ClusterExtensionRevision, errs field.ErrorList) error {
+	return apierrors.NewInvalid(olm.Kind("ClusterExtensionRevision"), revision.Name, errs)
+}

@@ -1,0 +1,246 @@
+package clusterextensionrevision
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// FilterDeps is what WithBodies needs.
+type FilterDeps struct {
+	// Digester makes digests of manifests. It must be the one of NewStorage.
+	Digester manifest.Digester
+	// Serializer writes the answer when the budget is exhausted.
+	Serializer runtime.NegotiatedSerializer
+	// Budget bounds the memory of all bodies; nil is no bounds.
+	Budget *Budget
+	// MaxBodyBytes is the server's MaxRequestBodyBytes; 0 is no limit.
+	MaxBodyBytes int64
+	// Stored returns a revision as it is stored, as Storage.Stored does. It is
+	// called by requests only, so it may be wired after the handler.
+	Stored func(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
+}
+
+// WithBodies is the innermost handler: behind authentication, authorization and
+// audit, before the resource's endpoint decodes the request. In writes of a
+// ClusterExtensionRevision it replaces manifests by their identity and digest.
+//
+// It has to be here and not only in the strategy, because server-side apply and
+// managed fields compare what the client sent with what is stored before any
+// strategy runs: two managers that apply the same manifests would be in
+// conflict, and a PUT of them would take ownership each time.
+//
+// What it cannot read passes unchanged, so that the endpoint answers with its
+// own words about duplicate fields, syntax and size; what is wrong with a
+// manifest is left inline for the strategy to report.
+func WithBodies(next http.Handler, deps FilterDeps) http.Handler {
+	f := &filter{deps: deps, inliner: inliner{digester: deps.Digester}}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Body == nil || req.Body == http.NoBody || !carriesBody(req.Method) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		share := deps.Budget.take(f.expectedLength(req))
+		if share == nil {
+			f.refuse(w, req)
+			return
+		}
+		defer share.giveBack()
+		if info, ok := request.RequestInfoFrom(req.Context()); ok && writesRevision(info) {
+			req = f.replace(req, info, share)
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+type filter struct {
+	deps    FilterDeps
+	inliner inliner
+}
+
+func carriesBody(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch || method == http.MethodDelete
+}
+
+func writesRevision(info *request.RequestInfo) bool {
+	if !info.IsResourceRequest || info.APIGroup != v1alpha1.GroupName || info.Resource != resource || info.Subresource != "" {
+		return false
+	}
+	return info.Verb == "create" || info.Verb == "update" || info.Verb == "patch"
+}
+
+// expectedLength is how long the body may be, in bytes: what the client
+// announces, or as much as he may send.
+func (f *filter) expectedLength(req *http.Request) int64 {
+	limit := f.deps.MaxBodyBytes
+	if limit <= 0 {
+		limit = DefaultBudget
+	}
+	if req.ContentLength < 0 {
+		return limit
+	}
+	return min(req.ContentLength, limit)
+}
+
+func (f *filter) refuse(w http.ResponseWriter, req *http.Request) {
+	const retryAfterSeconds = 1
+	err := apierrors.NewTooManyRequests("the server is busy decoding other large requests: try again", retryAfterSeconds)
+	responsewriters.ErrorNegotiated(err, f.deps.Serializer, v1alpha1.SchemeGroupVersion, w, req)
+}
+
+// replace returns the request as the endpoint should see it. The manifests that
+// it took out are in the new request's context.
+func (f *filter) replace(req *http.Request, info *request.RequestInfo, share *share) *http.Request {
+	ctx, held := withStaged(req.Context())
+	req = req.WithContext(ctx)
+
+	decode := decoderFor(req.Header.Get("Content-Type"), info.Verb)
+	if decode == nil {
+		return req
+	}
+	body, complete := readBody(req, f.deps.MaxBodyBytes)
+	if !complete {
+		return req
+	}
+	replacement := body
+	if tree := decode(body); tree != nil && f.rewrite(ctx, info, tree, held) {
+		// A tree that was read from JSON can be written as JSON.
+		if encoded, err := json.Marshal(tree); err == nil {
+			replacement = encoded
+		}
+	}
+	req.Body = io.NopCloser(bytes.NewReader(replacement))
+	req.ContentLength = int64(len(replacement))
+	share.shrink(int64(len(replacement)) + held.bytes())
+	return req
+}
+
+// rewrite brings a decoded body into the form in which revisions are stored,
+// and tells whether it changed anything.
+func (f *filter) rewrite(ctx context.Context, info *request.RequestInfo, tree map[string]any, held *staged) bool {
+	digestsOnly := entriesWithoutManifest(tree)
+	changed := f.inliner.rewriteTree(tree, held)
+	if len(digestsOnly) > 0 && info.Verb != "create" {
+		f.fillSizes(ctx, info.Name, digestsOnly)
+		changed = true
+	}
+	return changed
+}
+
+// fillSizes gives entries that have only a digest the size that the stored
+// revision has for it. A client may leave size out, or send a wrong one;
+// server-side apply would take that for another content. What the stored
+// revision does not have is not the same content anyway.
+func (f *filter) fillSizes(ctx context.Context, name string, entries []map[string]any) {
+	sizes := map[entryKey]int64{}
+	if stored, err := f.deps.Stored(ctx, name); err == nil {
+		sizes = sizesIn([]olm.ClusterExtensionRevision{*stored})
+	}
+	for _, entry := range entries {
+		if size := sizes[keyOfTree(entry)]; size > 0 {
+			entry["size"] = size
+		} else {
+			delete(entry, "size")
+		}
+	}
+}
+
+// readBody reads the whole body. When it is longer than the limit, or cannot be
+// read to its end, the request keeps a body that yields the same again, and
+// complete is false.
+func readBody(req *http.Request, limit int64) (body []byte, complete bool) {
+	original := req.Body
+	var source io.Reader = original
+	if limit > 0 {
+		source = io.LimitReader(original, limit+1)
+	}
+	body, err := io.ReadAll(source)
+	if err == nil && (limit <= 0 || int64(len(body)) <= limit) {
+		// The server drains and closes what it gave us itself; closing here
+		// gives the connection's buffer back early.
+		_ = original.Close()
+		return body, true
+	}
+	rest := io.Reader(original)
+	if err != nil {
+		rest = failingReader{err}
+	}
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), rest), original}
+	return nil, false
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+// decoderFor returns how to read a body of this content type, or nil when it
+// is not for us: JSON patches are lists of operations whose values only make
+// sense when they are applied, so the strategy replaces what they bring.
+func decoderFor(contentType, verb string) func([]byte) map[string]any {
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	if contentType == "" && verb != "patch" {
+		mediaType, err = runtime.ContentTypeJSON, nil
+	}
+	if err != nil {
+		return nil
+	}
+	switch {
+	case verb == "patch" && mediaType == string(types.ApplyYAMLPatchType):
+		return decodeYAML
+	case verb == "patch" && (mediaType == string(types.MergePatchType) || mediaType == string(types.StrategicMergePatchType)):
+		return decodeJSON
+	case verb != "patch" && mediaType == runtime.ContentTypeJSON:
+		return decodeJSON
+	case verb != "patch" && mediaType == runtime.ContentTypeYAML:
+		return decodeYAML
+	default:
+		return nil
+	}
+}
+
+// decodeJSON returns the body as a tree, or nil when the endpoint should have a
+// look at it itself: whatever is dropped or replaced in reading (duplicate
+// fields, invalid UTF-8) must not be hidden from its checks.
+func decodeJSON(body []byte) map[string]any {
+	if !utf8.Valid(body) {
+		return nil
+	}
+	var tree map[string]any
+	duplicates, err := kjson.UnmarshalStrict(body, &tree, kjson.DisallowDuplicateFields)
+	if err != nil || len(duplicates) > 0 {
+		return nil
+	}
+	return tree
+}
+
+// decodeYAML is decodeJSON for YAML. Most clients send JSON as YAML, which is
+// read ten times faster as what it is.
+func decodeYAML(body []byte) map[string]any {
+	if tree := decodeJSON(body); tree != nil {
+		return tree
+	}
+	converted, err := yaml.YAMLToJSONStrict(body)
+	if err != nil {
+		return nil
+	}
+	return decodeJSON(converted)
+}

@@ -1,0 +1,282 @@
+package clusterextensionrevision
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// maxManifestErrors bounds how many bad manifests one answer names: whoever has
+// more of them has one mistake.
+const maxManifestErrors = 50
+
+// inliner turns inline manifests into identity and digest: in a decoded request
+// body, and in a revision for what came past the filter.
+type inliner struct {
+	digester manifest.Digester
+}
+
+// entryKey is how an entry of a phase names its object. Two entries with equal
+// keys have the same content.
+type entryKey struct {
+	apiVersion, kind, namespace, name, digest string
+}
+
+func keyOf(entry *olm.RevisionObject) entryKey {
+	return entryKey{entry.APIVersion, entry.Kind, entry.Namespace, entry.Name, entry.Digest}
+}
+
+func keyOfManifest(object manifest.Object) entryKey {
+	return entryKey{object.APIVersion(), object.Kind, object.Namespace, object.Name, string(object.Digest)}
+}
+
+// keyOfTree is keyOf for a decoded body.
+func keyOfTree(entry map[string]any) entryKey {
+	text := func(name string) string {
+		value, _ := entry[name].(string)
+		return value
+	}
+	return entryKey{text("apiVersion"), text("kind"), text("namespace"), text("name"), text("digest")}
+}
+
+func (k entryKey) String() string {
+	if k.namespace == "" {
+		return fmt.Sprintf("%s %s %s", k.apiVersion, k.kind, k.name)
+	}
+	return fmt.Sprintf("%s %s %s/%s", k.apiVersion, k.kind, k.namespace, k.name)
+}
+
+// sizeOf is what an entry shows as the size of its manifest, in bytes. That of a
+// Secret is not shown: it helps to guess the content.
+func sizeOf(object manifest.Object) int64 {
+	if object.IsSecret() {
+		return 0
+	}
+	return int64(len(object.JSON))
+}
+
+// contradiction tells when an entry that has a manifest says something else
+// about it than the manifest does. Empty fields say nothing.
+func contradiction(given entryKey, object manifest.Object) error {
+	found := keyOfManifest(object)
+	for _, claim := range []struct{ field, given, found string }{
+		{"apiVersion", given.apiVersion, found.apiVersion},
+		{"kind", given.kind, found.kind},
+		{"namespace", given.namespace, found.namespace},
+		{"name", given.name, found.name},
+		{"digest", given.digest, found.digest},
+	} {
+		if claim.given != "" && claim.given != claim.found {
+			return fmt.Errorf("the entry says %s %q, but the manifest has %q: remove one of them", claim.field, claim.given, claim.found)
+		}
+	}
+	return nil
+}
+
+// rewriteTree replaces the manifests of a decoded body, puts them into held, and
+// tells whether it changed anything. Entries whose manifest is invalid stay as
+// they are.
+func (i inliner) rewriteTree(tree map[string]any, held *staged) bool {
+	changed := rewriteLastAppliedOfTree(tree)
+	eachEntry(tree, func(entry map[string]any) {
+		if object, ok := i.manifestOfTree(entry); ok {
+			held.add(object)
+			writeTree(entry, object)
+			changed = true
+		}
+	})
+	return changed
+}
+
+// entriesWithoutManifest returns the entries of a decoded body that name their
+// object by digest alone.
+func entriesWithoutManifest(tree map[string]any) []map[string]any {
+	var entries []map[string]any
+	eachEntry(tree, func(entry map[string]any) {
+		if _, inline := entry["object"]; !inline && entry["digest"] != nil {
+			entries = append(entries, entry)
+		}
+	})
+	return entries
+}
+
+// eachEntry calls f for every entry of every phase that has the right shape.
+// Others are the endpoint's to complain about.
+func eachEntry(tree map[string]any, f func(entry map[string]any)) {
+	spec, _ := tree["spec"].(map[string]any)
+	phases, _ := spec["phases"].([]any)
+	for _, phase := range phases {
+		phase, _ := phase.(map[string]any)
+		objects, _ := phase["objects"].([]any)
+		for _, entry := range objects {
+			if entry, ok := entry.(map[string]any); ok {
+				f(entry)
+			}
+		}
+	}
+}
+
+func (i inliner) manifestOfTree(entry map[string]any) (manifest.Object, bool) {
+	body, ok := entry["object"].(map[string]any)
+	if !ok {
+		return manifest.Object{}, false
+	}
+	for _, name := range []string{"apiVersion", "kind", "namespace", "name", "digest"} {
+		if value, given := entry[name]; given {
+			if _, ok := value.(string); !ok {
+				return manifest.Object{}, false
+			}
+		}
+	}
+	object, err := i.digester.New(body)
+	if err != nil || contradiction(keyOfTree(entry), object) != nil {
+		return manifest.Object{}, false
+	}
+	return object, true
+}
+
+func writeTree(entry map[string]any, object manifest.Object) {
+	delete(entry, "object")
+	delete(entry, "namespace")
+	delete(entry, "size")
+	key := keyOfManifest(object)
+	entry["apiVersion"], entry["kind"], entry["name"], entry["digest"] = key.apiVersion, key.kind, key.name, key.digest
+	if key.namespace != "" {
+		entry["namespace"] = key.namespace
+	}
+	if size := sizeOf(object); size > 0 {
+		entry["size"] = size
+	}
+}
+
+// rewriteRevision does the same to a revision, for what the filter let pass. It
+// leaves entries inline whose manifest is invalid; invalidManifests says why.
+func (i inliner) rewriteRevision(revision *olm.ClusterExtensionRevision, held *staged) {
+	for p := range revision.Spec.Phases {
+		entries := revision.Spec.Phases[p].Objects
+		for e := range entries {
+			if entries[e].Object == nil {
+				continue
+			}
+			if object, err := i.manifestOf(&entries[e]); err == nil {
+				held.add(object)
+				writeEntry(&entries[e], object)
+			}
+		}
+	}
+	rewriteLastApplied(revision.Annotations)
+}
+
+func (i inliner) manifestOf(entry *olm.RevisionObject) (manifest.Object, error) {
+	object, err := i.digester.FromJSON(entry.Object.Raw)
+	if err != nil {
+		return manifest.Object{}, err
+	}
+	return object, contradiction(keyOf(entry), object)
+}
+
+func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
+	key := keyOfManifest(object)
+	*entry = olm.RevisionObject{
+		APIVersion:          key.apiVersion,
+		Kind:                key.kind,
+		Namespace:           key.namespace,
+		Name:                key.name,
+		Digest:              key.digest,
+		Size:                sizeOf(object),
+		CollisionProtection: entry.CollisionProtection,
+	}
+}
+
+// invalidManifests says what is wrong with the manifests that are still inline.
+func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision) field.ErrorList {
+	var errs field.ErrorList
+	for p := range revision.Spec.Phases {
+		for e := range revision.Spec.Phases[p].Objects {
+			entry := &revision.Spec.Phases[p].Objects[e]
+			if entry.Object == nil || len(errs) >= maxManifestErrors {
+				continue
+			}
+			path := objectPath(p, e).Child("object")
+			_, err := i.manifestOf(entry)
+			var invalid *manifest.InvalidError
+			switch {
+			case errors.As(err, &invalid):
+				errs = append(errs, invalid.Under(path)...)
+			case err != nil:
+				errs = append(errs, field.Invalid(path, field.OmitValueType{}, err.Error()))
+			default:
+				errs = append(errs, field.InternalError(path, errors.New("a valid manifest was left inline")))
+			}
+		}
+	}
+	return errs
+}
+
+func objectPath(phase, entry int) *field.Path {
+	return field.NewPath("spec", "phases").Index(phase).Child("objects").Index(entry)
+}
+
+// rewriteLastAppliedOfTree is rewriteLastApplied for a decoded body.
+func rewriteLastAppliedOfTree(tree map[string]any) bool {
+	metadata, _ := tree["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	recorded, ok := annotations[corev1.LastAppliedConfigAnnotation].(string)
+	if !ok {
+		return false
+	}
+	shortened, changed := withoutObjects(recorded)
+	if changed {
+		annotations[corev1.LastAppliedConfigAnnotation] = shortened
+	}
+	return changed
+}
+
+// rewriteLastApplied empties the lists of objects in what client-side `kubectl
+// apply` remembers of the file it applied. With the manifests in it the
+// annotation would soon be beyond the 256 KiB that annotations may have, and
+// would show Secrets to everyone who may read revisions.
+//
+// The lists and phases themselves stay, so that kubectl still notices when one
+// is removed from the file. What is in them needs no memory: kubectl compares
+// lists of objects with what is live, as a whole.
+func rewriteLastApplied(annotations map[string]string) {
+	if shortened, changed := withoutObjects(annotations[corev1.LastAppliedConfigAnnotation]); changed {
+		annotations[corev1.LastAppliedConfigAnnotation] = shortened
+	}
+}
+
+func withoutObjects(recorded string) (string, bool) {
+	if recorded == "" {
+		return recorded, false
+	}
+	var tree map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(recorded), &tree); err != nil {
+		return recorded, false
+	}
+	changed := false
+	spec, _ := tree["spec"].(map[string]any)
+	phases, _ := spec["phases"].([]any)
+	for _, phase := range phases {
+		phase, _ := phase.(map[string]any)
+		if objects, ok := phase["objects"].([]any); ok && len(objects) > 0 {
+			phase["objects"] = []any{}
+			changed = true
+		}
+	}
+	if !changed {
+		return recorded, false
+	}
+	shortened, err := json.Marshal(tree)
+	if err != nil {
+		return recorded, false
+	}
+	return string(shortened), true
+}

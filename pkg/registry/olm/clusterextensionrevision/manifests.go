@@ -1,0 +1,221 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// maxNamedSecrets bounds how many Secrets that were left out a warning names.
+const maxNamedSecrets = 3
+
+// ManifestsREST serves the subresource manifests: the objects of a revision in
+// full, in rollout order, as one List.
+type ManifestsREST struct {
+	store      *genericregistry.Store
+	contents   *contents
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+var (
+	_ rest.GetterWithOptions = &ManifestsREST{}
+	_ rest.TableConvertor    = &ManifestsREST{}
+)
+
+// New returns an empty list.
+func (r *ManifestsREST) New() runtime.Object { return &olm.RevisionManifestList{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (r *ManifestsREST) Destroy() {}
+
+// NewGetOptions returns the query parameters; there is no path below the
+// subresource.
+func (r *ManifestsREST) NewGetOptions() (runtime.Object, bool, string) {
+	return &olm.RevisionManifestsOptions{}, false, ""
+}
+
+// Get returns the manifests that the options select. Secrets that the caller
+// may not read are left out, and a warning says so. Everything else is there or
+// the answer is an error: what is missing or damaged in the store is an internal
+// error, and never a shorter list.
+func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	query, ok := options.(*olm.RevisionManifestsOptions)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading manifests: options are a %T", options))
+	}
+	found, err := r.store.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	revision := found.(*olm.ClusterExtensionRevision)
+	selected, err := r.readable(ctx, selectEntries(revision, query))
+	if err != nil {
+		return nil, err
+	}
+	list := &olm.RevisionManifestList{Items: []runtime.RawExtension{}}
+	if len(selected) == 0 {
+		return list, nil
+	}
+	objects, err := r.contents.read(ctx, revision, selected)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", name, err))
+	}
+	for _, object := range objects {
+		list.Items = append(list.Items, runtime.RawExtension{Raw: object.JSON})
+	}
+	return list, nil
+}
+
+// selectEntries returns the entries that the options ask for.
+func selectEntries(revision *olm.ClusterExtensionRevision, query *olm.RevisionManifestsOptions) []entryKey {
+	kind := schema.ParseGroupKind(query.ObjectKind)
+	var selected []entryKey
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		switch {
+		case kind.Kind != "" && !strings.EqualFold(kind.Kind, entry.Kind):
+		case kind.Group != "" && kind.Group != groupOf(entry.APIVersion):
+		case query.ObjectNamespace != "" && query.ObjectNamespace != entry.Namespace:
+		case query.ObjectName != "" && query.ObjectName != entry.Name:
+		default:
+			selected = append(selected, keyOf(entry))
+		}
+	})
+	return selected
+}
+
+func groupOf(apiVersion string) string {
+	// What is stored was validated.
+	version, _ := schema.ParseGroupVersion(apiVersion)
+	return version.Group
+}
+
+// readable drops the Secrets that the caller may not get.
+func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]entryKey, error) {
+	caller := secretReader{authorizer: r.authorizer, namespaces: map[string]bool{}}
+	var readable, hidden []entryKey
+	for _, entry := range entries {
+		if !entry.ref().IsSecret() {
+			readable = append(readable, entry)
+			continue
+		}
+		allowed, err := caller.mayGet(ctx, entry.namespace, entry.name)
+		switch {
+		case err != nil:
+			return nil, apierrors.NewInternalError(fmt.Errorf("asking whether you may get Secret %s/%s: %w", entry.namespace, entry.name, err))
+		case allowed:
+			readable = append(readable, entry)
+		default:
+			hidden = append(hidden, entry)
+		}
+	}
+	if len(hidden) > 0 {
+		warning.AddWarning(ctx, "", hiddenSecrets(hidden))
+	}
+	return readable, nil
+}
+
+func hiddenSecrets(hidden []entryKey) string {
+	var names []string
+	for _, entry := range hidden[:min(len(hidden), maxNamedSecrets)] {
+		names = append(names, entry.namespace+"/"+entry.name)
+	}
+	if more := len(hidden) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%d of the Secrets left out, as you may not get them: %s", len(hidden), strings.Join(names, ", "))
+}
+
+// secretReader asks what one caller may read. Most callers may get all Secrets
+// of a namespace or none, so that is asked first, once.
+type secretReader struct {
+	authorizer authorizer.UnconditionalAuthorizer
+	namespaces map[string]bool
+}
+
+func (s secretReader) mayGet(ctx context.Context, namespace, name string) (bool, error) {
+	all, asked := s.namespaces[namespace]
+	if !asked {
+		var err error
+		if all, err = s.ask(ctx, namespace, ""); err != nil {
+			return false, err
+		}
+		s.namespaces[namespace] = all
+	}
+	if all {
+		return true, nil
+	}
+	return s.ask(ctx, namespace, name)
+}
+
+func (s secretReader) ask(ctx context.Context, namespace, name string) (bool, error) {
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return false, errors.New("the request has no user")
+	}
+	decision, _, err := s.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User:            caller,
+		Verb:            "get",
+		APIVersion:      "v1",
+		Resource:        "secrets",
+		Namespace:       namespace,
+		Name:            name,
+		ResourceRequest: true,
+	})
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}
+
+// ConvertToTable prints one line for each manifest.
+func (r *ManifestsREST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	list, ok := object.(*olm.RevisionManifestList)
+	if !ok {
+		return nil, fmt.Errorf("printing a table of manifests: got a %T", object)
+	}
+	out := &metav1.Table{}
+	for i := range list.Items {
+		row, err := manifestRow(r.contents.digester, list.Items[i].Raw)
+		if err != nil {
+			return nil, err
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	if !withoutHeaders(options) {
+		out.ColumnDefinitions = []metav1.TableColumnDefinition{
+			{Name: "Kind", Type: "string", Description: "Kind of the object, with its group."},
+			{Name: "Namespace", Type: "string", Description: "Namespace of the object."},
+			{Name: "Name", Type: "string", Description: "Name of the object."},
+			{Name: "Digest", Type: "string", Description: "Digest of the manifest."},
+			{Name: "Size", Type: "integer", Description: "Size of the manifest in bytes."},
+		}
+	}
+	return out, nil
+}
+
+func manifestRow(digester manifest.Digester, raw []byte) (metav1.TableRow, error) {
+	object, err := digester.FromJSON(raw)
+	if err != nil {
+		return metav1.TableRow{}, fmt.Errorf("printing a manifest: %w", err)
+	}
+	return metav1.TableRow{
+		Cells: []any{object.GroupKind().String(), object.Namespace, object.Name, string(object.Digest), int64(len(object.JSON))},
+		// The endpoint wants metadata in every row, and converts the object to
+		// the group's version when the client asks for it.
+		Object: runtime.RawExtension{Object: &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: object.Name}}},
+	}, nil
+}

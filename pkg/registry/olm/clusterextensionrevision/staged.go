@@ -1,0 +1,95 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"sync"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+type stagedKey struct{}
+
+// staged is what one request brought and its revision does not carry any more:
+// manifests by digest. It lives in the request's context and not in a call of
+// Create or Update, because the endpoint calls again with the same, already
+// stripped object when the first try was too large to store, and because
+// GuaranteedUpdate prepares an object as often as it needs to.
+type staged struct {
+	// A request that timed out leaves its goroutine behind while the filter
+	// returns, so both may look.
+	mu      sync.Mutex
+	objects map[manifest.Digest]manifest.Object
+	total   int64
+	// revisions of the chain, as far as they were needed.
+	revisions []olm.ClusterExtensionRevision
+	// failure is why a step that cannot return errors could not do its work.
+	failure error
+}
+
+// withStaged returns a context that has a place for manifests, and the place.
+func withStaged(ctx context.Context) (context.Context, *staged) {
+	if found, ok := ctx.Value(stagedKey{}).(*staged); ok {
+		return ctx, found
+	}
+	place := &staged{objects: map[manifest.Digest]manifest.Object{}}
+	return context.WithValue(ctx, stagedKey{}, place), place
+}
+
+// stagedFrom returns the place of a request. Outside of one it returns an empty
+// place that nobody else sees.
+func stagedFrom(ctx context.Context) *staged {
+	_, place := withStaged(ctx)
+	return place
+}
+
+func (s *staged) add(object manifest.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.objects[object.Digest]; !known {
+		s.objects[object.Digest] = object
+		s.total += int64(len(object.JSON))
+	}
+}
+
+// find returns the manifest that an entry names: by digest, when the rest of
+// the entry agrees.
+func (s *staged) find(key entryKey) (manifest.Object, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object, ok := s.objects[manifest.Digest(key.digest)]
+	return object, ok && keyOfManifest(object) == key
+}
+
+// bytes is the memory that the manifests take.
+func (s *staged) bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// setChain remembers the revisions of the chain that a new revision joins.
+func (s *staged) setChain(revisions []olm.ClusterExtensionRevision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revisions = revisions
+}
+
+func (s *staged) chain() []olm.ClusterExtensionRevision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revisions
+}
+
+// fail remembers an error, nil included, for the next step that can return it.
+func (s *staged) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = err
+}
+
+func (s *staged) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}

@@ -1,0 +1,89 @@
+package clusterextensionrevision
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
+)
+
+// statusStrategy is for writes of the subresource status: nothing but status
+// changes, and in status not who asked for the revision.
+type statusStrategy struct{ *strategy }
+
+var (
+	_ rest.RESTUpdateStrategy  = statusStrategy{}
+	_ rest.ResetFieldsStrategy = statusStrategy{}
+)
+
+// GetResetFields names what writes of status cannot set.
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields(
+		fieldpath.MakePathOrDie("spec"),
+		fieldpath.MakePathOrDie("metadata", "labels"),
+		fieldpath.MakePathOrDie("metadata", "annotations"),
+		fieldpath.MakePathOrDie("metadata", "finalizers"),
+		fieldpath.MakePathOrDie("metadata", "ownerReferences"),
+		fieldpath.MakePathOrDie("status", "requestedBy"),
+	)
+}
+
+// PrepareForUpdate keeps everything but status.
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
+	revision.Spec = stored.Spec
+	metav1.ResetObjectMetaForStatus(&revision.ObjectMeta, &stored.ObjectMeta)
+	revision.Status.RequestedBy = stored.Status.RequestedBy
+}
+
+// ValidateUpdate says what is wrong with a status.
+func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateRevisionStatusUpdate(obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision))
+}
+
+// WarningsOnUpdate has none.
+func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// StatusREST serves the subresource status.
+type StatusREST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.Patcher             = &StatusREST{}
+	_ rest.ResetFieldsStrategy = &StatusREST{}
+	_ rest.TableConvertor      = &StatusREST{}
+)
+
+// New returns an empty revision.
+func (r *StatusREST) New() runtime.Object { return &olm.ClusterExtensionRevision{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (r *StatusREST) Destroy() {}
+
+// Get returns the whole revision.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update writes status. It never creates a revision.
+func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, create, update, false, options)
+}
+
+// GetResetFields names what writes of status cannot set.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable prints the revision as the main resource does.
+func (r *StatusREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, options)
+}

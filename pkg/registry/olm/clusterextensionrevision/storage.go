@@ -1,0 +1,283 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+const (
+	resource         = "clusterextensionrevisions"
+	singularResource = "clusterextensionrevision"
+
+	// packAnnotation, in an audit event, names the pack of manifests that a
+	// write stored: the event's own body has digests only.
+	packAnnotation = "penstock.dev/pack"
+)
+
+// Heads keeps the numbers of chains, as a *chain.Heads does.
+type Heads interface {
+	// Advance takes a number of a chain for a revision that is about to be
+	// written. A number that is not free is a *chain.NumberUsedError.
+	Advance(ctx context.Context, chain string, number int64, uid types.UID) error
+	// Confirm notes that the revision was written, and what history keeps of
+	// it.
+	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row chain.Row) error
+}
+
+// Deps is what NewStorage needs.
+type Deps struct {
+	// Scheme knows the group.
+	Scheme *runtime.Scheme
+	// OptsGetter leads to etcd.
+	OptsGetter generic.RESTOptionsGetter
+	// Bodies keeps the manifests.
+	Bodies Bodies
+	// Heads keeps the numbers.
+	Heads Heads
+	// Digester must be that of Bodies and of the filter.
+	Digester manifest.Digester
+	// Authorizer says whether a caller may get a Secret.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// CheckCEL compiles the expression of a probe; nil accepts everything.
+	CheckCEL func(expression string) error
+	// Clock tells ages; nil is the real one.
+	Clock clock.PassiveClock
+}
+
+// Storage is every endpoint of the resource.
+type Storage struct {
+	Revision  *REST
+	Status    *StatusREST
+	Manifests *ManifestsREST
+}
+
+// NewStorage returns the endpoints over a generic store.
+func NewStorage(deps Deps) (*Storage, error) {
+	if deps.Clock == nil {
+		deps.Clock = clock.RealClock{}
+	}
+	revision := &REST{
+		contents: &contents{digester: deps.Digester, bodies: deps.Bodies},
+		heads:    deps.Heads,
+	}
+	strategy := &strategy{
+		ObjectTyper:   deps.Scheme,
+		NameGenerator: names.SimpleNameGenerator,
+		inliner:       inliner{digester: deps.Digester},
+		chain:         revision.Chain,
+		checkCEL:      deps.CheckCEL,
+	}
+	revision.Store = &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &olm.ClusterExtensionRevision{} },
+		NewListFunc:               func() runtime.Object { return &olm.ClusterExtensionRevisionList{} },
+		DefaultQualifiedResource:  v1alpha1.Resource(resource),
+		SingularQualifiedResource: v1alpha1.Resource(singularResource),
+		PredicateFunc:             predicate,
+		CreateStrategy:            strategy,
+		UpdateStrategy:            strategy,
+		DeleteStrategy:            strategy,
+		ResetFieldsStrategy:       strategy,
+		TableConvertor:            table{clock: deps.Clock},
+	}
+	options := &generic.StoreOptions{RESTOptions: deps.OptsGetter, AttrFunc: getAttrs, Indexers: indexers()}
+	if err := revision.CompleteWithOptions(options); err != nil {
+		return nil, fmt.Errorf("completing the store of %s: %w", resource, err)
+	}
+
+	statusStore := *revision.Store
+	statusStore.UpdateStrategy = statusStrategy{strategy}
+	statusStore.ResetFieldsStrategy = statusStrategy{strategy}
+	return &Storage{
+		Revision:  revision,
+		Status:    &StatusREST{store: &statusStore},
+		Manifests: &ManifestsREST{store: revision.Store, contents: revision.contents, authorizer: deps.Authorizer},
+	}, nil
+}
+
+// REST serves the resource.
+type REST struct {
+	*genericregistry.Store
+	contents *contents
+	heads    Heads
+}
+
+var (
+	_ rest.StandardStorage      = &REST{}
+	_ rest.ShortNamesProvider   = &REST{}
+	_ rest.CategoriesProvider   = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+)
+
+// ShortNames is what people type.
+func (*REST) ShortNames() []string { return []string{"cer"} }
+
+// Categories makes `kubectl get olm` list revisions.
+func (*REST) Categories() []string { return []string{"olm"} }
+
+// Stored returns a revision as it is stored now.
+func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
+	found, err := r.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*olm.ClusterExtensionRevision), nil
+}
+
+// Chain returns the revisions of a chain as they are now.
+func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error) {
+	found, err := r.List(ctx, &metainternalversion.ListOptions{
+		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ChainLabel: chain}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*olm.ClusterExtensionRevisionList).Items, nil
+}
+
+// Create stores a new revision.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	ctx, _ = withStaged(ctx)
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	out, err := r.Store.Create(ctx, obj, r.storeContents(validate, dryRun), options)
+	if err == nil && !dryRun {
+		r.confirm(ctx, out)
+	}
+	return out, err
+}
+
+// Update changes a revision, or stores a new one for server-side apply.
+func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	ctx, _ = withStaged(ctx)
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	out, created, err := r.Store.Update(ctx, name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	if err == nil && created && !dryRun {
+		r.confirm(ctx, out)
+	}
+	return out, created, err
+}
+
+// storeContents wraps the validation of a create: the last step before the
+// store writes the record, so that nothing is stored for a request that is
+// refused. What a crash in between leaves is a pack that nobody names, or a
+// number that was not used.
+func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		revision := obj.(*olm.ClusterExtensionRevision)
+		held := stagedFrom(ctx)
+		if err := held.failed(); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+
+		// 1. All manifests are at hand.
+		objects, err := r.contents.collect(ctx, revision, held)
+		if err != nil {
+			return err
+		}
+
+		// 2. The cluster's policies and webhooks agree. The object is a copy,
+		// made for this call.
+		inlineForAdmission(revision, objects)
+		if validate != nil {
+			if err := validate(ctx, revision); err != nil {
+				return err
+			}
+		}
+		if dryRun {
+			return nil
+		}
+
+		// 3. The pack, then the number; the record follows.
+		root, err := r.contents.put(ctx, revision, objects)
+		if err != nil {
+			return err
+		}
+		audit.AddAuditAnnotation(ctx, packAnnotation, root)
+		return r.advance(ctx, revision)
+	}
+}
+
+// advance takes the revision's number.
+func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
+	// Validation has seen the name.
+	name, number, _ := olm.ChainOf(revision.Name)
+	err := r.heads.Advance(ctx, name, number, revision.UID)
+	var used *chain.NumberUsedError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &used):
+		return apierrors.NewInternalError(err)
+	}
+	// The usual reason is that this very revision exists, and the store would
+	// say so if it came that far.
+	if _, err := r.Stored(ctx, revision.Name); err == nil {
+		return apierrors.NewAlreadyExists(v1alpha1.Resource(resource), revision.Name)
+	}
+	return invalid(revision, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), number, fmt.Sprintf(
+		"numbers of an extension only grow, also when revisions are deleted: %d is the highest that %s has used, the next one is %d", used.Highest, name, used.Next))})
+}
+
+// confirm notes that the revision was written. When that fails the controllers
+// do it later: the client has got what he asked for.
+func (r *REST) confirm(ctx context.Context, created runtime.Object) {
+	revision, ok := created.(*olm.ClusterExtensionRevision)
+	if !ok {
+		return
+	}
+	name, number, _ := olm.ChainOf(revision.Name)
+	row := chain.Row{PackRoot: rootOf(revision), CreatedAt: revision.CreationTimestamp.Time}
+	if requester := revision.Status.RequestedBy; requester != nil {
+		row.RequestedBy = requester.Username
+	}
+	if err := r.heads.Confirm(ctx, name, number, revision.UID, row); err != nil {
+		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
+	}
+}
+
+// healContents wraps the validation of an update. Content never changes, so
+// there is nothing to store, unless the pack was lost: then a client who sends
+// all manifests again restores it. Failing to is not the client's concern.
+func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool) rest.ValidateObjectUpdateFunc {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		if validate != nil {
+			if err := validate(ctx, obj, old); err != nil {
+				return err
+			}
+		}
+		revision, held := obj.(*olm.ClusterExtensionRevision), stagedFrom(ctx)
+		if dryRun || held.bytes() == 0 || len(notHeld(revision, held)) > 0 {
+			return nil
+		}
+		objects, err := r.contents.collect(ctx, revision, held)
+		if err == nil {
+			_, err = r.contents.put(ctx, revision, objects)
+		}
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "The manifests of a revision are at hand but could not be checked in", "revision", revision.Name)
+		}
+		return nil
+	}
+}

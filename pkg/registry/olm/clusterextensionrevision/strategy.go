@@ -1,0 +1,307 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
+)
+
+// strategy says what a well-formed revision is and what the server adds to it.
+// Who may write one is for admission to say.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	inliner  inliner
+	chain    ChainFunc
+	checkCEL func(expression string) error
+}
+
+var (
+	_ rest.RESTCreateStrategy  = &strategy{}
+	_ rest.RESTUpdateStrategy  = &strategy{}
+	_ rest.RESTDeleteStrategy  = &strategy{}
+	_ rest.ResetFieldsStrategy = &strategy{}
+)
+
+// NamespaceScoped is false: revisions install cluster-wide.
+func (*strategy) NamespaceScoped() bool { return false }
+
+// AllowCreateOnUpdate is false, as for most kinds: a PUT updates. Server-side
+// apply creates nevertheless.
+func (*strategy) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// AllowUnconditionalUpdate lets a PUT without resourceVersion pass, as core
+// kinds do.
+func (*strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
+
+// Canonicalize does nothing: the Prepare methods have done it all.
+func (*strategy) Canonicalize(runtime.Object) {}
+
+// GetResetFields names what writes of the main resource cannot set.
+func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields(fieldpath.MakePathOrDie("status"))
+}
+
+func resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(paths...),
+	}
+}
+
+// PrepareForCreate brings a new revision into the form in which it is stored.
+func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	revision := obj.(*olm.ClusterExtensionRevision)
+	held := stagedFrom(ctx)
+	held.fail(nil)
+
+	revision.Generation = 1
+	revision.Status = olm.ClusterExtensionRevisionStatus{RequestedBy: requesterFrom(ctx)}
+	s.inliner.rewriteRevision(revision, held)
+
+	chain, _, ok := olm.ChainOf(revision.Name)
+	if !ok {
+		return // Validate says why.
+	}
+	setChainLabel(revision, chain)
+	addTeardownFinalizer(revision)
+	if err := s.completeFromChain(ctx, revision, chain, held); err != nil {
+		held.fail(fmt.Errorf("reading the revisions of %s: %w", chain, err))
+	}
+}
+
+// completeFromChain adds what the other revisions of the chain know: which ones
+// this one follows, and the sizes of manifests that it names by digest. Reading
+// the chain waits until the watch cache is current, so it is done only if there
+// is something to add.
+func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterExtensionRevision, chain string, held *staged) error {
+	needsPrevious := len(revision.Spec.Previous) == 0
+	if !needsPrevious && len(notHeld(revision, held)) == 0 {
+		setSizes(revision, held, nil)
+		return nil
+	}
+	revisions, err := s.chain(ctx, chain)
+	if err != nil {
+		return err
+	}
+	held.setChain(revisions)
+	if needsPrevious {
+		revision.Spec.Previous = previousOf(revisions)
+	}
+	setSizes(revision, held, sizesIn(revisions))
+	return nil
+}
+
+// PrepareForUpdate keeps what a write of the main resource cannot change, and
+// counts the generation.
+func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
+	held := stagedFrom(ctx)
+	held.fail(nil)
+
+	revision.Status = stored.Status
+	s.inliner.rewriteRevision(revision, held)
+	setSizes(revision, held, sizesIn([]olm.ClusterExtensionRevision{*stored}))
+	// A PUT of the file that made the revision has none of what the server
+	// added. That is no wish to remove it.
+	if len(revision.Spec.Previous) == 0 {
+		revision.Spec.Previous = stored.Spec.Previous
+	}
+	if chain, _, ok := olm.ChainOf(revision.Name); ok {
+		setChainLabel(revision, chain)
+	}
+	// Once the revision is being deleted the finalizer may be taken off by
+	// hand, as everywhere in Kubernetes; see WarningsOnUpdate.
+	if stored.DeletionTimestamp == nil {
+		addTeardownFinalizer(revision)
+	}
+	if !apiequality.Semantic.DeepEqual(revision.Spec, stored.Spec) {
+		revision.Generation = stored.Generation + 1
+	}
+}
+
+// Validate says what is wrong with a new revision.
+func (s *strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	revision := obj.(*olm.ClusterExtensionRevision)
+	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
+		return errs
+	}
+	return append(validation.ValidateRevision(revision), s.invalidExpressions(revision)...)
+}
+
+// ValidateUpdate says what an update may not change.
+func (s *strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	revision := obj.(*olm.ClusterExtensionRevision)
+	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
+		return errs
+	}
+	return validation.ValidateRevisionUpdate(revision, old.(*olm.ClusterExtensionRevision))
+}
+
+// invalidExpressions compiles the CEL assertions of a new revision. They are
+// immutable, so updates need not, and a revision stays valid when a newer
+// release knows more or fewer functions.
+func (s *strategy) invalidExpressions(revision *olm.ClusterExtensionRevision) field.ErrorList {
+	if s.checkCEL == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for p, probe := range revision.Spec.ProgressionProbes {
+		for a, assertion := range probe.Assertions {
+			if assertion.CEL == nil || assertion.CEL.Expression == "" {
+				continue
+			}
+			if err := s.checkCEL(assertion.CEL.Expression); err != nil {
+				path := field.NewPath("spec", "progressionProbes").Index(p).Child("assertions").Index(a).Child("cel", "expression")
+				errs = append(errs, field.Invalid(path, assertion.CEL.Expression, err.Error()))
+			}
+		}
+	}
+	return errs
+}
+
+// WarningsOnCreate warns of revisions that are valid and hardly meant.
+func (*strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	objects := 0
+	eachObject(obj.(*olm.ClusterExtensionRevision), func(int, int, *olm.RevisionObject) { objects++ })
+	if objects > 0 {
+		return nil
+	}
+	return []string{"spec.phases: no objects: when this revision succeeds, all objects of the revisions before it are deleted"}
+}
+
+// WarningsOnUpdate warns whoever takes the finalizer off by hand. The
+// controllers do it when their work is done.
+func (*strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
+	removed := slices.Contains(stored.Finalizers, v1alpha1.TeardownFinalizer) && !slices.Contains(revision.Finalizers, v1alpha1.TeardownFinalizer)
+	if !removed || revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan {
+		return nil
+	}
+	if requester, ok := request.UserFrom(ctx); ok && requester.GetName() == user.APIServerUser {
+		return nil
+	}
+	return []string{"metadata.finalizers: without " + v1alpha1.TeardownFinalizer + " nobody deletes the objects of this revision"}
+}
+
+// requesterFrom returns who asks, as he was authenticated.
+func requesterFrom(ctx context.Context) *olm.Requester {
+	info, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil
+	}
+	requester := &olm.Requester{
+		Username: info.GetName(),
+		UID:      info.GetUID(),
+		Groups:   slices.Clone(info.GetGroups()),
+	}
+	for key, values := range info.GetExtra() {
+		if requester.Extra == nil {
+			requester.Extra = map[string]olm.ExtraValue{}
+		}
+		requester.Extra[key] = slices.Clone(values)
+	}
+	return requester
+}
+
+// setChainLabel derives the label from the name. Another value is left for
+// validation to refuse.
+func setChainLabel(revision *olm.ClusterExtensionRevision, chain string) {
+	if _, given := revision.Labels[v1alpha1.ChainLabel]; given {
+		return
+	}
+	if revision.Labels == nil {
+		revision.Labels = map[string]string{}
+	}
+	revision.Labels[v1alpha1.ChainLabel] = chain
+}
+
+func addTeardownFinalizer(revision *olm.ClusterExtensionRevision) {
+	if !slices.Contains(revision.Finalizers, v1alpha1.TeardownFinalizer) {
+		revision.Finalizers = append(revision.Finalizers, v1alpha1.TeardownFinalizer)
+	}
+}
+
+// notHeld returns the entries whose manifest this request did not bring.
+func notHeld(revision *olm.ClusterExtensionRevision, held *staged) []entryKey {
+	var missing []entryKey
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		if _, ok := held.find(keyOf(entry)); !ok {
+			missing = append(missing, keyOf(entry))
+		}
+	})
+	return missing
+}
+
+// setSizes gives every entry the size that the server knows for its manifest,
+// whatever the client sent: from the manifests of this request, or from
+// revisions that hold the same. An unknown manifest has none.
+func setSizes(revision *olm.ClusterExtensionRevision, held *staged, sizes map[entryKey]int64) {
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		if entry.Object != nil {
+			return
+		}
+		entry.Size = sizes[keyOf(entry)]
+		if object, ok := held.find(keyOf(entry)); ok {
+			entry.Size = sizeOf(object)
+		}
+	})
+}
+
+// selectableFields are what field selectors can select revisions by.
+func selectableFields(revision *olm.ClusterExtensionRevision) fields.Set {
+	return generic.AddObjectMetaFieldsSet(fields.Set{
+		"spec.revision":       strconv.FormatInt(revision.Spec.Revision, 10),
+		"spec.lifecycleState": string(revision.Spec.LifecycleState),
+	}, &revision.ObjectMeta, false)
+}
+
+// getAttrs returns labels and selectable fields of a revision.
+func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+	revision, ok := obj.(*olm.ClusterExtensionRevision)
+	if !ok {
+		return nil, nil, fmt.Errorf("selecting revisions: got a %T", obj)
+	}
+	return revision.Labels, selectableFields(revision), nil
+}
+
+// predicate matches revisions by selectors. The chain's label has an index in
+// the watch cache.
+func predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{
+		Label:       label,
+		Field:       field,
+		GetAttrs:    getAttrs,
+		IndexLabels: []string{v1alpha1.ChainLabel},
+	}
+}
+
+func indexers() *cache.Indexers {
+	return &cache.Indexers{
+		storage.LabelIndex(v1alpha1.ChainLabel): func(obj any) ([]string, error) {
+			revision, ok := obj.(*olm.ClusterExtensionRevision)
+			if !ok {
+				return nil, fmt.Errorf("indexing revisions: got a %T", obj)
+			}
+			return []string{revision.Labels[v1alpha1.ChainLabel]}, nil
+		},
+	}
+}

@@ -1,0 +1,79 @@
+// Package olm puts the endpoints of the API group olm.operatorframework.io
+// together, as the API server installs them.
+package olm
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+)
+
+// NewAPIGroupInfo returns the group's endpoints and how they are reached, and
+// the storage of the revisions, whose Stored the filter WithBodies needs.
+// OptsGetter leads to etcd; which codec and version are stored is set here.
+func NewAPIGroupInfo(codecs serializer.CodecFactory, deps clusterextensionrevision.Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
+	deps.OptsGetter = storedAsJSON{RESTOptionsGetter: deps.OptsGetter, codecs: codecs}
+	storage, err := clusterextensionrevision.NewStorage(deps)
+	if err != nil {
+		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
+	}
+	// A parameter codec of our own scheme: the one of meta does not know the
+	// options of our subresources.
+	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
+	info.NegotiatedSerializer = Serializer(codecs)
+	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"clusterextensionrevisions":           storage.Revision,
+		"clusterextensionrevisions/status":    storage.Status,
+		"clusterextensionrevisions/manifests": storage.Manifests,
+	}
+	return &info, storage, nil
+}
+
+// Serializer is the codecs without protobuf. Our types have no protobuf form,
+// and a client that was offered it would get 406 or 500 in place of JSON.
+// (kubernetes/kubernetes#86253)
+func Serializer(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
+	return textSerializer{codecs}
+}
+
+type textSerializer struct{ serializer.CodecFactory }
+
+// SupportedMediaTypes are JSON and YAML.
+func (s textSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	var supported []runtime.SerializerInfo
+	for _, info := range s.CodecFactory.SupportedMediaTypes() {
+		if info.MediaType == runtime.ContentTypeJSON || info.MediaType == runtime.ContentTypeYAML {
+			supported = append(supported, info)
+		}
+	}
+	return supported
+}
+
+// storedAsJSON sets how objects of the group are stored: as JSON of v1alpha1.
+// With the versioner, discovery has a storageVersionHash, by which storage
+// migration sees that objects must be rewritten.
+type storedAsJSON struct {
+	generic.RESTOptionsGetter
+	codecs serializer.CodecFactory
+}
+
+// GetRESTOptions returns the options with our codec.
+func (g storedAsJSON) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return generic.RESTOptions{}, err
+	}
+	config := *options.StorageConfig
+	config.Codec = g.codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)
+	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
+	options.StorageConfig = &config
+	return options, nil
+}

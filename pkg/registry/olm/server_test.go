@@ -1,0 +1,296 @@
+package olm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	restclient "k8s.io/client-go/rest"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/install"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
+	"github.com/penstock-project/penstock/pkg/registry/olm"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+const (
+	prefix    = "/penstock"
+	revisions = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"
+)
+
+// server is the API group behind the library's own handlers, with a real etcd,
+// and without TLS, aggregation and the cluster's policies.
+type server struct {
+	t       *testing.T
+	url     string
+	etcd    *clientv3.Client
+	bodies  *faultyBodies
+	policy  *policy
+	rules   *rules
+	storage *clusterextensionrevision.Storage
+}
+
+type settings struct {
+	budget       *clusterextensionrevision.Budget
+	maxBodyBytes int64
+}
+
+func newServer(t *testing.T, settings settings) *server {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	codecs := serializer.NewCodecFactory(scheme)
+
+	client := storetest.Client(t)
+	digester := manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}
+	s := &server{
+		t: t, etcd: client, policy: &policy{}, rules: &rules{},
+		bodies: &faultyBodies{Store: pack.New(client, prefix, digester)},
+	}
+
+	config := genericapiserver.NewConfig(codecs)
+	config.ExternalAddress = "localhost:443"
+	config.PublicAddress = net.IPv4(127, 0, 0, 1)
+	config.LoopbackClientConfig = &restclient.Config{}
+	config.EffectiveVersion = basecompatibility.NewEffectiveVersionFromString("1.37", "", "")
+	config.FeatureGate = utilfeature.DefaultFeatureGate
+	namer := openapi.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig.Info.Version = "test"
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config.Info.Version = "test"
+	config.Authentication.Authenticator = authenticator.RequestFunc(authenticate)
+	config.Authorization.Authorizer = s.rules
+	config.AdmissionControl = s.policy
+	if settings.maxBodyBytes > 0 {
+		config.MaxRequestBodyBytes = settings.maxBodyBytes
+	}
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return genericapiserver.DefaultBuildHandlerChain(clusterextensionrevision.WithBodies(handler, clusterextensionrevision.FilterDeps{
+			Digester:     digester,
+			Serializer:   olm.Serializer(codecs),
+			Budget:       settings.budget,
+			MaxBodyBytes: c.MaxRequestBodyBytes,
+			Stored: func(ctx context.Context, name string) (*hub.ClusterExtensionRevision, error) {
+				return s.storage.Revision.Stored(ctx, name)
+			},
+		}), c)
+	}
+	apiServer, err := config.Complete(nil).New("test", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		t.Fatalf("making the server: %v", err)
+	}
+	info, storage, err := olm.NewAPIGroupInfo(codecs, clusterextensionrevision.Deps{
+		Scheme:     scheme,
+		OptsGetter: restOptions(client),
+		Bodies:     s.bodies,
+		Heads:      chain.NewHeads(client, prefix),
+		Digester:   digester,
+		Authorizer: s.rules,
+	})
+	if err != nil {
+		t.Fatalf("making the storage: %v", err)
+	}
+	t.Cleanup(storage.Revision.Destroy)
+	s.storage = storage
+	if err := apiServer.InstallAPIGroup(info); err != nil {
+		t.Fatalf("installing the group: %v", err)
+	}
+	front := httptest.NewServer(apiServer.Handler)
+	t.Cleanup(front.Close)
+	s.url = front.URL
+	return s
+}
+
+func restOptions(client *clientv3.Client) generic.RESTOptions {
+	config := storagebackend.NewDefaultConfig(prefix, nil)
+	config.Transport.ServerList = client.Endpoints()
+	return generic.RESTOptions{
+		StorageConfig:           config.ForResource(v1alpha1.Resource("clusterextensionrevisions")),
+		Decorator:               genericregistry.StorageWithCacher(),
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 1,
+		ResourcePrefix:          "olm.operatorframework.io/clusterextensionrevisions",
+	}
+}
+
+func authenticate(req *http.Request) (*authenticator.Response, bool, error) {
+	name := req.Header.Get("Test-User")
+	if name == "" {
+		name = "alice"
+	}
+	return &authenticator.Response{User: &user.DefaultInfo{
+		Name: name, UID: "uid-" + name, Groups: []string{"devs", user.AllAuthenticated}, Extra: map[string][]string{"scope": {"all"}},
+	}}, true, nil
+}
+
+// rules lets everybody do everything, except reading the Secrets it hides.
+type rules struct {
+	mu     sync.Mutex
+	hidden []string // namespace/name, or namespace/* for reading all of one
+	fail   error
+}
+
+func (r *rules) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.GetResource() != "secrets" {
+		return authorizer.DecisionAllow, "", nil
+	}
+	name := a.GetName()
+	if name == "" {
+		name = "*"
+	}
+	if r.fail != nil || slices.Contains(r.hidden, a.GetNamespace()+"/"+name) {
+		return authorizer.DecisionNoOpinion, "no", r.fail
+	}
+	return authorizer.DecisionAllow, "", nil
+}
+
+func (r *rules) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(r.Authorize(ctx, a))
+}
+
+func (r *rules) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
+}
+
+// policy is validating admission that remembers what it saw.
+type policy struct {
+	mu   sync.Mutex
+	deny bool
+	seen []admission.Attributes
+}
+
+func (p *policy) Handles(admission.Operation) bool { return true }
+
+func (p *policy) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = append(p.seen, a)
+	if p.deny {
+		return admission.NewForbidden(a, fmt.Errorf("the policy says no"))
+	}
+	return nil
+}
+
+func (p *policy) last() admission.Attributes {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen[len(p.seen)-1]
+}
+
+// faultyBodies is the pack store, which can lose packs.
+type faultyBodies struct {
+	*pack.Store
+	lose error
+	puts int
+}
+
+func (b *faultyBodies) Put(ctx context.Context, objects []manifest.Object) (string, error) {
+	b.puts++
+	return b.Store.Put(ctx, objects)
+}
+
+func (b *faultyBodies) Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error) {
+	if b.lose != nil {
+		return nil, b.lose
+	}
+	return b.Store.Read(ctx, root)
+}
+
+// response is an answer of the server.
+type response struct {
+	code     int
+	body     map[string]any
+	raw      string
+	warnings []string
+	header   http.Header
+}
+
+type call struct {
+	method, path, contentType, user, accept string
+	body                                    any
+}
+
+func (s *server) do(c call) response {
+	s.t.Helper()
+	var body []byte
+	switch given := c.body.(type) {
+	case nil:
+	case string:
+		body = []byte(given)
+	default:
+		var err error
+		if body, err = json.Marshal(given); err != nil {
+			s.t.Fatalf("encoding a request: %v", err)
+		}
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), c.method, s.url+c.path, bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatalf("making a request: %v", err)
+	}
+	if c.contentType == "" {
+		c.contentType = "application/json"
+	}
+	req.Header.Set("Content-Type", c.contentType)
+	req.Header.Set("Test-User", c.user)
+	req.Header.Set("Accept", c.accept)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", c.method, c.path, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", c.method, c.path, err)
+	}
+	out := response{code: res.StatusCode, raw: string(raw), header: res.Header, warnings: res.Header.Values("Warning")}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		if err := json.Unmarshal(raw, &out.body); err != nil {
+			s.t.Fatalf("%s %s: %v", c.method, c.path, err)
+		}
+	}
+	return out
+}
+
+// want fails the test unless the answer has the code.
+func (r response) want(t *testing.T, code int) response {
+	t.Helper()
+	if r.code != code {
+		t.Fatalf("status %d, want %d: %s", r.code, code, r.raw)
+	}
+	return r
+}
