@@ -1,0 +1,109 @@
+package chain
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	store "github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Inventories keeps what each chain has in the cluster.
+type Inventories interface {
+	Load(ctx context.Context, chain string) (store.Inventory, int64, error)
+	Save(ctx context.Context, chain string, inventory store.Inventory, modRevision int64) (int64, error)
+}
+
+// ledger is the inventory of one chain during one pass. It knows which version it
+// was read at, and so notices another writer.
+type ledger struct {
+	inventories Inventories
+	chain       string
+	revision    int64
+	inventory   rollout.Inventory
+}
+
+func openLedger(ctx context.Context, inventories Inventories, chain string) (*ledger, error) {
+	stored, revision, err := inventories.Load(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+	return &ledger{inventories: inventories, chain: chain, revision: revision, inventory: fromStore(stored)}, nil
+}
+
+// save stores the inventory; it fails when someone else has since the last time.
+func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
+	revision, err := l.inventories.Save(ctx, l.chain, toStore(inventory), l.revision)
+	if err != nil {
+		return err
+	}
+	l.revision, l.inventory = revision, inventory
+	return nil
+}
+
+// forget drops what belongs to revisions that no longer exist: entries of a
+// revision whose finalizer was removed by hand, which is how a person says that
+// its objects are not to be torn down, and the latches of revisions that are gone.
+// It returns the objects given up.
+func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollout.Inventory, []manifest.ID) {
+	numbers, keys := map[int64]bool{}, map[string]bool{}
+	for i := range revisions {
+		numbers[revisions[i].Spec.Revision] = true
+		keys[string(revisions[i].UID)] = true
+	}
+	out := rollout.Inventory{Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached)}
+	var given []manifest.ID
+	for id, entry := range out.Entries {
+		if !numbers[entry.Revision] {
+			given = append(given, id)
+			delete(out.Entries, id)
+		}
+	}
+	maps.DeleteFunc(out.Reached, func(key string, _ int) bool { return !keys[key] })
+	slices.SortFunc(given, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+	return out, given
+}
+
+// holds is true while an object carries the content of a revision.
+func (l *ledger) holds(number int64) bool {
+	for _, entry := range l.inventory.Entries {
+		if entry.Revision == number {
+			return true
+		}
+	}
+	return false
+}
+
+func fromStore(in store.Inventory) rollout.Inventory {
+	out := rollout.Inventory{Entries: make(map[manifest.ID]rollout.Entry, len(in.Entries)), Reached: map[string]int{}}
+	for _, e := range in.Entries {
+		id := manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+		out.Entries[id] = rollout.Entry{
+			Version: e.Version, UID: types.UID(e.UID), Revision: e.Revision, Digest: manifest.Digest(e.Digest),
+			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank,
+		}
+	}
+	maps.Copy(out.Reached, in.Reached)
+	return out
+}
+
+func toStore(in rollout.Inventory) store.Inventory {
+	out := store.Inventory{Entries: make([]store.Entry, 0, len(in.Entries)), Reached: maps.Clone(in.Reached)}
+	for id, e := range in.Entries {
+		out.Entries = append(out.Entries, store.Entry{
+			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
+			UID: e.UID, Revision: e.Revision, Digest: e.Digest, ManagedEntry: e.ManagedEntry,
+			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank,
+		})
+	}
+	slices.SortFunc(out.Entries, func(a, b store.Entry) int {
+		return strings.Compare(a.Group+"\x00"+a.Kind+"\x00"+a.Namespace+"\x00"+a.Name, b.Group+"\x00"+b.Kind+"\x00"+b.Namespace+"\x00"+b.Name)
+	})
+	return out
+}

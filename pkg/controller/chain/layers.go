@@ -1,0 +1,122 @@
+package chain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// newestFirst sorts revisions of one chain by number.
+func newestFirst(revisions []olmv1alpha1.ClusterExtensionRevision) {
+	slices.SortFunc(revisions, func(a, b olmv1alpha1.ClusterExtensionRevision) int {
+		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
+	})
+}
+
+// isLayer is true for revisions whose objects are wanted in the cluster.
+func isLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
+}
+
+// layer compiles a revision. An error means that the revision can never be rolled
+// out as it is; validation keeps such revisions out of the store.
+func layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.Layer, error) {
+	probes, err := probes(revision.Spec.ProgressionProbes)
+	if err != nil {
+		return rollout.Layer{}, fmt.Errorf("progression probes of %s: %w", revision.Name, err)
+	}
+	stages, err := stage.Compile(phases(revision), stage.Options{Probes: probes})
+	if err != nil {
+		return rollout.Layer{}, fmt.Errorf("phases of %s: %w", revision.Name, err)
+	}
+	return rollout.Layer{
+		Key:      string(revision.UID),
+		Revision: revision.Spec.Revision,
+		Stages:   stages,
+		Paused:   revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused,
+	}, nil
+}
+
+func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
+	out := make([]stage.Phase, 0, len(revision.Spec.Phases))
+	for _, phase := range revision.Spec.Phases {
+		steps := make([]stage.Step, 0, len(phase.Objects))
+		for _, object := range phase.Objects {
+			protection := cmp.Or(object.CollisionProtection, phase.CollisionProtection, revision.Spec.CollisionProtection)
+			steps = append(steps, stage.Step{Ref: ref(object), Policy: stage.Policy{Adopt: adoption(protection)}})
+		}
+		out = append(out, stage.Phase{Name: phase.Name, Steps: steps})
+	}
+	return out
+}
+
+// ref is the reference that an entry of a revision makes.
+func ref(object olmv1alpha1.RevisionObject) manifest.Ref {
+	// The API accepts only well-formed versions; what does not parse has no
+	// group, and no kind will be found for it.
+	version, _ := schema.ParseGroupVersion(object.APIVersion)
+	return manifest.Ref{
+		ID:      manifest.ID{Group: version.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name},
+		Version: version.Version,
+		Digest:  manifest.Digest(object.Digest),
+	}
+}
+
+func adoption(protection olmv1alpha1.CollisionProtection) stage.Adoption {
+	switch protection {
+	case olmv1alpha1.CollisionProtectionNone:
+		return stage.AdoptAlways
+	case olmv1alpha1.CollisionProtectionIfNoController:
+		return stage.AdoptUncontrolled
+	default:
+		return stage.AdoptNever
+	}
+}
+
+func probes(custom []olmv1alpha1.ProgressionProbe) (probe.Set, error) {
+	specs := make([]probe.Spec, 0, len(custom))
+	for i, p := range custom {
+		spec := probe.Spec{}
+		if kind := p.Selector.GroupKind; kind != nil {
+			spec.Selector.GroupKind = &schema.GroupKind{Group: kind.Group, Kind: kind.Kind}
+		}
+		if p.Selector.LabelSelector != nil {
+			selector, err := metav1.LabelSelectorAsSelector(p.Selector.LabelSelector)
+			if err != nil {
+				return nil, fmt.Errorf("label selector of probe %d: %w", i, err)
+			}
+			spec.Selector.Labels = selector
+		}
+		for _, a := range p.Assertions {
+			spec.Assertions = append(spec.Assertions, assertion(a))
+		}
+		specs = append(specs, spec)
+	}
+	return probe.New(specs)
+}
+
+func assertion(a olmv1alpha1.ProbeAssertion) probe.Assertion {
+	var out probe.Assertion
+	if c := a.ConditionEqual; c != nil {
+		out.ConditionEqual = &probe.ConditionEqual{Type: c.Type, Status: string(c.Status)}
+	}
+	if f := a.FieldsEqual; f != nil {
+		out.FieldsEqual = &probe.FieldsEqual{FieldA: f.FieldA, FieldB: f.FieldB}
+	}
+	if f := a.FieldValue; f != nil {
+		out.FieldValue = &probe.FieldValue{FieldPath: f.FieldPath, Value: f.Value}
+	}
+	if c := a.CEL; c != nil {
+		out.CEL = &probe.CEL{Expression: c.Expression, Message: c.Message}
+	}
+	return out
+}

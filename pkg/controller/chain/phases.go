@@ -1,0 +1,135 @@
+package chain
+
+import (
+	"fmt"
+	"strings"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// phaseStatuses reports the phases of an active revision, in the order of its
+// spec. A phase without objects has no stages and is as complete as the one
+// before it.
+func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) []olmv1alpha1.PhaseStatus {
+	reports := make(map[string]rollout.PhaseReport, len(layer.Phases))
+	for _, report := range layer.Phases {
+		reports[report.Name] = report
+	}
+	out := make([]olmv1alpha1.PhaseStatus, 0, len(revision.Spec.Phases))
+	previous := olmv1alpha1.PhaseStateAvailable
+	for _, phase := range revision.Spec.Phases {
+		report, ok := reports[phase.Name]
+		status := olmv1alpha1.PhaseStatus{Name: phase.Name, State: previous}
+		if ok {
+			status = phaseStatus(report)
+		} else if previous != olmv1alpha1.PhaseStateAvailable {
+			status.State = olmv1alpha1.PhaseStatePending
+		}
+		previous = status.State
+		out = append(out, status)
+	}
+	return out
+}
+
+func phaseStatus(report rollout.PhaseReport) olmv1alpha1.PhaseStatus {
+	status := olmv1alpha1.PhaseStatus{
+		Name:       report.Name,
+		State:      phaseState(report),
+		Objects:    int32(report.Objects),
+		Applied:    int32(report.Applied),
+		Available:  int32(report.Available),
+		Superseded: int32(report.Superseded),
+	}
+	for i, failure := range report.Failures {
+		if i == olmv1alpha1.MaxReportedFailures {
+			status.FailingOmitted = int32(len(report.Failures) - i)
+			break
+		}
+		status.Failing = append(status.Failing, olmv1alpha1.ObjectFailure{
+			APIVersion: failure.APIVersion(),
+			Kind:       failure.Kind,
+			Namespace:  failure.Namespace,
+			Name:       failure.Name,
+			Reason:     failure.Reason,
+			Message:    clip(failure.Message),
+		})
+	}
+	return status
+}
+
+func phaseState(report rollout.PhaseReport) olmv1alpha1.PhaseState {
+	for _, failure := range report.Failures {
+		if failure.NeedsPerson {
+			return olmv1alpha1.PhaseStateFailing
+		}
+	}
+	switch {
+	case !report.Reached && len(report.Failures) == 0:
+		return olmv1alpha1.PhaseStatePending
+	case report.Objects > 0 && report.Superseded == report.Objects:
+		return olmv1alpha1.PhaseStateSuperseded
+	case report.Available+report.Superseded == report.Objects:
+		return olmv1alpha1.PhaseStateAvailable
+	default:
+		return olmv1alpha1.PhaseStateProgressing
+	}
+}
+
+// objects counts the objects of a layer.
+func objects(layer *rollout.LayerReport) int {
+	n := 0
+	for _, phase := range layer.Phases {
+		n += phase.Objects
+	}
+	return n
+}
+
+// applied is true when all objects of a layer are as its manifests say, whether
+// or not they pass their probes.
+func applied(layer *rollout.LayerReport) bool {
+	for _, phase := range layer.Phases {
+		if phase.Applied+phase.Superseded < phase.Objects {
+			return false
+		}
+	}
+	return true
+}
+
+// summary says in one line what holds a layer back, and returns the first failure
+// that only a person can help.
+func summary(layer *rollout.LayerReport) (string, *rollout.Failure) {
+	var first *rollout.Failure
+	var person *rollout.Failure
+	message := ""
+	for i, phase := range layer.Phases {
+		for j := range phase.Failures {
+			failure := &phase.Failures[j]
+			if first == nil {
+				first = failure
+				message = fmt.Sprintf("phase %s (%d of %d): %s", phase.Name, i+1, len(layer.Phases), describe(*failure))
+				if more := len(phase.Failures) - 1; more > 0 {
+					message += fmt.Sprintf("; and %d more", more)
+				}
+			}
+			if failure.NeedsPerson && person == nil {
+				person = failure
+			}
+		}
+	}
+	return clip(message), person
+}
+
+// describe is a failure in one line.
+func describe(failure rollout.Failure) string {
+	return clip(fmt.Sprintf("%s: %s", failure.ID, failure.Message))
+}
+
+// clip bounds a message, at the end of a character.
+func clip(message string) string {
+	if len(message) <= olmv1alpha1.MaxMessageLength {
+		return message
+	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(message[:olmv1alpha1.MaxMessageLength-len(ellipsis)], "") + ellipsis
+}

@@ -1,0 +1,274 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// staleRetry is when to look again after a revision changed during a pass.
+const staleRetry = time.Second
+
+// reconciler reconciles one chain at a time for each key; the key's name is the
+// chain.
+type reconciler struct {
+	Options
+	library   *library
+	historian *historian
+}
+
+// visit is one pass over one chain.
+type visit struct {
+	*reconciler
+	chain string
+	// revisions as they were when the pass began, newest first. Status speaks of
+	// their generations.
+	revisions []olmv1alpha1.ClusterExtensionRevision
+	ledger    *ledger
+	// layers are the revisions that the engine was given, by index.
+	layers  []*olmv1alpha1.ClusterExtensionRevision
+	invalid map[string]error
+	report  rollout.Report
+	// stale is true when a revision turned out to have changed during the pass.
+	stale bool
+}
+
+// Reconcile does one pass over a chain:
+//
+//  1. read the chain's revisions and its inventory,
+//  2. make sure that the numbers in use are known to be used,
+//  3. give up what belongs to revisions that are gone,
+//  4. let the engine do what can be done now,
+//  5. tell what was done, in events and in status,
+//  6. archive what a complete rollout supersedes,
+//  7. release revisions that are being deleted and hold nothing any more.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}}
+	found, err := v.read(ctx)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading chain %s: %w", v.chain, err)
+	}
+	if !found {
+		r.Engine.Forget(v.chain)
+		return ctrl.Result{}, nil
+	}
+	if err := v.confirm(ctx); err != nil {
+		return ctrl.Result{}, fmt.Errorf("confirming the numbers of chain %s: %w", v.chain, err)
+	}
+	if err := v.giveUp(ctx); err != nil {
+		return ctrl.Result{}, fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
+	}
+	engineErr := v.rollOut(ctx)
+	// What was done is told even when the pass did not come to its end.
+	v.announce()
+	if err := errors.Join(engineErr, v.writeStatus(ctx)); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := v.archive(ctx); err != nil {
+		return ctrl.Result{}, fmt.Errorf("archiving superseded revisions of chain %s: %w", v.chain, err)
+	}
+	if err := v.release(ctx); err != nil {
+		return ctrl.Result{}, fmt.Errorf("releasing revisions of chain %s: %w", v.chain, err)
+	}
+	return ctrl.Result{RequeueAfter: v.next()}, nil
+}
+
+// read gets the revisions of the chain and its inventory.
+func (v *visit) read(ctx context.Context) (bool, error) {
+	var list olmv1alpha1.ClusterExtensionRevisionList
+	if err := v.Client.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: v.chain}); err != nil {
+		return false, err
+	}
+	if len(list.Items) == 0 {
+		return false, nil
+	}
+	newestFirst(list.Items)
+	v.revisions = list.Items
+	var err error
+	v.ledger, err = openLedger(ctx, v.Inventories, v.chain)
+	return true, err
+}
+
+// giveUp drops from the inventory what no revision answers for any more.
+func (v *visit) giveUp(ctx context.Context) error {
+	inventory, given := v.ledger.forget(v.revisions)
+	if len(given) == 0 {
+		// Latches alone are dropped with the next write.
+		v.ledger.inventory = inventory
+		return nil
+	}
+	klog.FromContext(ctx).Info("Giving up objects of a revision that was removed without its teardown",
+		"chain", v.chain, "objects", len(given))
+	return v.ledger.save(ctx, inventory)
+}
+
+// rollOut compiles the layers and lets the engine do a pass.
+func (v *visit) rollOut(ctx context.Context) error {
+	work := rollout.Work{
+		Owner:            v.chain,
+		Inventory:        v.ledger.inventory,
+		Save:             v.ledger.save,
+		Bodies:           newShelf(v.library, v.revisions),
+		Orphan:           map[int64]bool{},
+		AllowCRDDeletion: map[string]bool{},
+	}
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		for name := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation], ",") {
+			work.AllowCRDDeletion[strings.TrimSpace(name)] = true
+		}
+		if !isLayer(revision) {
+			orphan := !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
+			work.Orphan[revision.Spec.Revision] = orphan
+			continue
+		}
+		compiled, err := layer(revision)
+		if err != nil {
+			// Its objects stay as they are: an unreadable layer is no reason to
+			// delete anything, nor to roll out what is below it.
+			v.invalid[revision.Name] = err
+			continue
+		}
+		work.Layers = append(work.Layers, compiled)
+		v.layers = append(v.layers, revision)
+	}
+	if len(v.invalid) > 0 {
+		return nil
+	}
+	var err error
+	v.report, err = v.Engine.Reconcile(ctx, work)
+	return err
+}
+
+// finding returns what the pass found of a revision.
+func (v *visit) finding(revision *olmv1alpha1.ClusterExtensionRevision) finding {
+	found := finding{invalid: v.invalid[revision.Name]}
+	for i, layer := range v.layers {
+		if layer == revision && i < len(v.report.Layers) {
+			found.layer, found.newest = &v.report.Layers[i], i == 0
+		}
+	}
+	for _, failure := range v.report.Leaving {
+		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
+			found.leaving = append(found.leaving, failure)
+		}
+	}
+	return found
+}
+
+// writeStatus writes the status of each revision whose status changed.
+func (v *visit) writeStatus(ctx context.Context) error {
+	var errs []error
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		found := v.finding(revision)
+		if len(v.invalid) > 0 && found.invalid == nil {
+			continue // nothing was looked at
+		}
+		next := status(revision, found, v.Clock.Now())
+		if equality.Semantic.DeepEqual(next, revision.Status) {
+			continue
+		}
+		updated := revision.DeepCopy()
+		updated.Status = next
+		err := v.Client.Status().Update(ctx, updated)
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+			// It was changed meanwhile: that change brings the next pass.
+			v.stale = true
+			continue
+		case err != nil:
+			errs = append(errs, fmt.Errorf("writing the status of %s: %w", revision.Name, err))
+			continue
+		}
+		revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
+	}
+	return errors.Join(errs...)
+}
+
+// archive archives the older revisions once the newest has succeeded.
+func (v *visit) archive(ctx context.Context) error {
+	if len(v.layers) < 2 || len(v.invalid) > 0 {
+		return nil
+	}
+	newest := v.layers[0]
+	if newest.Spec.LifecycleState != olmv1alpha1.LifecycleStateActive ||
+		!meta.IsStatusConditionTrue(newest.Status.Conditions, olmv1alpha1.ConditionSucceeded) || !v.report.Layers[0].Complete {
+		return nil
+	}
+	for _, older := range v.layers[1:] {
+		updated := older.DeepCopy()
+		updated.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
+		if err := v.Client.Patch(ctx, updated, client.MergeFromWithOptions(older, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		v.event(older, false, "Archived", fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
+	}
+	return nil
+}
+
+// release lets go of revisions that are being deleted once no object carries
+// their content.
+func (v *visit) release(ctx context.Context) error {
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		if revision.DeletionTimestamp.IsZero() || v.ledger.holds(revision.Spec.Revision) ||
+			!controllerutil.ContainsFinalizer(revision, olmv1alpha1.TeardownFinalizer) {
+			continue
+		}
+		if err := v.retire(ctx, revision); err != nil {
+			return err
+		}
+		updated := revision.DeepCopy()
+		controllerutil.RemoveFinalizer(updated, olmv1alpha1.TeardownFinalizer)
+		if err := v.Client.Patch(ctx, updated, client.MergeFromWithOptions(revision, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next is when to look again although nothing happened.
+func (v *visit) next() time.Duration {
+	after := v.report.RequeueAfter
+	if v.stale {
+		// The event of the change comes through a cache; do not depend on it.
+		after = staleRetry
+	}
+	for _, revision := range v.layers {
+		at, limited := deadline(revision)
+		if !limited || !meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing) {
+			continue
+		}
+		if left := at.Sub(v.Clock.Now()); left > 0 && (after == 0 || left < after) {
+			after = left
+		}
+	}
+	return after
+}
+
+// announce tells people what the engine changed.
+func (v *visit) announce() {
+	byNumber := map[int64]*olmv1alpha1.ClusterExtensionRevision{}
+	for i := range v.revisions {
+		byNumber[v.revisions[i].Spec.Revision] = &v.revisions[i]
+	}
+	for _, event := range v.report.Events {
+		if revision, ok := byNumber[event.Revision]; ok {
+			v.event(revision, event.Warning, event.Reason, event.Message)
+		}
+	}
+}

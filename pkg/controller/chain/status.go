@@ -1,0 +1,211 @@
+package chain
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// Reasons of conditions.
+const (
+	reasonRolledOut   = "RolledOut"
+	reasonRollingOut  = "RollingOut"
+	reasonRepairing   = "Repairing"
+	reasonUnavailable = "Unavailable"
+	reasonNotYet      = "NotYet"
+	reasonSuperseded  = "Superseded"
+	reasonPaused      = "Paused"
+	reasonArchived    = "Archived"
+	reasonTearingDown = "TearingDown"
+	reasonInvalid     = "Invalid"
+	reasonDeadline    = "ProgressDeadlineExceeded"
+	reasonNothing     = "NothingToDo"
+)
+
+// finding is what a pass found of one revision.
+type finding struct {
+	// layer is nil for a revision that is archived or being deleted.
+	layer *rollout.LayerReport
+	// newest is true for the newest layer of the chain, which alone progresses.
+	newest bool
+	// leaving are the objects whose content is this revision's and that still
+	// have to go.
+	leaving []rollout.Failure
+	// invalid is why the revision cannot be compiled.
+	invalid error
+}
+
+// status is the status of a revision after a pass, a function of what was found
+// and of the status before: transition times and the latch Succeeded carry over.
+func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now time.Time) olmv1alpha1.ClusterExtensionRevisionStatus {
+	s := &writer{generation: revision.Generation, now: now, status: *revision.Status.DeepCopy()}
+	s.status.ObservedGeneration = revision.Generation
+	switch {
+	case found.invalid != nil:
+		s.invalid(found.invalid)
+	case found.layer == nil:
+		s.gone(revision, found)
+	default:
+		s.status.Phases = phaseStatuses(revision, found.layer)
+		s.active(revision, found)
+	}
+	return s.status
+}
+
+// deadline returns when a rollout that goes on is Stalled, if ever.
+func deadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
+	minutes := revision.Spec.ProgressDeadlineMinutes
+	if minutes <= 0 {
+		return time.Time{}, false
+	}
+	began := revision.CreationTimestamp.Time
+	if c := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionProgressing); c != nil && c.Status == metav1.ConditionTrue {
+		began = c.LastTransitionTime.Time
+	}
+	return began.Add(time.Duration(minutes) * time.Minute), true
+}
+
+// writer sets conditions.
+type writer struct {
+	generation int64
+	now        time.Time
+	status     olmv1alpha1.ClusterExtensionRevisionStatus
+}
+
+func (w *writer) set(kind string, value bool, reason, message string) {
+	s := metav1.ConditionFalse
+	if value {
+		s = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&w.status.Conditions, metav1.Condition{
+		Type: kind, Status: s, Reason: reason, Message: message,
+		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now),
+	})
+}
+
+func (w *writer) is(kind string) bool {
+	return meta.IsStatusConditionTrue(w.status.Conditions, kind)
+}
+
+// active describes a layer.
+func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
+	complete := found.layer.Complete
+	message, person := summary(found.layer)
+	counts := fmt.Sprintf("%d objects in %d phases are as rolled out", objects(found.layer), len(found.layer.Phases))
+
+	if complete {
+		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, counts)
+	} else {
+		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
+	}
+	switch {
+	case complete && found.newest:
+		w.set(olmv1alpha1.ConditionSucceeded, true, reasonRolledOut, "the rollout was complete once")
+	case !w.is(olmv1alpha1.ConditionSucceeded):
+		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
+	}
+	w.progress(revision, found, message)
+	if person != nil {
+		w.set(olmv1alpha1.ConditionFailing, true, person.Reason, describe(*person))
+	} else {
+		w.set(olmv1alpha1.ConditionFailing, false, reasonNothing, "")
+	}
+	w.stall(revision, person)
+	w.ready(message)
+}
+
+// progress tells whether anything is under way.
+func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, message string) {
+	switch {
+	case revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused:
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonPaused, "the revision is paused: nothing is written")
+	case !found.newest:
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonSuperseded, "a newer revision takes the objects over as it reaches them")
+	case found.layer.Complete:
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "")
+	case !w.is(olmv1alpha1.ConditionSucceeded):
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonRollingOut, message)
+	case !applied(found.layer):
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonRepairing, message)
+	default:
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "rolled out; see Available")
+	}
+}
+
+// stall tells whether nothing moves.
+func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *rollout.Failure) {
+	current := revision.DeepCopy()
+	current.Status = w.status
+	at, limited := deadline(current)
+	switch {
+	case person != nil:
+		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
+	case limited && w.is(olmv1alpha1.ConditionProgressing) && !w.now.Before(at):
+		w.set(olmv1alpha1.ConditionStalled, true, reasonDeadline,
+			fmt.Sprintf("the rollout takes longer than %d minutes", revision.Spec.ProgressDeadlineMinutes))
+	default:
+		w.set(olmv1alpha1.ConditionStalled, false, reasonNothing, "")
+	}
+}
+
+// ready joins Succeeded and Available.
+func (w *writer) ready(message string) {
+	switch {
+	case w.is(olmv1alpha1.ConditionSucceeded) && w.is(olmv1alpha1.ConditionAvailable):
+		w.set(olmv1alpha1.ConditionReady, true, reasonRolledOut, "")
+	case w.is(olmv1alpha1.ConditionSucceeded):
+		w.set(olmv1alpha1.ConditionReady, false, reasonUnavailable, message)
+	default:
+		w.set(olmv1alpha1.ConditionReady, false, reasonNotYet, message)
+	}
+}
+
+// gone describes a revision that is archived or being deleted.
+func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
+	for i := range w.status.Phases {
+		phase := &w.status.Phases[i]
+		*phase = olmv1alpha1.PhaseStatus{Name: phase.Name, State: olmv1alpha1.PhaseStateArchived, Objects: phase.Objects}
+	}
+	reason, message := reasonArchived, "the revision is archived"
+	if !revision.DeletionTimestamp.IsZero() {
+		reason, message = reasonTearingDown, "the revision is being deleted"
+	}
+	for _, kind := range []string{olmv1alpha1.ConditionReady, olmv1alpha1.ConditionAvailable} {
+		w.set(kind, false, reason, message)
+	}
+	if !w.is(olmv1alpha1.ConditionSucceeded) {
+		w.set(olmv1alpha1.ConditionSucceeded, false, reason, message)
+	}
+	w.set(olmv1alpha1.ConditionFailing, false, reasonNothing, "")
+	w.set(olmv1alpha1.ConditionStalled, false, reasonNothing, "")
+	if len(found.leaving) == 0 {
+		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
+		return
+	}
+	first := found.leaving[0]
+	w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
+		fmt.Sprintf("%d objects are still to go: %s", len(found.leaving), describe(first)))
+	for _, failure := range found.leaving {
+		if failure.NeedsPerson {
+			w.set(olmv1alpha1.ConditionFailing, true, failure.Reason, describe(failure))
+			w.set(olmv1alpha1.ConditionStalled, true, failure.Reason, describe(failure))
+			return
+		}
+	}
+}
+
+// invalid describes a revision that cannot be compiled.
+func (w *writer) invalid(err error) {
+	message := clip(err.Error())
+	for _, kind := range []string{olmv1alpha1.ConditionReady, olmv1alpha1.ConditionAvailable, olmv1alpha1.ConditionProgressing} {
+		w.set(kind, false, reasonInvalid, message)
+	}
+	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
+		w.set(kind, true, reasonInvalid, message)
+	}
+}

@@ -1,0 +1,84 @@
+// Package retention is the controller that deletes the oldest archived revisions
+// of a chain. What a revision was stays in the history of its chain.
+package retention
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Keep is how many archived revisions of a chain are kept.
+const Keep = 5
+
+// Add registers the controller with a manager.
+func Add(mgr manager.Manager, c client.Client) error {
+	err := builder.ControllerManagedBy(mgr).
+		Named("retention").
+		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(byChain),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
+		Complete(&reconciler{client: c})
+	if err != nil {
+		return fmt.Errorf("setting up the retention controller: %w", err)
+	}
+	return nil
+}
+
+type reconciler struct {
+	client client.Client
+}
+
+// Reconcile deletes what a chain has too much of.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var list olmv1alpha1.ClusterExtensionRevisionList
+	if err := r.client.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: request.Name}); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing the revisions of chain %s: %w", request.Name, err)
+	}
+	for _, revision := range surplus(list.Items) {
+		// The version keeps a revision that changed since it was looked at.
+		precondition := client.Preconditions{UID: &revision.UID, ResourceVersion: &revision.ResourceVersion}
+		err := r.client.Delete(ctx, &revision, precondition, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			return ctrl.Result{}, fmt.Errorf("deleting archived revision %s: %w", revision.Name, err)
+		}
+		klog.FromContext(ctx).Info("Deleted an archived revision", "revision", revision.Name, "keep", Keep)
+	}
+	return ctrl.Result{}, nil
+}
+
+// surplus returns the archived revisions beyond those with the Keep highest
+// numbers. Revisions that are being deleted do not count.
+func surplus(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
+	archived := slices.DeleteFunc(slices.Clone(revisions), func(r olmv1alpha1.ClusterExtensionRevision) bool {
+		return r.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived || !r.DeletionTimestamp.IsZero()
+	})
+	slices.SortFunc(archived, func(a, b olmv1alpha1.ClusterExtensionRevision) int {
+		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
+	})
+	return archived[min(Keep, len(archived)):]
+}
+
+func byChain(_ context.Context, revision client.Object) []reconcile.Request {
+	chain := revision.GetLabels()[olmv1alpha1.ChainLabel]
+	if chain == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: chain}}}
+}
