@@ -41,7 +41,9 @@ type Reads struct {
 	Whole bool
 	// Status of the object.
 	Status bool
-	// Fields by path, such as {"spec", "replicas"}.
+	// Fields by path, such as {"spec", "replicas"}. The path {"metadata"} adds
+	// nothing to what is kept; a probe that reads nothing else has it, so that
+	// its Reads differ from those of no probe.
 	Fields [][]string
 }
 

@@ -7,29 +7,31 @@ import (
 )
 
 // Union returns what both read, in a canonical form: fields sorted, none twice,
-// none inside another one, none that is kept anyway.
+// none inside another one.
 func (r Reads) Union(other Reads) Reads {
 	if r.Whole || other.Whole {
 		return Reads{Whole: true}
 	}
 	united := Reads{Status: r.Status || other.Status}
-	fields := slices.Concat(r.Fields, other.Fields)
-	slices.SortFunc(fields, slices.Compare)
-	for _, path := range fields {
+	var fields [][]string
+	for _, path := range slices.Concat(r.Fields, other.Fields) {
 		switch {
-		case len(path) == 0 || alwaysKept(path[0]):
+		case len(path) == 0:
+		case alwaysKept(path[0]):
+			fields = append(fields, []string{"metadata"})
 		case len(path) == 1 && path[0] == "status":
 			united.Status = true
-		case len(united.Fields) > 0 && startsWith(path, united.Fields[len(united.Fields)-1]):
-			// Sorted, a path stands right behind the one that contains it.
 		default:
-			united.Fields = append(united.Fields, path)
+			fields = append(fields, path)
 		}
 	}
-	if united.Status {
-		united.Fields = slices.DeleteFunc(united.Fields, func(path []string) bool {
-			return path[0] == "status"
-		})
+	slices.SortFunc(fields, slices.Compare)
+	for _, path := range fields {
+		// Sorted, a path stands right behind the one that contains it.
+		contained := len(united.Fields) > 0 && startsWith(path, united.Fields[len(united.Fields)-1])
+		if !contained && !(united.Status && path[0] == "status") {
+			united.Fields = append(united.Fields, path)
+		}
 	}
 	return united
 }

@@ -158,7 +158,13 @@ func TestCustomReads(t *testing.T) {
 			reason: "only the fields that are looked at",
 			specs:  []Spec{onKind("example.com", "Widget", hasEqual("spec.b", "spec.a"), hasValue("metadata.name", "x"))},
 			kind:   of("example.com", "Widget"),
-			want:   &Reads{Fields: [][]string{{"spec", "a"}, {"spec", "b"}}},
+			want:   &Reads{Fields: [][]string{{"metadata"}, {"spec", "a"}, {"spec", "b"}}},
+		},
+		"MetadataOnly": {
+			reason: "it is not the same as no probe: an observer must keep metadata to judge",
+			specs:  []Spec{onKind("example.com", "Widget", hasValue("metadata.labels.a", "b"))},
+			kind:   of("example.com", "Widget"),
+			want:   &Reads{Fields: [][]string{{"metadata"}}},
 		},
 		"CEL": {
 			reason: "an expression may look at anything",
