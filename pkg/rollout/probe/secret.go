@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,11 +41,15 @@ func visibleSecret(object map[string]any) map[string]any {
 // readsOfSecret is what is left to read of a Secret.
 func readsOfSecret(r Reads) Reads {
 	if r.Whole {
-		return Reads{Fields: [][]string{{"immutable"}, {"type"}}}
+		return Reads{Fields: [][]string{{"immutable"}, {"metadata"}, {"type"}}}
 	}
-	return Reads{Fields: slices.DeleteFunc(slices.Clone(r.Fields), func(path []string) bool {
-		return !visibleInSecret(path[0])
-	})}
+	visible := Reads{Fields: [][]string{{"metadata"}}}
+	for _, path := range r.Fields {
+		if visibleInSecret(path[0]) {
+			visible = visible.Union(Reads{Fields: [][]string{path}})
+		}
+	}
+	return visible
 }
 
 // checkSecretReads refuses what could never be fulfilled.

@@ -188,7 +188,13 @@ func TestCustomReads(t *testing.T) {
 			reason: "the content of Secrets is never kept",
 			specs:  []Spec{onLabels(t, "a=b", hasValue("data.x", "1"), fulfils("has(self.data)", ""))},
 			kind:   of("", "Secret"),
-			want:   &Reads{Fields: [][]string{{"immutable"}, {"type"}}},
+			want:   &Reads{Fields: [][]string{{"immutable"}, {"metadata"}, {"type"}}},
+		},
+		"SecretStatus": {
+			reason: "a field that Secrets do not have",
+			specs:  []Spec{onLabels(t, "a=b", hasValue("status.x", "1"))},
+			kind:   of("", "Secret"),
+			want:   &Reads{Fields: [][]string{{"metadata"}}},
 		},
 	}
 	for name, tc := range cases {
