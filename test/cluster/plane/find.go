@@ -23,8 +23,7 @@ type foundProcess struct {
 }
 
 // processesOf finds the programs that run for the plane in dir (a canonical
-// name), whoever started them: one of our programs with a path below dir among
-// its arguments. Somebody's editor or tail -f in the folder is not one.
+// name), whoever started them.
 func processesOf(dir string) ([]foundProcess, error) {
 	table, err := commandLines()
 	if err != nil {
@@ -32,13 +31,23 @@ func processesOf(dir string) ([]foundProcess, error) {
 	}
 	var found []foundProcess
 	for pid, args := range table {
-		program := filepath.Base(args[0])
-		names := func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) }
-		if slices.Contains(programs(), program) && slices.ContainsFunc(args[1:], names) {
+		if program := belongs(args, dir); program != "" {
 			found = append(found, foundProcess{pid: pid, program: program})
 		}
 	}
 	return found, nil
+}
+
+// belongs returns which program of the plane in dir has these arguments, or
+// nothing: it must be one of ours with a path below dir among its arguments.
+// Somebody's editor or tail -f in the folder is not.
+func belongs(args []string, dir string) string {
+	program := filepath.Base(args[0])
+	below := func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) }
+	if slices.Contains(programs(), program) && slices.ContainsFunc(args[1:], below) {
+		return program
+	}
+	return ""
 }
 
 // killAll ends the programs of the plane in dir and returns when the process

@@ -69,6 +69,8 @@ type Plane struct {
 	pki       *pki
 	processes []*process
 	audit     *Audit
+
+	choosePort func() (int, error)
 }
 
 // Start runs a control plane and returns when it is ready: /readyz answers,
@@ -82,14 +84,7 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{dir: dir, tools: opts.Tools}
-	if err := p.save(); err != nil {
-		return nil, err
-	}
-	p.pki, err = newPKI(filepath.Join(dir, "pki"))
-	if err != nil {
-		return nil, err
-	}
+	p := &Plane{dir: dir, tools: opts.Tools, choosePort: freePort}
 	if err := p.start(ctx, opts); err != nil {
 		// Whatever ended by itself is the error already.
 		_ = p.Stop()
@@ -99,7 +94,13 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 }
 
 // start brings the programs up in the order in which they need each other.
-func (p *Plane) start(ctx context.Context, opts Options) error {
+func (p *Plane) start(ctx context.Context, opts Options) (err error) {
+	if err := p.save(); err != nil {
+		return err
+	}
+	if p.pki, err = newPKI(filepath.Join(p.dir, "pki")); err != nil {
+		return err
+	}
 	opts.say("starting etcd")
 	if err := p.startEtcd(ctx, opts.Detached); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (p *Plane) startAPIServer(ctx context.Context, opts Options) error {
 	}
 	for attempt := 1; ; attempt++ {
 		err := p.tryAPIServer(ctx, opts)
-		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
+		if attempt == portAttempts || !errors.Is(err, errPortTaken) {
 			return err
 		}
 		opts.say("port %d was taken meanwhile, trying another one", p.port)
@@ -81,7 +81,7 @@ func (p *Plane) startAPIServer(ctx context.Context, opts Options) error {
 var errPortTaken = errors.New("the port is in use")
 
 func (p *Plane) tryAPIServer(ctx context.Context, opts Options) error {
-	port, err := freePort()
+	port, err := p.choosePort()
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (p *Plane) startWorkloads(detached bool) error {
 }
 
 // startKwok runs the simulator of nodes: it keeps the Node ready and plays the
-// life of Pods by the stages that came with its release.
+// life of Pods, by the stages that came with its release and by ours.
 func (p *Plane) startKwok(detached bool) error {
 	kwok, err := p.newAccess(filepath.Join(p.dir, "kwok.kubeconfig"), "kwok", "system:masters")
 	if err != nil {
@@ -77,6 +77,11 @@ func (p *Plane) startKwok(detached bool) error {
 	for _, file := range files {
 		args = append(args, "--config="+filepath.Join(stages, file.Name()))
 	}
+	ours := filepath.Join(p.dir, "pod-unpullable.yaml")
+	if err := os.WriteFile(ours, []byte(unpullableStage), 0o600); err != nil {
+		return fmt.Errorf("writing a stage of kwok: %w", err)
+	}
+	args = append(args, "--config="+ours)
 	_, err = p.spawn("kwok", detached, args...)
 	return err
 }

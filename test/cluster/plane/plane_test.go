@@ -1,0 +1,179 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+func tools(t *testing.T) string {
+	t.Helper()
+	dir, err := Tools(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// folder is the canonical name of an absent folder.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := canonical(filepath.Join(t.TempDir(), "plane"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// running lists the programs that run for a folder.
+func running(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	found, err := processesOf(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := map[string]int{}
+	for _, process := range found {
+		pids[process.program] = process.pid
+	}
+	return pids
+}
+
+// eventually waits for what another process is about to do.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true,
+		func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+func TestStopLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	p, err := Start(t.Context(), Options{Dir: dir, Tools: tools(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := running(t, dir); len(got) != 2 {
+		t.Errorf("while it runs: got %v, want etcd and kube-apiserver", got)
+	}
+	if err := p.Stop(); err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+	if got := running(t, dir); len(got) != 0 {
+		t.Errorf("after Stop: %v still run", got)
+	}
+}
+
+func TestStopReportsWhatEndedBefore(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	p, err := Start(t.Context(), Options{Dir: dir, Tools: tools(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apiserver := p.processes[1]
+	if err := apiserver.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-apiserver.exited
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "kube-apiserver ended by itself") {
+		t.Errorf("stopping: got %v, want an error about kube-apiserver", err)
+	}
+	if got := running(t, dir); len(got) != 0 {
+		t.Errorf("after Stop: %v still run", got)
+	}
+}
+
+// heldIn makes TestHeldPlane the process that is killed.
+const heldIn = "PENSTOCK_TEST_HELD_PLANE"
+
+// TestHeldPlane starts a plane and holds it until somebody kills the process.
+func TestHeldPlane(t *testing.T) {
+	dir := os.Getenv(heldIn)
+	if dir == "" {
+		t.Skip("runs only as a child of TestKilledOwnerLeavesNoProcess")
+	}
+	if _, err := Start(t.Context(), Options{Dir: dir, Tools: tools(t)}); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("holding")
+	select {}
+}
+
+func TestKilledOwnerLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	owner := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHeldPlane$")
+	owner.Env = append(os.Environ(), heldIn+"="+dir)
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the child to start a plane", func() bool { return len(running(t, dir)) == 2 })
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait() // it was killed
+	eventually(t, "the plane to end with its owner", func() bool { return len(running(t, dir)) == 0 })
+}
+
+func TestPortTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	taken := other.Addr().(*net.TCPAddr).Port
+
+	dir, err := prepare(folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	ports := []int{taken}
+	p := &Plane{dir: dir, tools: tools(t), choosePort: func() (int, error) {
+		if len(ports) == 0 {
+			return freePort()
+		}
+		port := ports[0]
+		ports = ports[1:]
+		return port, nil
+	}}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	opts := Options{Progress: func(line string) { said = append(said, line) }}
+	if err := p.start(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	if p.port == taken {
+		t.Errorf("kube-apiserver claims port %d, which the test holds", taken)
+	}
+	if want := fmt.Sprintf("port %d was taken meanwhile", taken); !strings.Contains(strings.Join(said, "\n"), want) {
+		t.Errorf("progress: got %q, want a line with %q", said, want)
+	}
+}
+
+func TestStartRefusesUsedFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("Start in a used folder: got %v, want an error that says so", err)
+	}
+}
