@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -456,5 +458,27 @@ func TestMessagesAreShort(t *testing.T) {
 		if !strings.Contains(got.Message, part) {
 			t.Errorf("one long message crowded out %q: %s", part, got.Message)
 		}
+	}
+}
+
+func TestBuiltinIsDocumented(t *testing.T) {
+	const page = "../../../docs/reference/probes.md"
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatalf("reading the page: %v", err)
+	}
+	want, got := []string{}, []string{}
+	for kind := range builtin() {
+		want = append(want, kind.String())
+	}
+	_, table, _ := strings.Cut(string(content), "| kind | is ready when |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.Lines(table) {
+		got = append(got, strings.Split(strings.Split(row, " | ")[0][len("| "):], ", ")...)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s lists other kinds (-code +page):\n%s", page, diff)
 	}
 }

@@ -49,14 +49,16 @@ type Gate struct {
 type Stage struct {
 	// Phase is the name of the phase that the stage was compiled from.
 	Phase string
-	// Wave orders the stages of one phase, from 0.
-	Wave  int
+	// Wave orders the stages of one phase: 0, 1 and so on, without gaps.
+	Wave int
+	// Steps in the order in which the phase lists them. There is at least one.
 	Steps []Step
+	// Gates of the steps whose kind has a probe, in the order of the steps.
 	Gates []Gate
 }
 
 // Options of Compile.
 type Options struct {
-	// Probes picks the gates.
+	// Probes picks the gates; nil makes none.
 	Probes probe.Set
 }

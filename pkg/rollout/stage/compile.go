@@ -1,0 +1,116 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// maxErrors bounds the problems that one error lists.
+const maxErrors = 10
+
+// Compile makes stages of phases. The phases keep their order; each becomes one
+// stage for every wave that it has objects of, in the order of Waves. Phases
+// without objects make no stage. The same phases always make the same stages,
+// and phases is left as it is.
+//
+// An error lists what cannot be compiled: phases without a name or with the same
+// one, objects without kind, version or name, objects that are listed twice.
+func Compile(phases []Phase, options Options) ([]Stage, error) {
+	if err := check(phases); err != nil {
+		return nil, err
+	}
+	var stages []Stage
+	order := newOrder(Waves())
+	for _, phase := range phases {
+		byWave := make([][]Step, order.count)
+		for _, step := range phase.Steps {
+			wave := order.waveOf(step.GroupKind())
+			byWave[wave] = append(byWave[wave], step)
+		}
+		number := 0
+		for _, steps := range byWave {
+			if len(steps) == 0 {
+				continue
+			}
+			stages = append(stages, Stage{Phase: phase.Name, Wave: number, Steps: steps, Gates: gates(steps, options)})
+			number++
+		}
+	}
+	return stages, nil
+}
+
+// gates are the probes of the steps that have one.
+func gates(steps []Step, options Options) []Gate {
+	if options.Probes == nil {
+		return nil
+	}
+	var gates []Gate
+	for _, step := range steps {
+		if p := options.Probes.For(step.GroupKind()); p != nil {
+			gates = append(gates, Gate{ID: step.ID, Probe: p})
+		}
+	}
+	return gates
+}
+
+// Rank tells for each object the position of its stage in the list. Teardown
+// deletes what has the highest rank first and waits until it is gone before it
+// goes on with the next lower one; an inventory that keeps the rank can do so
+// without the phases.
+func Rank(stages []Stage) map[manifest.ID]int {
+	ranks := map[manifest.ID]int{}
+	for rank, stage := range stages {
+		for _, step := range stage.Steps {
+			ranks[step.ID] = rank
+		}
+	}
+	return ranks
+}
+
+// check finds what cannot be compiled.
+func check(phases []Phase) error {
+	var errs []error
+	found := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	names := map[string]int{}
+	places := map[manifest.ID]string{}
+	for i, phase := range phases {
+		if first, taken := names[phase.Name]; taken {
+			found("phases %d and %d have the same name %q", first, i, phase.Name)
+		}
+		names[phase.Name] = i
+		if phase.Name == "" {
+			found("phase %d has no name", i)
+		}
+		for j, step := range phase.Steps {
+			place := fmt.Sprintf("object %d of phase %q", j, phase.Name)
+			if missing := incomplete(step.Ref); missing != "" {
+				found("%s (%s) has no %s", place, step.ID, missing)
+				continue
+			}
+			if first, taken := places[step.ID]; taken {
+				found("%s is listed twice: as %s and as %s", step.ID, first, place)
+				continue
+			}
+			places[step.ID] = place
+		}
+	}
+	if more := len(errs) - maxErrors; more > 0 {
+		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(errs...)
+}
+
+// incomplete names what an object needs and lacks.
+func incomplete(ref manifest.Ref) string {
+	switch {
+	case ref.Kind == "":
+		return "kind"
+	case ref.Version == "":
+		return "version"
+	case ref.Name == "":
+		return "name"
+	}
+	return ""
+}

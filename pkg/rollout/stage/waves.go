@@ -1,0 +1,104 @@
+package stage
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// Wave is a group of kinds that are rolled out together within a phase.
+type Wave struct {
+	// Name says what the kinds have in common.
+	Name string
+	// Kinds of the wave, sorted by group and kind.
+	Kinds []schema.GroupKind
+	// Rest is true for the one wave that also has every kind of no wave.
+	Rest bool
+}
+
+// Waves is the order of kinds within a phase, so that a phase that lists a
+// namespace and what is in it, or a definition and its instances, can be rolled
+// out at all. Teardown goes backwards.
+//
+// A change here moves the stages of revisions that are rolled out already, while
+// inventories record their progress as a number of stages: a kind may only
+// change its wave together with a migration of those numbers.
+func Waves() []Wave {
+	return []Wave{
+		// What other objects need to exist before the API server accepts them,
+		// or pods before they are admitted.
+		{Name: "foundations", Kinds: flatten(
+			kinds("", "Namespace", "PersistentVolume"),
+			kinds("apiextensions.k8s.io", "CustomResourceDefinition"),
+			kinds("networking.k8s.io", "IngressClass"),
+			kinds("node.k8s.io", "RuntimeClass"),
+			kinds("resource.k8s.io", "DeviceClass"),
+			kinds("scheduling.k8s.io", "PriorityClass"),
+			kinds("storage.k8s.io", "CSIDriver", "StorageClass", "VolumeAttributesClass"),
+		)},
+		// What workloads find when they start: who they are, what they may do,
+		// their configuration and addresses, and the limits they live in.
+		{Name: "configuration", Kinds: flatten(
+			kinds("", "ConfigMap", "Endpoints", "LimitRange", "PersistentVolumeClaim", "PodTemplate",
+				"ResourceQuota", "Secret", "Service", "ServiceAccount"),
+			kinds("certificates.k8s.io", "ClusterTrustBundle"),
+			kinds("discovery.k8s.io", "EndpointSlice"),
+			kinds("flowcontrol.apiserver.k8s.io", "FlowSchema", "PriorityLevelConfiguration"),
+			kinds("networking.k8s.io", "NetworkPolicy"),
+			kinds("policy", "PodDisruptionBudget"),
+			kinds("rbac.authorization.k8s.io", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
+			kinds("resource.k8s.io", "ResourceClaim", "ResourceClaimTemplate"),
+			kinds("security.openshift.io", "SecurityContextConstraints"),
+		)},
+		// Custom resources are here and not behind the workloads, because they
+		// make what workloads wait for (a Certificate, the Secret that a pod
+		// mounts); APIServices, because they are available when theirs runs.
+		{Name: "workloads", Rest: true},
+		// Last, because from then on the API server asks the workloads, and a
+		// policy may refuse what was still to come.
+		{Name: "admission", Kinds: flatten(
+			kinds("admissionregistration.k8s.io",
+				"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+				"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"),
+		)},
+	}
+}
+
+// order is the table turned around.
+type order struct {
+	waves map[schema.GroupKind]int
+	rest  int
+	count int
+}
+
+func newOrder(table []Wave) order {
+	o := order{waves: map[schema.GroupKind]int{}, count: len(table)}
+	for i, wave := range table {
+		if wave.Rest {
+			o.rest = i
+		}
+		for _, kind := range wave.Kinds {
+			o.waves[kind] = i
+		}
+	}
+	return o
+}
+
+func (o order) waveOf(kind schema.GroupKind) int {
+	if wave, known := o.waves[kind]; known {
+		return wave
+	}
+	return o.rest
+}
+
+func kinds(group string, names ...string) []schema.GroupKind {
+	list := make([]schema.GroupKind, 0, len(names))
+	for _, name := range names {
+		list = append(list, schema.GroupKind{Group: group, Kind: name})
+	}
+	return list
+}
+
+func flatten(lists ...[]schema.GroupKind) []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
