@@ -81,7 +81,8 @@ func (c *Cluster) In(t testing.TB) *Cluster {
 func (c *Cluster) Plane() *plane.Plane { return c.plane }
 
 // User gives access to a user with a client certificate of its own, who may do what
-// RBAC grants to the name and the groups, without impersonation.
+// RBAC grants to the name and the groups, without impersonation. A grant takes
+// effect a few milliseconds after it was created, when kube-apiserver sees it.
 func (c *Cluster) User(name string, groups ...string) *Access {
 	c.t.Helper()
 	access, err := c.plane.User(name, groups...)
