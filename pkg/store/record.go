@@ -82,7 +82,10 @@ var ErrTooLarge = errors.New("decompressed data exceeds its limit")
 // Encoders and decoders are made for each call: they are needed a few times per
 // rollout, and hold megabytes while they live.
 func Compress(data []byte) ([]byte, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
+	// A single segment always says how large its content is: Decompress wants
+	// to know before it begins.
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
+		zstd.WithZeroFrames(true), zstd.WithSingleSegment(true))
 	if err != nil {
 		return nil, fmt.Errorf("compressing: %w", err)
 	}
@@ -91,26 +94,34 @@ func Compress(data []byte) ([]byte, error) {
 	return encoder.EncodeAll(data, nil), nil
 }
 
-// Decompress returns the content of one zstd frame. It uses memory for limit
-// bytes of content at most, whatever the frame says: beyond that it fails with
-// ErrTooLarge.
+// minDecoderMemory is what a decoder is told to allow, at least: it takes the
+// number for a limit of the window, too, and a small one would refuse small
+// frames. A decoder that fills a buffer allocates no window.
+const minDecoderMemory = 32 << 20
+
+// Decompress returns the content of one zstd frame that Compress made. It uses
+// memory for limit bytes of content at most, whatever the frame says: beyond
+// that it fails with ErrTooLarge.
 func Decompress(frame []byte, limit int) ([]byte, error) {
 	var header zstd.Header
 	if err := header.Decode(frame); err != nil {
 		return nil, fmt.Errorf("reading the header of a zstd frame: %w", err)
 	}
-	if header.HasFCS && header.FrameContentSize > uint64(limit) {
+	if header.Skippable || !header.HasFCS {
+		return nil, errors.New("the zstd frame does not say how large its content is")
+	}
+	if header.FrameContentSize > uint64(limit) {
 		return nil, fmt.Errorf("%d bytes, %d allowed: %w", header.FrameContentSize, limit, ErrTooLarge)
 	}
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(uint64(limit)+1))
+		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(max(header.FrameContentSize, minDecoderMemory)))
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	defer decoder.Close()
-	data, err := decoder.DecodeAll(frame, nil)
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || len(data) > limit {
-		return nil, fmt.Errorf("more than %d bytes: %w", limit, ErrTooLarge)
+	data, err := decoder.DecodeAll(frame, make([]byte, 0, header.FrameContentSize))
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		return nil, fmt.Errorf("more than the %d bytes that the frame speaks of: %w", header.FrameContentSize, ErrTooLarge)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)

@@ -86,7 +86,9 @@ func rules() []rule {
 			}},
 		{FirstStart,
 			func(o Observed, m *Mark) bool { return !o.Found && o.HighWater == 0 && m == nil },
-			func(Observed, *Mark) string { return "there is no store and no witness of one: this is the first start" }},
+			func(Observed, *Mark) string {
+				return "there is no store and no witness of one: this is the first start"
+			}},
 		{Foreign,
 			func(o Observed, _ *Mark) bool { return !o.Found && o.HighWater > 0 },
 			func(o Observed, _ *Mark) string {

@@ -71,16 +71,15 @@ func (s *Store) encode(objects []manifest.Object) (string, []byte, error) {
 	refs, size := make([]manifest.Ref, 0, len(objects)), 0
 	seen := make(map[manifest.Digest]bool, len(objects))
 	for _, o := range objects {
+		if err := s.digester.Check(o.Ref, o.JSON); err != nil {
+			return "", nil, fmt.Errorf("packing %s: %w", o.ID, err)
+		}
 		if seen[o.Digest] {
 			continue
 		}
 		seen[o.Digest] = true
-		// Sizes before digests: what is refused should not cost a hash.
 		if size += len(o.JSON); size > s.maxBytes {
 			return "", nil, &TooLargeError{What: "manifests", Bytes: size, Max: s.maxBytes}
-		}
-		if err := s.digester.Check(o.Ref, o.JSON); err != nil {
-			return "", nil, fmt.Errorf("packing %s: %w", o.ID, err)
 		}
 		refs, bodies = append(refs, o.Ref), append(bodies, o.JSON)
 		index = append(index, indexEntry{

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestKeys(t *testing.T) {
+	k := NewKeys("penstock/")
+	got := map[string]string{
+		"all":       k.All(),
+		"identity":  k.Identity(),
+		"pack":      k.Pack("sha256:ab"),
+		"chunk":     k.Chunk("sha256:ab", "cd"),
+		"head":      k.Head("argocd"),
+		"inventory": k.Inventory("argocd"),
+		"claim":     k.Claim("profile/a"),
+	}
+	want := map[string]string{
+		"all":       "/penstock/",
+		"identity":  "/penstock/identity",
+		"pack":      "/penstock/packs/sha256:ab/pack",
+		"chunk":     "/penstock/packs/sha256:ab/chunks/cd",
+		"head":      "/penstock/chains/argocd/head",
+		"inventory": "/penstock/chains/argocd/inventory",
+		"claim":     "/penstock/claims/profile%2Fa",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the layout is part of the stored format: a change needs a migration (-want +got):\n%s", diff)
+	}
+}
+
+func TestPackRoot(t *testing.T) {
+	k := NewKeys("/penstock")
+	cases := map[string]struct {
+		reason string
+		key    string
+		root   string
+		ok     bool
+	}{
+		"Pack":    {reason: "its own key names it", key: k.Pack("sha256:ab"), root: "sha256:ab", ok: true},
+		"Escaped": {reason: "what Pack escapes is unescaped", key: k.Pack("a/b"), root: "a/b", ok: true},
+		"Chunk":   {reason: "a chunk alone makes no pack", key: k.Chunk("sha256:ab", "cd")},
+		"Tricky":  {reason: "a chunk named pack is a chunk", key: k.Chunk("sha256:ab", "pack")},
+		"Other":   {reason: "another record", key: k.Head("pack")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			root, ok := k.PackRoot(tc.key)
+			if root != tc.root && tc.ok || ok != tc.ok {
+				t.Errorf("%s: got %q, %v, want %q, %v", tc.reason, root, ok, tc.root, tc.ok)
+			}
+		})
+	}
+}
+
+// No name, however odd, may reach another record.
+func FuzzKeysStayApart(f *testing.F) {
+	f.Add("a", "b/head")
+	f.Add("a/../b", "b")
+	f.Add("%2F", "/")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		k := NewKeys("/p")
+		if a != b && (k.Head(a) == k.Head(b) || k.Claim(a) == k.Claim(b) || k.Pack(a) == k.Pack(b)) {
+			t.Errorf("%q and %q share a key", a, b)
+		}
+		if k.Head(a) == k.Inventory(b) {
+			t.Errorf("the head of %q is the inventory of %q", a, b)
+		}
+		if strings.Count(k.Head(a), "/") != 4 {
+			t.Errorf("the name %q adds levels: %s", a, k.Head(a))
+		}
+	})
+}

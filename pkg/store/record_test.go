@@ -1,0 +1,119 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+func TestUnwrap(t *testing.T) {
+	format := Format{Kind: "thing", Magic: "PKT", Version: 2}
+	cases := map[string]struct {
+		reason         string
+		record         string
+		body           string
+		newer, damaged bool
+	}{
+		"Present":   {reason: "what Wrap made", record: string(format.Wrap([]byte("body"))), body: "body"},
+		"Older":     {reason: "versions up to the known one are read", record: "PKT\x01body", body: "body"},
+		"EmptyBody": {reason: "the body may be empty", record: "PKT\x02"},
+		"Newer":     {reason: "a newer version is not damage", record: "PKT\x03body", newer: true},
+		"Zero":      {reason: "there is no version 0", record: "PKT\x00body", damaged: true},
+		"NoVersion": {reason: "cut behind the magic", record: "PKT", damaged: true},
+		"OtherKind": {reason: "a record of another kind", record: "PKP\x01body", damaged: true},
+		"Nothing":   {reason: "an empty value is not a record", damaged: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			body, err := format.Unwrap("/key", []byte(tc.record))
+			var newer *FormatError
+			var damaged *DamagedError
+			if errors.As(err, &newer) != tc.newer || errors.As(err, &damaged) != tc.damaged {
+				t.Errorf("%s: got error %v", tc.reason, err)
+			}
+			if string(body) != tc.body {
+				t.Errorf("%s: got body %q, want %q", tc.reason, body, tc.body)
+			}
+		})
+	}
+}
+
+// Sizes around those where zstd chooses another window or block layout: a limit
+// that is exactly the content's size must do, and one below must not.
+func TestCompressSizes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{1})
+	for _, size := range []int{0, 1, 255, 256, 1 << 10, 100_000, 128 << 10, 300_000, 1 << 20, 3_000_000, 9 << 20} {
+		data := make([]byte, size)
+		if _, err := random.Read(data[:size/2]); err != nil {
+			t.Fatal(err)
+		}
+		frame, err := Compress(data)
+		if err != nil {
+			t.Fatalf("compressing %d bytes: %v", size, err)
+		}
+		again, err := Compress(data)
+		if err != nil || !bytes.Equal(frame, again) {
+			t.Errorf("compressing %d bytes twice gives different frames (error %v)", size, err)
+		}
+		got, err := Decompress(frame, size)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes came back as %d, error %v", size, len(got), err)
+		}
+		if size == 0 {
+			continue
+		}
+		if _, err := Decompress(frame, size-1); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%d bytes passed a limit of one less: error %v", size, err)
+		}
+	}
+}
+
+// Zeros compress to almost nothing. Decompressing them must cost about the limit,
+// whether the frame tells its size, leaves it out, or is not alone.
+func TestDecompressBomb(t *testing.T) {
+	const limit = 1 << 20
+	bomb, err := Compress(make([]byte, 256<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two frames behind each other tell the size of the first only.
+	small, err := Compress([]byte("small"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, frame := range map[string][]byte{
+		"Honest":    bomb,
+		"Unsized":   unsized(t, 256<<20),
+		"Following": append(small, unsized(t, 256<<20)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Decompress(frame, limit)
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Error("got no error")
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
+				t.Errorf("decompressing with a limit of %d bytes took %d bytes of memory", limit, used)
+			}
+		})
+	}
+}
+
+func FuzzDecompress(f *testing.F) {
+	frame, err := Compress(bytes.Repeat([]byte("penstock "), 1000))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(frame)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		data, err := Decompress(frame, 1<<16)
+		if err == nil && len(data) > 1<<16 {
+			t.Errorf("got %d bytes beyond the limit", len(data))
+		}
+	})
+}
