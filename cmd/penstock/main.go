@@ -1,0 +1,65 @@
+// Command penstock is the API server with its controllers, and the tools around
+// it. There is one file per verb.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/cli"
+)
+
+// version is set by the linker: -X main.version=v1.2.3.
+var version string
+
+func main() {
+	// Errors are for a person, also those of a server that did not start: not
+	// a line of the log.
+	if err := cli.RunNoErrOutput(newCommand()); err != nil {
+		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "penstock",
+		Short: "Immutable, phased, reviewable revisions for Kubernetes",
+		Long: "Penstock turns every change to a cluster into an immutable, phased, reviewable revision.\n" +
+			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
+	}
+	command.AddCommand(newServeCommand(), newRenderCommand(), newVersionCommand())
+	return command
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(command.OutOrStdout(), programVersion())
+			return err
+		},
+	}
+}
+
+// programVersion is what the linker was told, or else what Go noted of the
+// sources.
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
+			return "devel-" + setting.Value[:12]
+		}
+	}
+	return "devel"
+}

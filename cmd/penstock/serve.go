@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/penstock-project/penstock/pkg/server"
+)
+
+// newServeCommand runs the server.
+func newServeCommand() *cobra.Command {
+	// The library's options say what is wrong with themselves only when they
+	// are used; what cannot be set up here is a mistake in this source tree.
+	options, err := server.NewOptions()
+	command := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the API server and the controllers",
+		Long: "Serve Penstock's API, keep its store, and roll revisions out.\n\n" +
+			"With --register the host cluster is made to send requests for the API to this process.\n" +
+			"The registration stays when the process ends, so that a restart does not take the API away;\n" +
+			"remove it by deleting the APIServices v1alpha1.olm.operatorframework.io.",
+		Example: "  penstock serve --kubeconfig ~/.kube/config --data-dir /var/lib/penstock --register",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err != nil {
+				return err
+			}
+			return serve(command, options)
+		},
+	}
+	if err != nil {
+		return command
+	}
+	sets := options.Flags()
+	for _, set := range sets.FlagSets {
+		command.Flags().AddFlagSet(set)
+	}
+	const columns = 100
+	cliflag.SetUsageAndHelpFunc(command, sets, columns)
+	return command
+}
+
+func serve(command *cobra.Command, options *server.Options) error {
+	ctx := genericapiserver.SetupSignalContext()
+	ctx = klog.NewContext(ctx, klog.Background())
+	// controller-runtime logs through a logger of its own, with a call depth
+	// that klog's front end gets wrong.
+	ctrl.SetLogger(logr.New(klog.Background().GetSink()))
+	options.Version = programVersion()
+	options.Controllers = controllers()
+	if err := server.Run(ctx, options); err != nil {
+		return fmt.Errorf("penstock serve: %w", err)
+	}
+	return nil
+}
+
+// controllers are the loops that run where this replica is the leader.
+func controllers() []server.Controller {
+	return nil
+}

@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/client-go/kubernetes"
+)
+
+// access is a right on a resource of the host.
+type access struct {
+	verb     string
+	resource schema.GroupVersionResource
+}
+
+// String spells it as a rule that an administrator can grant.
+func (a access) String() string {
+	name := a.resource.Resource
+	if a.resource.Group != "" {
+		name += "." + a.resource.Group
+	}
+	return a.verb + " " + name
+}
+
+// feature is a part of the generic API server that reads resources of the host.
+// An informer that cannot list makes it unusable: an admission plugin then
+// answers every write with 403 after ten seconds, for ever.
+type feature struct {
+	// name is the admission plugin's, or what the log calls it.
+	name string
+	// lists names the resources that it lists and watches.
+	lists []schema.GroupVersionResource
+	// optional features are switched off when a right is missing. What
+	// enforces somebody's policy is not optional: it is either not there on
+	// this host, or we may read it, or we do not start.
+	optional bool
+}
+
+// priorityAndFairness is the name of the only feature that is no plugin.
+const priorityAndFairness = "APIPriorityAndFairness"
+
+// features are what we would like to have. The versions are those that the
+// library's informers use.
+func features() []feature {
+	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	flow := schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
+	return []feature{
+		{name: lifecycle.PluginName, lists: []schema.GroupVersionResource{{Version: "v1", Resource: "namespaces"}}},
+		{name: mutatingpolicy.PluginName, lists: []schema.GroupVersionResource{
+			admission.WithResource("mutatingadmissionpolicies"), admission.WithResource("mutatingadmissionpolicybindings")}},
+		{name: mutatingwebhook.PluginName, lists: []schema.GroupVersionResource{admission.WithResource("mutatingwebhookconfigurations")}},
+		{name: validatingpolicy.PluginName, lists: []schema.GroupVersionResource{
+			admission.WithResource("validatingadmissionpolicies"), admission.WithResource("validatingadmissionpolicybindings")}},
+		{name: validatingwebhook.PluginName, lists: []schema.GroupVersionResource{admission.WithResource("validatingwebhookconfigurations")}},
+		{name: priorityAndFairness, optional: true, lists: []schema.GroupVersionResource{
+			flow.WithResource("flowschemas"), flow.WithResource("prioritylevelconfigurations")}},
+	}
+}
+
+// delegated are the rights without which no request can be answered at all.
+func delegated() []access {
+	return []access{
+		{verb: "create", resource: schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}},
+		{verb: "create", resource: schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}},
+	}
+}
+
+// findings are what the host offers.
+type findings struct {
+	// served resources of the host.
+	served map[schema.GroupVersionResource]bool
+	// allowed rights of ours.
+	allowed map[access]bool
+}
+
+// off is a feature that is not used, and why.
+type off struct {
+	name, reason string
+}
+
+// decide says which features are switched off, given what the host offers and
+// what a person has disabled already. Its error lists every right that is
+// missing, so that one round of granting is enough.
+func decide(wanted []feature, disabled []string, found findings) ([]off, error) {
+	var without []off
+	var missing []string
+	for _, right := range delegated() {
+		if !found.allowed[right] {
+			missing = append(missing, right.String()+" (to authenticate and authorize requests)")
+		}
+	}
+	for _, f := range wanted {
+		if slices.Contains(disabled, f.name) {
+			continue
+		}
+		absent, forbidden := f.lacks(found)
+		switch {
+		case len(absent) > 0:
+			without = append(without, off{f.name, "the host does not serve " + strings.Join(absent, ", ")})
+		case len(forbidden) > 0 && f.optional:
+			without = append(without, off{f.name, "the right is missing to " + strings.Join(forbidden, ", ")})
+		case len(forbidden) > 0:
+			for _, right := range forbidden {
+				missing = append(missing, fmt.Sprintf("%s (for admission plugin %s)", right, f.name))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("the host does not grant this process the right to\n  %s\n"+
+			"Grant it, or switch an admission plugin off with --disable-admission-plugins: what it enforces then does not hold for Penstock's resources",
+			strings.Join(missing, "\n  "))
+	}
+	return without, nil
+}
+
+func (f feature) lacks(found findings) (absent, forbidden []string) {
+	for _, resource := range f.lists {
+		if !found.served[resource] {
+			absent = append(absent, resource.GroupVersion().String()+" "+resource.Resource)
+			continue
+		}
+		for _, verb := range []string{"list", "watch"} {
+			if right := (access{verb, resource}); !found.allowed[right] {
+				forbidden = append(forbidden, right.String())
+			}
+		}
+	}
+	return absent, forbidden
+}
+
+// find asks the host. All questions are asked at the same time; any that is not
+// answered is an error, never a "no".
+func find(ctx context.Context, client kubernetes.Interface, wanted []feature) (findings, error) {
+	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[access]bool{}}
+	questions := delegated()
+	versions := map[schema.GroupVersion]bool{}
+	for _, f := range wanted {
+		for _, resource := range f.lists {
+			versions[resource.GroupVersion()] = true
+			questions = append(questions, access{"list", resource}, access{"watch", resource})
+		}
+	}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	for version := range versions {
+		group.Go(func() error {
+			resources, err := servedResources(client, version)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, resource := range resources {
+				found.served[version.WithResource(resource)] = true
+			}
+			return nil
+		})
+	}
+	for _, question := range questions {
+		group.Go(func() error {
+			allowed, err := mayI(ctx, client, question)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found.allowed[question] = allowed
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return findings{}, err
+	}
+	return found, nil
+}
+
+func servedResources(client kubernetes.Interface, version schema.GroupVersion) ([]string, error) {
+	list, err := client.Discovery().ServerResourcesForGroupVersion(version.String())
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the host what it serves in %s: %w", version, err)
+	}
+	var names []string
+	for _, resource := range list.APIResources {
+		names = append(names, resource.Name)
+	}
+	return names, nil
+}
+
+func mayI(ctx context.Context, client kubernetes.Interface, question access) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb:     question.verb,
+			Group:    question.resource.Group,
+			Version:  question.resource.Version,
+			Resource: question.resource.Resource,
+		},
+	}}
+	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking the host whether this process may %s: %w", question, err)
+	}
+	return review.Status.Allowed, nil
+}

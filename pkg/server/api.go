@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/identity"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+)
+
+// Store is the part of the store that is not behind our API.
+type Store struct {
+	Packs       *pack.Store
+	Heads       *chain.Heads
+	Inventories *chain.Inventories
+	// Digester makes the digests of this store: those of Secrets with its key.
+	Digester manifest.Digester
+}
+
+func newStore(db *database, present identity.Identity) Store {
+	digester := manifest.Digester{}
+	if present.ID != "" {
+		digester.SecretKey = present.SecretKey[:]
+	}
+	return Store{
+		Packs:       pack.New(db.client, storagePrefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes)),
+		Heads:       chain.NewHeads(db.client, storagePrefix),
+		Inventories: chain.NewInventories(db.client, storagePrefix),
+		Digester:    digester,
+	}
+}
+
+// api is the served groups: their endpoints, and the filter in front of them.
+type api struct {
+	store      Store
+	extra      *ExtraConfig
+	authorizer authorizer.Authorizer
+	maxBody    int64
+	// revisions are the endpoints, once they are installed. The filter, which
+	// is built before them, looks for them when requests come.
+	revisions *clusterextensionrevision.Storage
+}
+
+func newAPI(c *Config) *api {
+	return &api{
+		store:      newStore(c.Extra.database, c.Extra.standing.identity),
+		extra:      &c.Extra,
+		authorizer: c.Generic.Authorization.Authorizer,
+		maxBody:    c.Generic.MaxRequestBodyBytes,
+	}
+}
+
+// withBodies takes the manifests out of request bodies.
+func (a *api) withBodies(next http.Handler) http.Handler {
+	return clusterextensionrevision.WithBodies(next, clusterextensionrevision.FilterDeps{
+		Digester:     a.store.Digester,
+		Serializer:   olm.Serializer(a.extra.codecs),
+		Budget:       clusterextensionrevision.NewBudget(clusterextensionrevision.DefaultBudget),
+		MaxBodyBytes: a.maxBody,
+		Stored:       a.stored,
+	})
+}
+
+func (a *api) stored(ctx context.Context, name string) (*hub.ClusterExtensionRevision, error) {
+	if a.revisions == nil {
+		return nil, errors.New("the server is not installed yet")
+	}
+	return a.revisions.Revision.Stored(ctx, name)
+}
+
+// install adds the groups to the server.
+func (a *api) install(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter) error {
+	info, revisions, err := olm.NewAPIGroupInfo(a.extra.codecs, clusterextensionrevision.Deps{
+		Scheme:     a.extra.scheme,
+		OptsGetter: options,
+		Bodies:     a.store.Packs,
+		Heads:      a.store.Heads,
+		Digester:   a.store.Digester,
+		Authorizer: a.authorizer,
+		CheckCEL:   probe.CheckCEL,
+	})
+	if err != nil {
+		return err
+	}
+	a.revisions = revisions
+	if err := generic.InstallAPIGroup(info); err != nil {
+		return fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
+)
+
+// Config is what follows from the options, the host and the store.
+type Config struct {
+	Generic *genericapiserver.RecommendedConfig
+	Extra   ExtraConfig
+}
+
+// ExtraConfig is what the generic API server does not know of.
+type ExtraConfig struct {
+	scheme   *runtime.Scheme
+	codecs   serializer.CodecFactory
+	host     *host
+	database *database
+	standing standing
+	// registration is nil when nothing is to be registered.
+	registration *registration
+	namespace    string
+	// identity of this replica, for the lease.
+	identity    string
+	caBundle    []byte
+	controllers []Controller
+	ready       func(Serving)
+	api         *api
+}
+
+// newConfig opens the port and asks the host what it offers.
+func newConfig(ctx context.Context, o *Options, host *host, db *database, standing standing) (*Config, error) {
+	if err := listen(o); err != nil {
+		return nil, err
+	}
+	scheme, codecs := newScheme()
+	c := &Config{
+		Generic: genericapiserver.NewRecommendedConfig(codecs),
+		Extra: ExtraConfig{
+			scheme: scheme, codecs: codecs, host: host, database: db, standing: standing,
+			namespace: o.Namespace, identity: replicaIdentity(o), controllers: o.Controllers, ready: o.Ready,
+		},
+	}
+	client, err := kubernetes.NewForConfig(host.configFor("start"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the host cluster: %w", err)
+	}
+	if c.Extra.caBundle, err = setUpCertificates(ctx, o, client); err != nil {
+		return nil, err
+	}
+	if err := switchOff(ctx, o, client); err != nil {
+		return nil, err
+	}
+	if err := c.applyOptions(o); err != nil {
+		return nil, err
+	}
+	if o.Register {
+		return c, c.addRegistration(o)
+	}
+	return c, nil
+}
+
+// switchOff disables what this host does not offer, and says so.
+func switchOff(ctx context.Context, o *Options, client kubernetes.Interface) error {
+	disabled := o.Recommended.Admission.DisablePlugins
+	if !o.Recommended.Features.EnablePriorityAndFairness {
+		disabled = append(disabled, priorityAndFairness)
+	}
+	found, err := find(ctx, client, features())
+	if err != nil {
+		return err
+	}
+	without, err := decide(features(), disabled, found)
+	if err != nil {
+		return err
+	}
+	for _, off := range without {
+		klog.FromContext(ctx).Info("Going without a feature", "feature", off.name, "reason", off.reason)
+		if off.name == priorityAndFairness {
+			o.Recommended.Features.EnablePriorityAndFairness = false
+			continue
+		}
+		o.Recommended.Admission.DisablePlugins = append(o.Recommended.Admission.DisablePlugins, off.name)
+	}
+	return nil
+}
+
+func (c *Config) applyOptions(o *Options) error {
+	c.addOpenAPI(o.Version)
+	if err := o.Run.ApplyTo(&c.Generic.Config); err != nil {
+		return fmt.Errorf("applying the generic options: %w", err)
+	}
+	if err := c.addHost(o); err != nil {
+		return err
+	}
+	if c.Extra.standing.degraded != "" {
+		// No record is served, so none is read: those of a newer format could
+		// not be decoded, and readiness would wait for them.
+		o.Recommended.Etcd.StorageConfig.Prefix = nothingPrefix
+	}
+	if err := o.Recommended.ApplyTo(c.Generic); err != nil {
+		return fmt.Errorf("applying the recommended options: %w", err)
+	}
+	// We serve metrics of more than one registry, under the same path.
+	c.Generic.EnableMetrics = false
+	c.Extra.api = newAPI(c)
+	reason := c.Extra.standing.degraded
+	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
+		handler = c.Extra.api.withBodies(handler)
+		handler = withDegraded(handler, reason, servedGroups(), c.Extra.codecs)
+		return genericapiserver.DefaultBuildHandlerChain(handler, generic)
+	}
+	c.Generic.AddReadyzChecks(identityCheck(reason))
+	return nil
+}
+
+func (c *Config) addOpenAPI(programVersion string) {
+	namer := openapi.NewDefinitionNamer(c.Extra.scheme)
+	c.Generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	c.Generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	c.Generic.OpenAPIConfig.Info.Title = "Penstock"
+	c.Generic.OpenAPIConfig.Info.Version = programVersion
+	c.Generic.OpenAPIV3Config.Info = c.Generic.OpenAPIConfig.Info
+}
+
+// addHost points everything that asks the host at the same kubeconfig, each
+// with a name of its own.
+func (c *Config) addHost(o *Options) error {
+	host := c.Extra.host
+	c.Generic.ClientConfig = host.configFor("admission")
+	client, err := kubernetes.NewForConfig(c.Generic.ClientConfig)
+	if err != nil {
+		return fmt.Errorf("making a client for the host cluster: %w", err)
+	}
+	// Nothing here depends on being told the same again.
+	c.Generic.SharedInformerFactory = informers.NewSharedInformerFactory(client, 0)
+
+	authentication, authorization := o.Recommended.Authentication, o.Recommended.Authorization
+	if authentication.RemoteKubeConfigFile == "" {
+		authentication.RemoteKubeConfigFile = o.Kubeconfig
+	}
+	if authorization.RemoteKubeConfigFile == "" {
+		authorization.RemoteKubeConfigFile = o.Kubeconfig
+	}
+	authentication.CustomRoundTripperFn = host.withUserAgent("authentication")
+	authorization.CustomRoundTripperFn = host.withUserAgent("authorization")
+	return nil
+}
+
+func (c *Config) addRegistration(o *Options) error {
+	config := c.Extra.host.configFor("registration")
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for registration: %w", err)
+	}
+	services, err := aggregator.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for registration: %w", err)
+	}
+	c.Extra.registration = &registration{
+		core: core, aggregator: services, namespace: o.Namespace,
+		host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
+		caBundle: c.Extra.caBundle, versions: servedVersions(),
+	}
+	return nil
+}
+
+// CompletedConfig can only be made by Complete.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+type completedConfig struct {
+	generic genericapiserver.CompletedConfig
+	extra   *ExtraConfig
+}
+
+// Complete fills in what can be derived.
+func (c *Config) Complete() CompletedConfig {
+	return CompletedConfig{&completedConfig{generic: c.Generic.Complete(), extra: &c.Extra}}
+}

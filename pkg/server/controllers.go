@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// termGrace is how long controllers may take to finish what they are at when
+// the term ends.
+const termGrace = 5 * time.Second
+
+// Controller is a loop that runs where this replica is the leader.
+type Controller struct {
+	// Name for logs and errors.
+	Name string
+	// Start adds the loop to the term's manager, which starts it. It is called
+	// anew in each term, with a new manager.
+	Start func(ctx context.Context, term Term) error
+}
+
+// Term is what controllers have while this replica is the leader. Nothing of it
+// may be used afterwards, but for the store.
+type Term struct {
+	// Manager has clients and caches for our own API. What is added to it runs
+	// until the term ends.
+	Manager manager.Manager
+	// Host is for clients of the host cluster. It has no rate limit.
+	Host *rest.Config
+	// Liveness is where a loop says how one can see that it hangs.
+	Liveness *Liveness
+	// Store is the part of the store that is not behind our API.
+	Store
+}
+
+// terms runs the controllers, one manager per term: a manager cannot be started
+// twice.
+type terms struct {
+	controllers []Controller
+	// loopback is a privileged client configuration for our own API.
+	loopback *rest.Config
+	host     *rest.Config
+	scheme   *runtime.Scheme
+	liveness *Liveness
+	store    Store
+}
+
+// run is one term. It returns when ctx has ended and everything has stopped, or
+// with the error that ended it before.
+func (t *terms) run(ctx context.Context) error {
+	defer t.liveness.reset()
+	mgr, err := manager.New(t.loopback, manager.Options{
+		Scheme: t.scheme,
+		Logger: klog.FromContext(ctx),
+		// The API server serves metrics and health of the whole process.
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress:  "0",
+		GracefulShutdownTimeout: ptr.To(termGrace),
+		// The names of the last term's controllers would be taken.
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return fmt.Errorf("making the controllers' manager: %w", err)
+	}
+	term := Term{Manager: mgr, Host: t.host, Liveness: t.liveness, Store: t.store}
+	for _, controller := range t.controllers {
+		if err := controller.Start(ctx, term); err != nil {
+			return fmt.Errorf("starting controller %s: %w", controller.Name, err)
+		}
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the controllers: %w", err)
+	}
+	return nil
+}

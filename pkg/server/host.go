@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// hostRetry is how often an unreachable host is tried at start, and
+	// hostComplain how often we say so.
+	hostRetry    = time.Second
+	hostComplain = 15 * time.Second
+)
+
+// host is the cluster that Penstock extends: the kube-apiserver that sends us
+// requests, says who may do what, and keeps what must outlive our store.
+type host struct {
+	config  *rest.Config
+	version string
+}
+
+// newHost reads a kubeconfig file, or takes the in-cluster configuration when
+// the path is empty. Version is ours, for the user agent.
+func newHost(kubeconfig, version string) (*host, error) {
+	config, err := loadKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	// The host has priority and fairness; a limit of our own would only delay
+	// what it would admit.
+	config.QPS = -1
+	return &host{config: config, version: version}, nil
+}
+
+func loadKubeconfig(path string) (*rest.Config, error) {
+	if path == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("finding the host cluster: --kubeconfig is not set, and this process does not run in a pod: %w", err)
+		}
+		return config, nil
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig %s: %w", path, err)
+	}
+	return config, nil
+}
+
+// userAgent names a part of this process, so that the host's audit log tells
+// apart who asked for what.
+func (h *host) userAgent(component string) string {
+	return "penstock/" + h.version + "/" + component
+}
+
+// configFor returns a client configuration for a part of this process.
+func (h *host) configFor(component string) *rest.Config {
+	config := rest.CopyConfig(h.config)
+	config.UserAgent = h.userAgent(component)
+	return config
+}
+
+// withUserAgent makes clients that a library builds by itself say who they are.
+func (h *host) withUserAgent(component string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return &userAgentRoundTripper{agent: h.userAgent(component), next: next}
+	}
+}
+
+type userAgentRoundTripper struct {
+	agent string
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *userAgentRoundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("User-Agent", t.agent)
+	return t.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper lets client-go see through, to close idle connections.
+func (t *userAgentRoundTripper) WrappedRoundTripper() http.RoundTripper {
+	return t.next
+}
+
+// wait returns when the host answers, or with an error when ctx ends. Nothing
+// can be concluded from a host that does not answer: whether this is a first
+// start or a lost store is written down there.
+func (h *host) wait(ctx context.Context) error {
+	config := h.configFor("start")
+	config.Timeout = 5 * time.Second
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for the host cluster: %w", err)
+	}
+	log := klog.FromContext(ctx)
+	var complained time.Time
+	for {
+		version, err := client.ServerVersion()
+		if err == nil {
+			log.Info("Reached the host cluster", "server", h.config.Host, "version", version.GitVersion)
+			return nil
+		}
+		if time.Since(complained) > hostComplain {
+			complained = time.Now()
+			log.Error(err, "The host cluster does not answer; trying again until it does", "server", h.config.Host)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the host cluster %s: %w (last error: %w)", h.config.Host, context.Cause(ctx), err)
+		case <-time.After(hostRetry):
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/identity"
+)
+
+// standing is what the store's identity means for this run.
+type standing struct {
+	// degraded is why nothing is served and what to do about it, or empty.
+	degraded string
+	// identity of the store; zero when degraded.
+	identity identity.Identity
+	// keeper raises the mark while the store is served; nil when degraded.
+	keeper *markKeeper
+}
+
+// establish finds out whether this is the store that the host cluster knows, and
+// makes both known to each other at a first start. What it finds holds for the
+// whole run: a store does not become another one under a running process.
+//
+// It does not guess: while the host cannot say what it has seen, it waits.
+func establish(ctx context.Context, o *Options, host *host, db *database) (standing, error) {
+	client, err := kubernetes.NewForConfig(host.configFor("identity"))
+	if err != nil {
+		return standing{}, fmt.Errorf("making a client for the store's witness: %w", err)
+	}
+	g := &guard{
+		store:   identity.NewStore(db.client, storagePrefix),
+		witness: &witness{configMaps: client.CoreV1().ConfigMaps(o.Namespace), namespace: o.Namespace},
+		accept:  o.AcceptIdentity,
+		now:     time.Now,
+	}
+	log := klog.FromContext(ctx).WithName("identity")
+	for {
+		found, err := g.decide(klog.NewContext(ctx, log))
+		if err == nil || !passing(err) {
+			return found, err
+		}
+		log.Error(err, "The host cluster does not say which store it knows; trying again", "after", hostRetry)
+		select {
+		case <-ctx.Done():
+			return standing{}, context.Cause(ctx)
+		case <-time.After(hostRetry):
+		}
+	}
+}
+
+// passing tells whether an error may go away by itself: the host was not
+// reached, was busy or broken, or somebody came in between.
+func passing(err error) bool {
+	var unreachable *url.Error
+	var status apierrors.APIStatus
+	switch {
+	case errors.Is(err, errChanged), errors.As(err, &unreachable):
+		return true
+	case errors.As(err, &status):
+		code := status.Status().Code
+		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+	default:
+		return false
+	}
+}
+
+// guard compares the store with its witness.
+type guard struct {
+	store   *identity.Store
+	witness *witness
+	// accept is the decision that a person has made, or empty.
+	accept string
+	now    func() time.Time
+}
+
+// decide returns what the comparison means.
+//
+//  1. Read the witness and the store.
+//  2. Judge: a store that may be served is given an identity and a witness where
+//     it has none yet.
+//  3. One that may not be served is accepted when a person has decided so.
+//  4. Otherwise it is degraded.
+func (g *guard) decide(ctx context.Context) (standing, error) {
+	mark, err := g.witness.read(ctx)
+	if err != nil {
+		return standing{}, err
+	}
+	observed, err := g.store.Observe(ctx)
+	var damaged *store.DamagedError
+	if errors.As(err, &damaged) {
+		return standing{degraded: degradedMessage(err.Error(), "restore the data directory from a backup")}, nil
+	}
+	if err != nil {
+		return standing{}, err
+	}
+	verdict := identity.Judge(observed, mark)
+	log := klog.FromContext(ctx)
+	if verdict.Serve() {
+		log.Info("Judged the store", "state", verdict.State, "reason", verdict.Reason)
+		return g.serve(ctx, observed, mark)
+	}
+	token := decisionToken(verdict.State, observed, mark)
+	if verdict.State != identity.NewerFormat && g.accept == token {
+		log.Info("Serving the store because of --accept-identity", "state", verdict.State, "reason", verdict.Reason)
+		return g.takeOver(ctx, observed, mark)
+	}
+	advice := fmt.Sprintf("bring the right data directory back, or, to go on with this one and give up what it lacks, restart penstock with --accept-identity=%s", token)
+	if verdict.State == identity.NewerFormat {
+		advice = "nothing is lost"
+	}
+	return standing{degraded: degradedMessage(verdict.Reason, advice)}, nil
+}
+
+func degradedMessage(reason, advice string) string {
+	return fmt.Sprintf("Penstock serves nothing from its store, and changes nothing in the cluster: %s. What to do: %s", reason, advice)
+}
+
+// decisionToken names one decision: to serve this store in spite of this
+// witness. Once it was taken there is another witness, so a flag that was
+// forgotten does not accept the next loss as well.
+func decisionToken(state identity.State, observed identity.Observed, mark *identity.Mark) string {
+	seen := identity.Mark{}
+	if mark != nil {
+		seen = *mark
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%d", state, observed.ID, seen.StoreID, seen.HighWater))
+	return hex.EncodeToString(sum[:6])
+}
+
+// serve gives store and witness what they lack. The store's identity comes
+// first: a witness of a store that does not exist would look like a loss.
+func (g *guard) serve(ctx context.Context, observed identity.Observed, mark *identity.Mark) (standing, error) {
+	present, err := g.identify(ctx, observed)
+	if err != nil {
+		return standing{}, err
+	}
+	if mark == nil {
+		if mark, err = g.witness.create(ctx, newMark(present, observed)); err != nil {
+			return standing{}, err
+		}
+		// Another replica may have been faster; it is then judged anew.
+		if mark.StoreID != present.ID {
+			return standing{}, fmt.Errorf("writing the witness of store %s: %w", present.ID, errChanged)
+		}
+	}
+	return standing{identity: present, keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
+}
+
+// takeOver makes the witness speak of a store that it did not know.
+func (g *guard) takeOver(ctx context.Context, observed identity.Observed, mark *identity.Mark) (standing, error) {
+	if mark == nil {
+		return g.serve(ctx, observed, nil)
+	}
+	present, err := g.identify(ctx, observed)
+	if err != nil {
+		return standing{}, err
+	}
+	next := newMark(present, observed)
+	if err := g.witness.replace(ctx, *mark, next); err != nil {
+		return standing{}, err
+	}
+	return standing{identity: present, keeper: newMarkKeeper(g.store, g.witness, next)}, nil
+}
+
+func newMark(present identity.Identity, observed identity.Observed) identity.Mark {
+	return identity.Mark{StoreID: present.ID, HighWater: observed.HighWater, Format: present.Format}
+}
+
+// identify returns the store's identity, and gives it one when it has none.
+func (g *guard) identify(ctx context.Context, observed identity.Observed) (identity.Identity, error) {
+	if observed.Found {
+		present, found, err := g.store.Read(ctx)
+		if err == nil && !found {
+			err = errChanged
+		}
+		if err != nil {
+			return identity.Identity{}, fmt.Errorf("reading the identity of the store: %w", err)
+		}
+		return present, nil
+	}
+	fresh, err := identity.New(rand.Reader, g.now())
+	if err != nil {
+		return identity.Identity{}, err
+	}
+	present, _, err := g.store.Create(ctx, fresh)
+	return present, err
+}

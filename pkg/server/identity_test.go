@@ -1,0 +1,318 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/identity"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+// world is a store and a host, each of which may be lost or replaced.
+type world struct {
+	t      *testing.T
+	etcd   *clientv3.Client
+	prefix string
+	host   *fake.Clientset
+}
+
+func newWorld(t *testing.T, etcd *clientv3.Client) *world {
+	return &world{t: t, etcd: etcd, prefix: "/" + t.Name(), host: fake.NewClientset()}
+}
+
+func (w *world) guard(accept string) *guard {
+	return &guard{
+		store:   identity.NewStore(w.etcd, w.prefix),
+		witness: &witness{configMaps: w.host.CoreV1().ConfigMaps("ns"), namespace: "ns"},
+		accept:  accept,
+		now:     time.Now,
+	}
+}
+
+func (w *world) decide(accept string) standing {
+	w.t.Helper()
+	found, err := w.guard(accept).decide(w.t.Context())
+	if err != nil {
+		w.t.Fatalf("decide: %v", err)
+	}
+	return found
+}
+
+func (w *world) mark() *identity.Mark {
+	w.t.Helper()
+	mark, err := w.guard("").witness.read(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return mark
+}
+
+// witnessed replaces what the host remembers.
+func (w *world) witnessed(change func(*identity.Mark)) {
+	w.t.Helper()
+	next := *w.mark()
+	change(&next)
+	if err := w.guard("").witness.replace(w.t.Context(), *w.mark(), next); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) emptyStore() {
+	w.t.Helper()
+	if _, err := w.etcd.Delete(w.t.Context(), w.prefix, clientv3.WithPrefix()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) put(key, value string) {
+	w.t.Helper()
+	if _, err := w.etcd.Put(w.t.Context(), key, value); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// token finds what a refusal says about how to accept the store.
+func token(t *testing.T, refusal string) string {
+	t.Helper()
+	_, found, ok := strings.Cut(refusal, "--accept-identity=")
+	if !ok {
+		t.Fatalf("the refusal does not say how to accept the store: %s", refusal)
+	}
+	return found
+}
+
+func TestFirstStartAndRestart(t *testing.T) {
+	w := newWorld(t, storetest.Client(t))
+	first := w.decide("")
+	if first.degraded != "" || first.identity.ID == "" || first.keeper == nil {
+		t.Fatalf("a first start is not served: %+v", first)
+	}
+	mark := w.mark()
+	if mark == nil || mark.StoreID != first.identity.ID {
+		t.Fatalf("the host remembers %+v, want store %s", mark, first.identity.ID)
+	}
+	again := w.decide("")
+	if diff := cmp.Diff(first.identity, again.identity); diff != "" || again.degraded != "" {
+		t.Errorf("a restart finds another store, or refuses (%q): %s", again.degraded, diff)
+	}
+}
+
+// A crash between the two writes of a first start leaves a store without a
+// witness, which is completed.
+func TestCrashBeforeWitness(t *testing.T) {
+	w := newWorld(t, storetest.Client(t))
+	w.host.PrependReactor("create", "configmaps", failing("create"))
+	if _, err := w.guard("").decide(t.Context()); err == nil {
+		t.Fatal("served without a witness")
+	}
+	w.host = fake.NewClientset()
+	if found := w.decide(""); found.degraded != "" || w.mark().StoreID != found.identity.ID {
+		t.Errorf("not completed: %+v", found)
+	}
+}
+
+func failing(verb string) clienttesting.ReactionFunc {
+	return func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, verb, nil)
+	}
+}
+
+func TestLostStores(t *testing.T) {
+	etcd := storetest.Client(t)
+	cases := map[string]struct {
+		reason string
+		damage func(w *world)
+		says   string
+		// final refusals cannot be overruled.
+		final bool
+		// renewed: the accepted store has a new identity.
+		renewed bool
+	}{
+		"Empty": {
+			reason:  "the data directory was swapped for an empty one",
+			damage:  func(w *world) { w.emptyStore() },
+			says:    "the store is empty",
+			renewed: true,
+		},
+		"Foreign": {
+			reason: "the data directory of another cluster",
+			damage: func(w *world) {
+				w.witnessed(func(m *identity.Mark) { m.StoreID = "another" })
+			},
+			says: "the host cluster has seen store another",
+		},
+		"Older": {
+			reason: "a backup was brought back",
+			damage: func(w *world) {
+				w.witnessed(func(m *identity.Mark) { m.HighWater += 1 << 20 })
+			},
+			says: "it is an older copy",
+		},
+		"NobodysRecords": {
+			reason: "records without an identity",
+			damage: func(w *world) {
+				w.emptyStore()
+				w.put(store.NewKeys(w.prefix).Head("argocd"), "x")
+			},
+			says:    "and no identity",
+			renewed: true,
+		},
+		"Newer": {
+			reason: "a downgrade: what cannot be read cannot be accepted",
+			damage: func(w *world) {
+				w.witnessed(func(m *identity.Mark) { m.Format = identity.Format + 1 })
+			},
+			says:  "run the newer one",
+			final: true,
+		},
+		"Damaged": {
+			reason: "an identity that cannot be read is not a missing one",
+			damage: func(w *world) { w.put(store.NewKeys(w.prefix).Identity(), "garbage") },
+			says:   "is damaged",
+			final:  true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, etcd)
+			before := w.decide("")
+			tc.damage(w)
+			mark := *w.mark()
+
+			refused := w.decide("")
+			if !strings.Contains(refused.degraded, tc.says) {
+				t.Fatalf("%s: got refusal %q, want %q", tc.reason, refused.degraded, tc.says)
+			}
+			if refused.keeper != nil || refused.identity.ID != "" {
+				t.Errorf("%s: a refused store must not be witnessed, nor its key used", tc.reason)
+			}
+			if wrong := w.decide("0123456789ab"); wrong.degraded == "" {
+				t.Errorf("%s: any value of --accept-identity is good enough", tc.reason)
+			}
+			if diff := cmp.Diff(mark, *w.mark()); diff != "" {
+				t.Errorf("%s: a refusal changed the witness: %s", tc.reason, diff)
+			}
+			if tc.final {
+				if strings.Contains(refused.degraded, "--accept-identity") {
+					t.Errorf("%s: the refusal offers to accept the store: %s", tc.reason, refused.degraded)
+				}
+				return
+			}
+
+			decision := token(t, refused.degraded)
+			accepted := w.decide(decision)
+			if accepted.degraded != "" {
+				t.Fatalf("%s: the decision is not accepted: %s", tc.reason, accepted.degraded)
+			}
+			if got := accepted.identity.ID != before.identity.ID; got != tc.renewed {
+				t.Errorf("%s: renewed identity: got %t, want %t", tc.reason, got, tc.renewed)
+			}
+			if w.mark().StoreID != accepted.identity.ID {
+				t.Errorf("%s: the witness does not know the accepted store", tc.reason)
+			}
+			if after := w.decide(""); after.degraded != "" {
+				t.Errorf("%s: refused again without the flag: %s", tc.reason, after.degraded)
+			}
+			// A flag that was left in place must not accept the next loss.
+			w.emptyStore()
+			if again := w.decide(decision); again.degraded == "" {
+				t.Errorf("%s: a decision was good for a second loss", tc.reason)
+			}
+		})
+	}
+}
+
+// An answer that is missing is no answer.
+func TestUnreadableWitness(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		host    *fake.Clientset
+		passing bool
+	}{
+		"Forbidden": {
+			reason: "a right is missing: waiting does not help",
+			host:   reacting("get", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, witnessName, nil)),
+		},
+		"Busy": {
+			reason:  "the host is starting",
+			host:    reacting("get", apierrors.NewServiceUnavailable("starting")),
+			passing: true,
+		},
+		"Garbage": {
+			reason: "somebody edited the witness",
+			host:   fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: witnessName}}),
+		},
+	}
+	etcd := storetest.Client(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, etcd)
+			w.host = tc.host
+			_, err := w.guard("").decide(t.Context())
+			if err == nil {
+				t.Fatalf("%s: taken for a first start", tc.reason)
+			}
+			if got := passing(err); got != tc.passing {
+				t.Errorf("%s: passing: got %t, want %t (%v)", tc.reason, got, tc.passing, err)
+			}
+			if _, found, _ := w.guard("").store.Read(t.Context()); found {
+				t.Errorf("%s: the store was given an identity", tc.reason)
+			}
+		})
+	}
+}
+
+func reacting(verb string, err error) *fake.Clientset {
+	host := fake.NewClientset()
+	host.PrependReactor(verb, "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	return host
+}
+
+func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
+	w := newWorld(t, storetest.Client(t))
+	keeper := w.decide("").keeper
+	ctx := context.Background()
+	if err := keeper.raise(ctx); err != nil {
+		t.Fatal(err)
+	}
+	settled := w.mark().HighWater
+	w.host.ClearActions()
+	w.put("/compact_rev_key", "1") // what the API server's compactor does
+	if err := keeper.raise(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(w.host.Actions()); n != 0 {
+		t.Errorf("an idle store cost %d requests to the host", n)
+	}
+	w.put(w.prefix+"/chains/argocd/head", "x")
+	if err := keeper.raise(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.mark().HighWater; got <= settled {
+		t.Errorf("the mark is at %d after a write, and was at %d", got, settled)
+	}
+
+	// Somebody else became this cluster's store: his mark is not ours to raise.
+	w.witnessed(func(m *identity.Mark) { m.StoreID = "another" })
+	w.put(w.prefix+"/chains/argocd/head", "y")
+	before := *w.mark()
+	if err := keeper.raise(ctx); err == nil {
+		t.Error("another store's mark was raised")
+	}
+	if diff := cmp.Diff(before, *w.mark()); diff != "" {
+		t.Errorf("another store's mark was changed: %s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// leaseName is the Lease that the replica holds whose controllers run.
+	leaseName = "penstock-controllers"
+
+	// A replica that dies without giving its lease back is succeeded after
+	// leaseDuration, plus at most about two retries.
+	leaseDuration = 10 * time.Second
+	renewDeadline = 7 * time.Second
+	retryPeriod   = 2 * time.Second
+
+	// termBackoff is how long to wait after a term that failed.
+	termBackoff = 2 * time.Second
+)
+
+// leadership runs a function, a term, for as long as this replica holds the
+// lease, again and again. Losing the lease ends the term and nothing else: the
+// API goes on.
+type leadership struct {
+	host      *rest.Config
+	namespace string
+	// identity of this replica. A replica that comes back with the identity it
+	// had need not wait for its own lease to run out.
+	identity string
+	term     func(ctx context.Context) error
+}
+
+// run contends until ctx ends, and returns when the last term has ended.
+func (l *leadership) run(ctx context.Context) {
+	log := klog.FromContext(ctx).WithName("leadership")
+	for ctx.Err() == nil {
+		if err := l.contend(ctx); err != nil {
+			log.Error(err, "The controllers failed; trying again", "after", termBackoff)
+			select {
+			case <-ctx.Done():
+			case <-time.After(termBackoff):
+			}
+		}
+	}
+}
+
+// contend waits for the lease, runs one term, and returns its error. The lease is
+// given back after the term has returned, not when it is told to: another
+// replica must not begin while this one finishes.
+func (l *leadership) contend(ctx context.Context) error {
+	lock, err := l.lock()
+	if err != nil {
+		return err
+	}
+	// The elector outlives ctx, up to the end of the term.
+	electorCtx, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	var leading atomic.Bool
+	ended := make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: leaseName, Lock: lock, ReleaseOnCancel: true,
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leaseCtx context.Context) {
+				leading.Store(true)
+				// Leading with nothing running must not happen: whatever
+				// ends the term gives the lease back.
+				defer release()
+				ended <- l.lead(ctx, leaseCtx)
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("setting up leader election: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		if !leading.Load() {
+			release()
+		}
+	})
+	defer stop()
+	elector.Run(electorCtx)
+	if !leading.Load() {
+		// Run returned from contending, or OnStartedLeading, which runs in a
+		// goroutine of its own, is about to find both contexts ended.
+		return nil
+	}
+	return <-ended
+}
+
+// lead runs a term until the process or the lease ends.
+func (l *leadership) lead(ctx, leaseCtx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(leaseCtx, cancel)()
+	log := klog.FromContext(ctx).WithName("leadership")
+	if ctx.Err() != nil || leaseCtx.Err() != nil {
+		return nil
+	}
+	log.Info("Holding the lease; starting the controllers", "lease", klog.KRef(l.namespace, leaseName), "identity", l.identity)
+	err := l.term(ctx)
+	if ctx.Err() == nil && err == nil {
+		err = fmt.Errorf("they ended by themselves")
+	}
+	if ctx.Err() != nil {
+		log.Info("The controllers have stopped", "leaseLost", leaseCtx.Err() != nil)
+	}
+	return err
+}
+
+func (l *leadership) lock() (resourcelock.Interface, error) {
+	config := rest.CopyConfig(l.host)
+	// A host that hangs must not cost the whole deadline at the first try, nor
+	// hold up a shutdown.
+	config.Timeout = renewDeadline / 2
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the lease: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, l.namespace, leaseName,
+		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: l.identity})
+	if err != nil {
+		return nil, fmt.Errorf("making the lease %s/%s: %w", l.namespace, leaseName, err)
+	}
+	return lock, nil
+}

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
+	baseversion "k8s.io/component-base/version"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+const (
+	defaultNamespace = "penstock-system"
+	defaultPort      = 8443
+	defaultQuota     = "4Gi"
+	minQuota         = "64Mi"
+
+	// maxRequestBody admits a revision of the largest size with all that
+	// clients add: kubectl apply sends the manifests twice, the second time as
+	// a string with its quotes escaped, and YAML is indented.
+	maxRequestBody = 4 * v1alpha1.MaxManifestBytes
+
+	// watchGrace is how long open watches may take to end when the process
+	// stops. Without it the server waits a minute for them; they end at once
+	// when told to.
+	watchGrace = 2 * time.Second
+)
+
+// Options are what a person says about a server.
+type Options struct {
+	// Kubeconfig is a file for the host cluster; empty is the cluster that
+	// this process runs in.
+	Kubeconfig string
+	// DataDir is the directory of the embedded etcd. Empty when Etcd names
+	// servers.
+	DataDir string
+	// DataQuota is the size of the embedded etcd's database at which it takes
+	// no more writes.
+	DataQuota resource.QuantityValue
+	// Namespace in the host for everything that belongs to this process.
+	Namespace string
+	// Register makes the host send requests for our API here, at
+	// RegisterHost, verifying our certificate with RegisterCAFile when it is
+	// not our own authority's.
+	Register       bool
+	RegisterHost   string
+	RegisterCAFile string
+	// AcceptIdentity is the identity of a store that is not the one this
+	// cluster knows, and is to be served nevertheless.
+	AcceptIdentity string
+
+	Recommended *options.RecommendedOptions
+	Run         *options.ServerRunOptions
+
+	// Version of this program.
+	Version string
+	// Controllers run where this replica is the leader.
+	Controllers []Controller
+	// Ready, when set, is called once when the server is ready, and registered
+	// if it is to be.
+	Ready func(Serving)
+}
+
+// NewOptions returns the defaults.
+func NewOptions() (*Options, error) {
+	_, codecs := newScheme()
+	recommended := options.NewRecommendedOptions(storagePrefix, codecs.LegacyCodec(servedVersions()...))
+	recommended.SecureServing.BindPort = defaultPort
+	// What these would do is done here: the host's client has its own
+	// options, and there is no other network between us and the host.
+	recommended.CoreAPI = nil
+	recommended.EgressSelector = nil
+	recommended.ExtraAdmissionInitializers = admissionInitializers
+
+	registry, err := newComponentRegistry()
+	if err != nil {
+		return nil, err
+	}
+	run := options.NewServerRunOptionsForComponent(compatibility.DefaultKubeComponent, registry)
+	run.MaxRequestBodyBytes = maxRequestBody
+	run.ShutdownWatchTerminationGracePeriod = watchGrace
+	return &Options{
+		DataQuota:    resource.QuantityValue{Quantity: resource.MustParse(defaultQuota)},
+		Namespace:    defaultNamespace,
+		RegisterHost: "localhost",
+		Recommended:  recommended,
+		Run:          run,
+		Version:      "unknown",
+	}, nil
+}
+
+// newComponentRegistry has the versions and feature gates of this server. The
+// gate itself is the library's: its code reads no other.
+func newComponentRegistry() (compatibility.ComponentGlobalsRegistry, error) {
+	registry := compatibility.NewComponentGlobalsRegistry()
+	version := compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
+	if err := registry.Register(compatibility.DefaultKubeComponent, version, utilfeature.DefaultMutableFeatureGate); err != nil {
+		return nil, fmt.Errorf("registering the server's feature gates: %w", err)
+	}
+	return registry, nil
+}
+
+// Flags returns the options as flags, our own in the first set.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sets cliflag.NamedFlagSets
+	fs := sets.FlagSet("penstock")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"Kubeconfig file for the host cluster. In a pod it may be left out.")
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
+		"Directory of the store, created when absent. One process at a time may use it.")
+	fs.Var(&o.DataQuota, "data-quota",
+		"Size of the store's database at which it takes no more writes.")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
+		"Namespace in the host cluster for the certificate authority, the store's identity and the lease.")
+	fs.BoolVar(&o.Register, "register", o.Register,
+		"Make the host cluster send requests for Penstock's API to this process: create the namespace, a Service and the APIService.")
+	fs.StringVar(&o.RegisterHost, "register-host", o.RegisterHost,
+		"DNS name or IPv4 address at which kube-apiserver reaches this process, with --register.")
+	fs.StringVar(&o.RegisterCAFile, "register-ca-file", o.RegisterCAFile,
+		"PEM bundle that verifies --tls-cert-file, with --register.")
+	fs.StringVar(&o.AcceptIdentity, "accept-identity", o.AcceptIdentity,
+		"Serve a store although it is not the one that the host cluster knows. The value is the identity that the refusal names.")
+
+	etcd := &o.Recommended.Etcd.StorageConfig
+	fs = sets.FlagSet("external etcd")
+	fs.StringSliceVar(&etcd.Transport.ServerList, "etcd-servers", nil,
+		"Servers of an etcd to use instead of --data-dir (scheme://host:port), separated by commas.")
+	fs.StringVar(&etcd.Transport.TrustedCAFile, "etcd-cafile", "", "PEM bundle that verifies the etcd servers.")
+	fs.StringVar(&etcd.Transport.CertFile, "etcd-certfile", "", "Client certificate for etcd.")
+	fs.StringVar(&etcd.Transport.KeyFile, "etcd-keyfile", "", "Key of the client certificate for etcd.")
+	fs.DurationVar(&etcd.CompactionInterval, "etcd-compaction-interval", etcd.CompactionInterval,
+		"How often to compact etcd; 0 when somebody else does.")
+
+	fs = sets.FlagSet("secure serving")
+	o.Recommended.SecureServing.AddFlags(fs)
+	fs.Lookup("secure-port").Usage = "The port on which to serve HTTPS; 0 takes any free port."
+	fs.Lookup("tls-cert-file").Usage = "Certificate to serve with. Without it one is made, signed by an authority in a Secret, and renewed."
+	// There is nothing to put there.
+	_ = fs.MarkHidden("cert-dir")
+
+	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
+	o.Recommended.Authorization.AddFlags(sets.FlagSet("authorization"))
+	o.Recommended.Admission.AddFlags(sets.FlagSet("admission"))
+	o.Recommended.Audit.AddFlags(sets.FlagSet("auditing"))
+	o.Recommended.Features.AddFlags(sets.FlagSet("features"))
+	o.Recommended.Traces.AddFlags(sets.FlagSet("tracing"))
+	o.Run.AddUniversalFlags(sets.FlagSet("generic"))
+	return sets
+}
+
+// external tells whether the store is an etcd elsewhere.
+func (o *Options) external() bool {
+	return o.DataDir == ""
+}
+
+// ownCertificates tells whether we make our certificates ourselves.
+func (o *Options) ownCertificates() bool {
+	files := o.Recommended.SecureServing.ServerCert.CertKey
+	return files.CertFile == "" && files.KeyFile == ""
+}
+
+// Validate says everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	switch servers := o.Recommended.Etcd.StorageConfig.Transport.ServerList; {
+	case o.DataDir == "" && len(servers) == 0:
+		errs = append(errs, errors.New("--data-dir is missing: it is where the store is kept (or name an external etcd with --etcd-servers)"))
+	case o.DataDir != "" && len(servers) > 0:
+		errs = append(errs, errors.New("--data-dir and --etcd-servers exclude each other: the store is here or there"))
+	}
+	if quantity := resource.MustParse(minQuota); o.DataQuota.Cmp(quantity) < 0 {
+		errs = append(errs, fmt.Errorf("--data-quota is %s, and must be %s or more", o.DataQuota.String(), minQuota))
+	}
+	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--namespace %q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, ", ")))
+	}
+	if port := o.Recommended.SecureServing.BindPort; port < 0 || port > 65535 {
+		errs = append(errs, fmt.Errorf("--secure-port is %d, and must be 0 (any free port) to 65535", port))
+	}
+	errs = append(errs, o.validateRegistration()...)
+	errs = append(errs, o.Run.Validate()...)
+	errs = append(errs, o.Recommended.Authentication.Validate()...)
+	errs = append(errs, o.Recommended.Authorization.Validate()...)
+	errs = append(errs, o.Recommended.Audit.Validate()...)
+	errs = append(errs, o.Recommended.Features.Validate()...)
+	errs = append(errs, o.Recommended.Admission.Validate()...)
+	errs = append(errs, o.Recommended.Traces.Validate()...)
+	return errors.Join(errs...)
+}
+
+func (o *Options) validateRegistration() []error {
+	var errs []error
+	files := o.Recommended.SecureServing.ServerCert.CertKey
+	if (files.CertFile == "") != (files.KeyFile == "") {
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file belong together: give both or none"))
+	}
+	if o.RegisterCAFile != "" && (o.ownCertificates() || !o.Register) {
+		errs = append(errs, errors.New("--register-ca-file is for --register with --tls-cert-file: otherwise there is nothing to verify with it"))
+	}
+	if !o.Register {
+		return errs
+	}
+	if !o.ownCertificates() && o.RegisterCAFile == "" {
+		errs = append(errs, errors.New("--register with --tls-cert-file needs --register-ca-file: kube-apiserver must be able to verify that certificate"))
+	}
+	if problems := validation.IsDNS1123Subdomain(o.RegisterHost); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--register-host %q must be a DNS name or an IPv4 address: %s", o.RegisterHost, strings.Join(problems, ", ")))
+	}
+	return errs
+}

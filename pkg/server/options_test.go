@@ -1,0 +1,147 @@
+package server
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func parsedOptions(t *testing.T, args ...string) *Options {
+	t.Helper()
+	o, err := NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	for _, set := range o.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestValidate(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   []string
+	}{
+		"Least": {
+			reason: "a data directory is all that is needed",
+			args:   []string{"--data-dir=/d"},
+		},
+		"Nothing": {
+			reason: "there must be a store, and both ways to have one are named",
+			want:   []string{"--data-dir is missing", "--etcd-servers"},
+		},
+		"TwoStores": {
+			reason: "there can be only one",
+			args:   []string{"--data-dir=/d", "--etcd-servers=http://127.0.0.1:2379"},
+			want:   []string{"--data-dir and --etcd-servers exclude each other"},
+		},
+		"TinyQuota": {
+			reason: "a store that is full at once is no store",
+			args:   []string{"--data-dir=/d", "--data-quota=1Mi"},
+			want:   []string{"--data-quota is 1Mi, and must be 64Mi or more"},
+		},
+		"Port": {
+			reason: "ports end somewhere",
+			args:   []string{"--data-dir=/d", "--secure-port=65536"},
+			want:   []string{"--secure-port is 65536, and must be 0 (any free port) to 65535"},
+		},
+		"AnyPort": {
+			reason: "0 is any free port, and not off",
+			args:   []string{"--data-dir=/d", "--secure-port=0", "--register"},
+		},
+		"Namespace": {
+			reason: "it becomes part of a DNS name",
+			args:   []string{"--data-dir=/d", "--namespace=Pen Stock"},
+			want:   []string{`--namespace "Pen Stock" is not a name of a namespace`},
+		},
+		"HalfACertificate": {
+			reason: "a certificate without its key is of no use",
+			args:   []string{"--data-dir=/d", "--tls-cert-file=c"},
+			want:   []string{"--tls-cert-file and --tls-private-key-file belong together"},
+		},
+		"FilesWithoutCA": {
+			reason: "skipping verification is not an option, so we must know what to verify with",
+			args:   []string{"--data-dir=/d", "--tls-cert-file=c", "--tls-private-key-file=k", "--register"},
+			want:   []string{"needs --register-ca-file"},
+		},
+		"Files": {
+			reason: "certificates of somebody else",
+			args:   []string{"--data-dir=/d", "--tls-cert-file=c", "--tls-private-key-file=k", "--register", "--register-ca-file=a"},
+		},
+		"CAForNothing": {
+			reason: "a bundle that nobody uses is a misunderstanding",
+			args:   []string{"--data-dir=/d", "--register", "--register-ca-file=a"},
+			want:   []string{"--register-ca-file is for --register with --tls-cert-file"},
+		},
+		"Host": {
+			reason: "an ExternalName has no port in it",
+			args:   []string{"--data-dir=/d", "--register", "--register-host=localhost:8443"},
+			want:   []string{`--register-host "localhost:8443" must be a DNS name or an IPv4 address`},
+		},
+		"EverythingAtOnce": {
+			reason: "all mistakes are named, not the first",
+			args:   []string{"--secure-port=-1", "--max-requests-inflight=-1", "--enable-admission-plugins=X"},
+			want: []string{"--data-dir is missing", "--secure-port is -1", "--max-requests-inflight can not be negative",
+				`enable-admission-plugins plugin "X" is unknown`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := parsedOptions(t, tc.args...).Validate()
+			if (err != nil) != (len(tc.want) > 0) {
+				t.Fatalf("%s: got error %v, want %q", tc.reason, err, tc.want)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: the error does not say %q:\n%v", tc.reason, want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestCertificateNames(t *testing.T) {
+	o := parsedOptions(t, "--data-dir=/d", "--namespace=ns", "--register-host=penstock.example", "--external-hostname=10.0.0.7")
+	names, ips := certificateNames(o)
+	if want := "penstock.ns.svc"; names[0] != want {
+		t.Errorf("the first name is %s; kube-apiserver verifies %s", names[0], want)
+	}
+	for _, want := range []string{"localhost", "penstock.example"} {
+		if !strings.Contains(strings.Join(names, " "), want) {
+			t.Errorf("%s is not among %v", want, names)
+		}
+	}
+	want := []string{"127.0.0.1", "::1", "10.0.0.7"}
+	var got []string
+	for _, ip := range ips {
+		got = append(got, net.IP.String(ip))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("addresses: -want, +got:\n%s", diff)
+	}
+}
+
+// A replica on an embedded store must come back under the same identity; two
+// replicas of an external one must not share theirs.
+func TestReplicaIdentity(t *testing.T) {
+	same := parsedOptions(t, "--data-dir=/d")
+	if a, b := replicaIdentity(same), replicaIdentity(same); a != b {
+		t.Errorf("the same directory: %s and %s", a, b)
+	}
+	if a, b := replicaIdentity(same), replicaIdentity(parsedOptions(t, "--data-dir=/e")); a == b {
+		t.Errorf("two directories, one identity: %s", a)
+	}
+	external := parsedOptions(t, "--etcd-servers=http://127.0.0.1:2379")
+	if a, b := replicaIdentity(external), replicaIdentity(external); a == b {
+		t.Errorf("two replicas of an external store, one identity: %s", a)
+	}
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	applyregistrationv1 "k8s.io/kube-aggregator/pkg/client/applyconfiguration/apiregistration/v1"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+)
+
+const (
+	// fieldManager owns what this process writes to the host for itself.
+	fieldManager = "penstock"
+	// serviceName is the Service behind which kube-apiserver finds us.
+	serviceName = "penstock"
+	// registeredAnnotation changes with every registration: a change of an
+	// APIService makes the aggregator look at once whether we answer, where it
+	// might otherwise wait for half a minute.
+	registeredAnnotation = "penstock.dev/registered-at"
+
+	// Lower than what the host gives to the groups and versions of CRDs
+	// (1000/100): where a group has both, clients prefer the CRDs' version.
+	groupPriorityMinimum = 900
+	versionPriority      = 90
+
+	availableTimeout = 30 * time.Second
+)
+
+// registration makes the host send requests for our groups to this process. It
+// is never taken back when the process stops: a restart, or a second replica,
+// would otherwise take the API away; removing it is a deliberate act.
+type registration struct {
+	core       kubernetes.Interface
+	aggregator aggregator.Interface
+	namespace  string
+	// host and port are where kube-apiserver reaches this process.
+	host string
+	port int
+	// caBundle verifies our certificate, for the name of the Service.
+	caBundle []byte
+	versions []schema.GroupVersion
+}
+
+// ensureNamespace makes the namespace where everything of this process lives.
+func ensureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
+	_, err := client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{FieldManager: fieldManager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// register writes Service and APIServices, and returns when the host has found
+// them available. It can be repeated: what is as it should be is not changed,
+// but for the time of registration.
+func (r *registration) register(ctx context.Context, now time.Time) error {
+	if err := r.applyService(ctx); err != nil {
+		return err
+	}
+	for _, version := range r.versions {
+		if err := r.applyAPIService(ctx, version, now); err != nil {
+			return err
+		}
+	}
+	for _, version := range r.versions {
+		if err := r.waitAvailable(ctx, apiServiceName(version)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func apiServiceName(version schema.GroupVersion) string {
+	return version.Version + "." + version.Group
+}
+
+func (r *registration) applyService(ctx context.Context) error {
+	service := applycorev1.Service(serviceName, r.namespace).
+		WithSpec(applycorev1.ServiceSpec().
+			WithType(corev1.ServiceTypeExternalName).
+			WithExternalName(r.host).
+			WithPorts(applycorev1.ServicePort().WithName("https").WithPort(int32(r.port))))
+	_, err := r.core.CoreV1().Services(r.namespace).Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if err != nil {
+		return fmt.Errorf("applying service %s/%s: %w", r.namespace, serviceName, err)
+	}
+	return nil
+}
+
+func (r *registration) applyAPIService(ctx context.Context, version schema.GroupVersion, now time.Time) error {
+	name := apiServiceName(version)
+	service := applyregistrationv1.APIService(name).
+		WithAnnotations(map[string]string{registeredAnnotation: now.UTC().Format(time.RFC3339Nano)}).
+		WithSpec(applyregistrationv1.APIServiceSpec().
+			WithGroup(version.Group).
+			WithVersion(version.Version).
+			WithGroupPriorityMinimum(groupPriorityMinimum).
+			WithVersionPriority(versionPriority).
+			WithCABundle(r.caBundle...).
+			WithService(applyregistrationv1.ServiceReference().
+				WithNamespace(r.namespace).WithName(serviceName).WithPort(int32(r.port))))
+	_, err := r.aggregator.ApiregistrationV1().APIServices().Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if err != nil {
+		return fmt.Errorf("applying apiservice %s: %w", name, err)
+	}
+	return nil
+}
+
+// waitAvailable watches an APIService until the host says that it reaches us. Its
+// error has what the host says instead.
+func (r *registration) waitAvailable(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
+	defer cancel()
+	selector := fields.OneTermEqualSelector("metadata.name", name).String()
+	services := r.aggregator.ApiregistrationV1().APIServices()
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector
+			return services.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector
+			return services.Watch(ctx, options)
+		},
+	}
+	said := "nothing yet"
+	_, err := watchtools.UntilWithSync(ctx, lw, &apiregistrationv1.APIService{}, nil, func(event watch.Event) (bool, error) {
+		service, ok := event.Object.(*apiregistrationv1.APIService)
+		if !ok || event.Type == watch.Deleted {
+			return false, nil
+		}
+		for _, condition := range service.Status.Conditions {
+			if condition.Type == apiregistrationv1.Available {
+				said = condition.Message
+				return condition.Status == apiregistrationv1.ConditionTrue, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the host to reach apiservice %s at %s:%d (the host says: %s): %w", name, r.host, r.port, said, err)
+	}
+	return nil
+}
+
+// run registers, trying again until it worked: what keeps the host from reaching
+// us may be repaired while we run.
+func (r *registration) run(ctx context.Context, now func() time.Time) error {
+	log := klog.FromContext(ctx).WithName("registration")
+	for {
+		err := r.register(ctx, now())
+		if err == nil {
+			log.Info("The host cluster serves our API", "host", r.host, "port", r.port, "versions", r.versions)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		log.Error(err, "Registration is not complete; trying again", "after", hostComplain)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(hostComplain):
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package server
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/install"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// storagePrefix is where the generic API server keeps records in etcd. The group
+// and the resource follow it by themselves.
+const storagePrefix = "/penstock"
+
+// nothingPrefix is where the generic API server looks while we are degraded.
+// There is nothing.
+const nothingPrefix = "/penstock-degraded"
+
+// servedVersions are the group versions that this process serves and registers.
+func servedVersions() []schema.GroupVersion {
+	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion}
+}
+
+func servedGroups() sets.Set[string] {
+	groups := sets.New[string]()
+	for _, version := range servedVersions() {
+		groups.Insert(version.Group)
+	}
+	return groups
+}
+
+// newScheme returns the scheme of the served API, with what every API needs for
+// lists, watches and options.
+func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return scheme, serializer.NewCodecFactory(scheme)
+}

@@ -1,0 +1,251 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// readyPoll is how often a starting server looks whether it is ready. It asks
+// itself, not the host, and stops when it is.
+const readyPoll = 50 * time.Millisecond
+
+// Run serves until ctx ends, and returns nil then. It fills in the options as it
+// goes: they serve for one run.
+//
+//  1. The store: one process per data directory, before anything else is touched.
+//  2. The host: it is waited for, because it knows whether the store is the right one.
+//  3. The store's identity: serve, or be degraded.
+//  4. The configuration: certificates, what the host offers, the API.
+//  5. Serve; when ready, register; when leading, run the controllers.
+//
+// Everything is stopped in reverse order.
+func Run(ctx context.Context, o *Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if err := o.Run.ComponentGlobalsRegistry.Set(); err != nil {
+		return fmt.Errorf("setting feature gates: %w", err)
+	}
+	host, err := newHost(o.Kubeconfig, o.Version)
+	if err != nil {
+		return err
+	}
+	db, err := openDatabase(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go cancelOn(ctx, db.failed(), cancel)
+	if err := runOn(ctx, o, host, db); err != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, errStoreFailed) {
+		return cause
+	}
+	return nil
+}
+
+var errStoreFailed = errors.New("the embedded etcd stopped")
+
+func cancelOn(ctx context.Context, failed <-chan error, cancel context.CancelCauseFunc) {
+	select {
+	case err := <-failed:
+		cancel(fmt.Errorf("%w: %w", errStoreFailed, err))
+	case <-ctx.Done():
+	}
+}
+
+func runOn(ctx context.Context, o *Options, host *host, db *database) error {
+	if err := host.wait(ctx); err != nil {
+		return err
+	}
+	if o.Register {
+		client, err := kubernetes.NewForConfig(host.configFor("start"))
+		if err != nil {
+			return fmt.Errorf("making a client for the host cluster: %w", err)
+		}
+		if err := ensureNamespace(ctx, client, o.Namespace); err != nil {
+			return err
+		}
+	}
+	standing, err := establish(ctx, o, host, db)
+	if err != nil {
+		return err
+	}
+	config, err := newConfig(ctx, o, host, db, standing)
+	if err != nil {
+		return err
+	}
+	server, err := config.Complete().New()
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx)
+}
+
+// replicaIdentity names this replica as a candidate for the lease. With an
+// embedded store it stays the same over restarts, so that a killed process need
+// not wait for its own lease to run out: the lock on the data directory makes
+// sure that there is only one.
+func replicaIdentity(o *Options) string {
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = "unknown"
+	}
+	if o.external() {
+		return hostname + "_" + uuid.NewString()
+	}
+	dir, err := filepath.Abs(o.DataDir)
+	if err != nil {
+		dir = o.DataDir
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return hostname + "_" + hex.EncodeToString(sum[:8])
+}
+
+// Server is an API server that is ready to run.
+type Server struct {
+	generic  *genericapiserver.GenericAPIServer
+	extra    *ExtraConfig
+	liveness *Liveness
+}
+
+// New makes the server: it installs the API, the checks and the metrics.
+func (c CompletedConfig) New() (*Server, error) {
+	generic, err := c.generic.New("penstock", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("making the generic API server: %w", err)
+	}
+	s := &Server{generic: generic, extra: c.extra, liveness: &Liveness{}}
+	if err := c.extra.api.install(generic, c.generic.RESTOptionsGetter); err != nil {
+		return nil, err
+	}
+	if err := generic.AddLivezChecks(0, s.liveness.checker()); err != nil {
+		return nil, fmt.Errorf("adding the check of the controllers: %w", err)
+	}
+	generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler())
+	return s, nil
+}
+
+// Run serves until ctx ends and everything has stopped.
+func (s *Server) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	// The others must end also when serving fails.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := s.generic.AddPostStartHook("penstock", func(hook genericapiserver.PostStartHookContext) error {
+		// A hook that waits holds readiness up, and an error of it ends the
+		// process: so it only starts things.
+		for _, run := range s.parts(hook.LoopbackClientConfig) {
+			running.Go(func() { run(ctx) })
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("adding the post-start hook: %w", err)
+	}
+	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}
+
+// parts are what runs beside the API.
+func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
+	parts := []func(context.Context){
+		func(ctx context.Context) { s.announce(ctx, loopback) },
+	}
+	if s.extra.standing.degraded != "" {
+		return parts
+	}
+	if keeper := s.extra.standing.keeper; keeper != nil {
+		parts = append(parts, keeper.run)
+	}
+	if len(s.extra.controllers) > 0 {
+		terms := &terms{
+			controllers: s.extra.controllers, loopback: loopback, host: s.extra.host.configFor("controllers"),
+			scheme: s.extra.scheme, liveness: s.liveness, store: s.extra.api.store,
+		}
+		leadership := &leadership{
+			host: s.extra.host.configFor("leader-election"), namespace: s.extra.namespace,
+			identity: s.extra.identity, term: terms.run,
+		}
+		parts = append(parts, leadership.run)
+	}
+	return parts
+}
+
+// announce waits until the server is ready, registers it, and says so.
+func (s *Server) announce(ctx context.Context, loopback *rest.Config) {
+	log := klog.FromContext(ctx)
+	if err := s.waitReady(ctx, loopback); err != nil {
+		return
+	}
+	if reason := s.extra.standing.degraded; reason != "" {
+		log.Error(nil, "Serving nothing but discovery", "reason", reason)
+	} else {
+		log.Info("Ready", "port", s.port())
+	}
+	if s.extra.registration != nil {
+		if err := s.extra.registration.run(ctx, time.Now); err != nil {
+			return
+		}
+	}
+	if s.extra.ready != nil {
+		s.extra.ready(Serving{Port: s.port(), Loopback: loopback, CABundle: s.extra.caBundle})
+	}
+}
+
+func (s *Server) port() int {
+	_, port, err := s.generic.SecureServingInfo.HostPort()
+	if err != nil {
+		return 0
+	}
+	return port
+}
+
+// waitReady returns when every check of readiness passes, but for that of the
+// store's identity: discovery is to be reached also when we are degraded.
+func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
+	client, err := rest.HTTPClientFor(loopback)
+	if err != nil {
+		return fmt.Errorf("making a loopback client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeIdentityCheck, nil)
+		if err != nil {
+			return fmt.Errorf("asking for readiness: %w", err)
+		}
+		if response, err := client.Do(request); err == nil {
+			// Only the status matters; a body that cannot be closed is gone.
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(readyPoll):
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/server/certificates"
+)
+
+// authoritySecret holds the certificate authority that all replicas share.
+const authoritySecret = "penstock-ca"
+
+// Serving is a server that is ready.
+type Serving struct {
+	// Port that it listens on.
+	Port int
+	// Loopback is a client configuration for it, with all rights.
+	Loopback *rest.Config
+	// CABundle verifies its certificate, PEM. It is empty when the certificate
+	// comes from files and no bundle was given with them.
+	CABundle []byte
+}
+
+// listen opens the port. It is done here so that 0 means any free port, where
+// the library takes it for "do not serve".
+func listen(o *Options) error {
+	serving := o.Recommended.SecureServing
+	if serving.Listener != nil {
+		return nil
+	}
+	address := net.JoinHostPort(serving.BindAddress.String(), strconv.Itoa(serving.BindPort))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listening on --secure-port %d: %w", serving.BindPort, err)
+	}
+	serving.Listener = listener
+	return nil
+}
+
+// setUpCertificates makes the serving certificate, unless it comes from files,
+// and returns what verifies it.
+func setUpCertificates(ctx context.Context, o *Options, client kubernetes.Interface) ([]byte, error) {
+	if !o.ownCertificates() {
+		if o.RegisterCAFile == "" {
+			return nil, nil
+		}
+		bundle, err := os.ReadFile(o.RegisterCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading --register-ca-file: %w", err)
+		}
+		return bundle, nil
+	}
+	authority, err := certificates.LoadOrCreate(ctx, client.CoreV1().Secrets(o.Namespace), authoritySecret, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	names, ips := certificateNames(o)
+	leaf, err := certificates.NewLeaf(authority, names, ips, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	o.Recommended.SecureServing.ServerCert.GeneratedCert = leaf
+	return authority.PEM, nil
+}
+
+// certificateNames are the names under which this process is reached. The first
+// one is what kube-apiserver verifies, whatever address it dials.
+func certificateNames(o *Options) (names []string, ips []net.IP) {
+	service := serviceName + "." + o.Namespace
+	names = []string{service + ".svc", service + ".svc.cluster.local", service, serviceName, "localhost"}
+	ips = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	others := []string{o.RegisterHost, o.Run.ExternalHost}
+	if hostname, err := os.Hostname(); err == nil {
+		others = append(others, hostname)
+	}
+	for _, name := range others {
+		if ip := net.ParseIP(name); ip != nil {
+			if !slices.ContainsFunc(ips, ip.Equal) {
+				ips = append(ips, ip)
+			}
+		} else if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, ips
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+)
+
+const (
+	storeDialTimeout = 20 * time.Second
+	storeKeepalive   = 30 * time.Second
+	// maxStoreMessage bounds what etcd may answer with in one message, in
+	// bytes: a listing of many records is larger than gRPC's default of 4 MiB.
+	maxStoreMessage = 64 << 20
+)
+
+// database is the etcd behind everything: embedded or elsewhere.
+type database struct {
+	client *clientv3.Client
+	// embedded is nil for an etcd elsewhere.
+	embedded *etcd.Server
+}
+
+// openDatabase starts the embedded etcd, or connects to the external one, and
+// tells the generic API server where it is.
+func openDatabase(ctx context.Context, o *Options) (*database, error) {
+	db := &database{}
+	transport := &o.Recommended.Etcd.StorageConfig.Transport
+	if !o.external() {
+		embedded, err := etcd.Start(ctx, etcd.Config{
+			DataDir:    o.DataDir,
+			QuotaBytes: o.DataQuota.Value(),
+			Log:        klog.FromContext(ctx).WithName("etcd"),
+		})
+		if err != nil {
+			return nil, err
+		}
+		db.embedded = embedded
+		transport.ServerList = []string{embedded.Endpoint()}
+	}
+	client, err := newStoreClient(*transport)
+	if err != nil {
+		db.close()
+		return nil, err
+	}
+	db.client = client
+	return db, nil
+}
+
+func newStoreClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
+	config := clientv3.Config{
+		Endpoints:            to.ServerList,
+		DialTimeout:          storeDialTimeout,
+		DialKeepAliveTime:    storeKeepalive,
+		DialKeepAliveTimeout: storeDialTimeout,
+		MaxCallRecvMsgSize:   maxStoreMessage,
+		DialOptions:          []grpc.DialOption{grpc.WithUserAgent("penstock")},
+		// What fails is returned to the caller, who knows what it means.
+		Logger: zap.NewNop(),
+	}
+	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
+		tls := transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}
+		var err error
+		if config.TLS, err = tls.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
+		}
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd at %v: %w", to.ServerList, err)
+	}
+	return client, nil
+}
+
+// failed yields an error when the embedded etcd stops by itself; an external one
+// comes back without us.
+func (d *database) failed() <-chan error {
+	if d.embedded == nil {
+		return nil
+	}
+	return d.embedded.Failed()
+}
+
+func (d *database) close() {
+	if d.client != nil {
+		// The connection is gone either way.
+		_ = d.client.Close()
+	}
+	if d.embedded != nil {
+		d.embedded.Close()
+	}
+}

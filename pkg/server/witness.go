@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/store/identity"
+)
+
+const (
+	// witnessName is the ConfigMap in which the host remembers our store.
+	witnessName = "penstock-store"
+
+	// markInterval is how often the mark is raised at most. It asks our own
+	// etcd; the host is asked only when something was written meanwhile.
+	markInterval = time.Minute
+	// lastMarkTimeout bounds what the mark may cost at a stop.
+	lastMarkTimeout = time.Second
+)
+
+// errChanged says that somebody else changed witness or store meanwhile.
+var errChanged = errors.New("it was changed by somebody else meanwhile")
+
+// witness is the host's memory of the store.
+type witness struct {
+	configMaps typedcorev1.ConfigMapInterface
+	namespace  string
+}
+
+// read returns the mark, nil when there is none. A witness that cannot be
+// understood is an error: taking it for a missing one would let an empty store
+// pass.
+func (w *witness) read(ctx context.Context) (*identity.Mark, error) {
+	found, err := w.configMaps.Get(ctx, witnessName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading configmap %s/%s: %w", w.namespace, witnessName, err)
+	}
+	mark, err := identity.DecodeMark(found.Data)
+	if err != nil {
+		return nil, fmt.Errorf("configmap %s/%s: %w", w.namespace, witnessName, err)
+	}
+	return &mark, nil
+}
+
+// create writes a first mark, unless there is one, and returns the one that is
+// there.
+func (w *witness) create(ctx context.Context, mark identity.Mark) (*identity.Mark, error) {
+	_, err := w.configMaps.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: witnessName},
+		Data:       mark.Encode(),
+	}, metav1.CreateOptions{FieldManager: fieldManager})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		present, err := w.read(ctx)
+		if err == nil && present == nil {
+			err = fmt.Errorf("creating configmap %s/%s: %w", w.namespace, witnessName, errChanged)
+		}
+		return present, err
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("creating configmap %s in namespace %s: the namespace does not exist; create it, or let --register do so: %w", witnessName, w.namespace, err)
+	case err != nil:
+		return nil, fmt.Errorf("creating configmap %s/%s: %w", w.namespace, witnessName, err)
+	}
+	return &mark, nil
+}
+
+// replace writes a mark in place of one that was read.
+func (w *witness) replace(ctx context.Context, old, next identity.Mark) error {
+	found, err := w.configMaps.Get(ctx, witnessName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading configmap %s/%s: %w", w.namespace, witnessName, err)
+	}
+	if present, err := identity.DecodeMark(found.Data); err != nil || present != old {
+		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, witnessName, errors.Join(errChanged, err))
+	}
+	found.Data = next.Encode()
+	// The resourceVersion that was read makes this a compare-and-swap.
+	_, err = w.configMaps.Update(ctx, found, metav1.UpdateOptions{FieldManager: fieldManager})
+	if apierrors.IsConflict(err) {
+		err = errors.Join(errChanged, err)
+	}
+	if err != nil {
+		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, witnessName, err)
+	}
+	return nil
+}
+
+// markKeeper tells the witness how far the store has come.
+type markKeeper struct {
+	store   *identity.Store
+	witness *witness
+	mark    identity.Mark
+}
+
+func newMarkKeeper(store *identity.Store, witness *witness, mark identity.Mark) *markKeeper {
+	return &markKeeper{store: store, witness: witness, mark: mark}
+}
+
+// run raises the mark until ctx ends, and a last time then: a copy of the store
+// that was made a moment before is to be recognised as older.
+func (k *markKeeper) run(ctx context.Context) {
+	log := klog.FromContext(ctx).WithName("identity")
+	ticker := time.NewTicker(markInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := k.raise(ctx); err != nil && ctx.Err() == nil {
+				log.Error(err, "The witness of the store could not be updated; trying again", "after", markInterval)
+			}
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMarkTimeout)
+			defer cancel()
+			if err := k.raise(last); err != nil {
+				log.Error(err, "The witness of the store could not be updated at the end")
+			}
+			return
+		}
+	}
+}
+
+// raise writes a higher mark, if the store has come further than the witness
+// knows.
+func (k *markKeeper) raise(ctx context.Context) error {
+	highWater, err := k.store.HighWater(ctx)
+	if err != nil {
+		return err
+	}
+	if _, higher := k.mark.Raised(highWater); !higher {
+		return nil
+	}
+	present, err := k.witness.read(ctx)
+	if err != nil {
+		return err
+	}
+	if present == nil {
+		if present, err = k.witness.create(ctx, k.mark); err != nil {
+			return err
+		}
+	}
+	if present.StoreID != k.mark.StoreID {
+		return fmt.Errorf("configmap %s/%s speaks of store %s, and this process serves store %s: somebody else claims to be this cluster's store",
+			k.witness.namespace, witnessName, present.StoreID, k.mark.StoreID)
+	}
+	next, higher := present.Raised(highWater)
+	if higher {
+		if err := k.witness.replace(ctx, *present, next); err != nil {
+			return err
+		}
+	}
+	k.mark = next
+	return nil
+}
