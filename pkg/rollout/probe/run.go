@@ -53,10 +53,11 @@ func pod(v *view) Verdict {
 		return pass()
 	case phase == "Failed":
 		return failing("%s", sentence("failed", because))
+	case scheduled.status == "False":
+		// Such a pod has no Ready condition yet.
+		return failing("%s", sentence("not scheduled", scheduled.because()))
 	case verdict.Status != False:
 		return verdict
-	case scheduled.status == "False":
-		return failing("%s", sentence("not scheduled", scheduled.because()))
 	}
 	return failing("%s", sentence(verdict.Message, waiting))
 }
