@@ -38,6 +38,10 @@ func APIServerArgs(args ...string) Option {
 
 // Start runs a control plane until the test ends. Any number may run at the
 // same time.
+//
+// Without Workloads no controller runs: nothing is garbage collected, deleted
+// namespaces stay, there are no service accounts, and the ClusterRoles admin,
+// edit and view, which a controller fills, grant nothing.
 func Start(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
 	tools, err := plane.Tools(t.Context(), os.Stderr)

@@ -107,7 +107,8 @@ func TestUser(t *testing.T) {
 	if !apierrors.IsForbidden(err) {
 		t.Fatalf("listing without a grant: got %v, want Forbidden", err)
 	}
-	c.MustKubectl("create", "clusterrolebinding", "developers", "--clusterrole=view", "--group=developers")
+	c.MustKubectl("create", "clusterrole", "reader", "--verb=list", "--resource=configmaps")
+	c.MustKubectl("create", "clusterrolebinding", "developers", "--clusterrole=reader", "--group=developers")
 	// kube-apiserver learns of grants by a watch of its own.
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := alice.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
