@@ -1,0 +1,229 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Options of a cache. All but Clock are required.
+type Options struct {
+	// Config of the target cluster. Its rate limits and timeout are ignored.
+	Config *rest.Config
+	// Mapping tells under which resource a kind is served. It should ask the
+	// server rather than its memory (host.Discover): the cache backs off by
+	// itself, and has to notice when a kind appears.
+	Mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)
+	// Names mark our objects.
+	Names Names
+	// Notify is called when something happened that an owner wants to know. It
+	// must return at once; the same owner may be named many times in a row.
+	Notify func(owner string)
+	// Clock for back-off; the default is the real one.
+	Clock clock.WithDelayedExecution
+}
+
+// Cache is what is known of the objects that some owners want. It may be used by
+// several goroutines.
+//
+// Whoever wants objects is called an owner, by the name of its chain: an event
+// of an object that carries the chain label is told to that chain, and to all
+// owners that want the object.
+type Cache struct {
+	options Options
+	api     api
+
+	mu sync.RWMutex
+	sources
+	claims
+	// starting are streams that have no goroutine yet. wake tells Run.
+	starting []*stream
+	wake     chan struct{}
+	running  bool
+	// cancels of the streams that have one.
+	cancels map[*stream]context.CancelFunc
+}
+
+// New returns a cache. It sends no request before Run.
+func New(o Options) (*Cache, error) {
+	if o.Config == nil {
+		return nil, errors.New("creating a cache: Config is required")
+	}
+	api, err := newClients(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a cache: %w", err)
+	}
+	return newCache(o, api)
+}
+
+func newCache(o Options, api api) (*Cache, error) {
+	switch {
+	case o.Mapping == nil:
+		return nil, errors.New("creating a cache: Mapping is required")
+	case o.Notify == nil:
+		return nil, errors.New("creating a cache: Notify is required")
+	case o.Names.ChainLabel == "" || o.Names.AppliedAnnotation == "" || o.Names.ManagerPrefix == "":
+		return nil, errors.New("creating a cache: Names are required")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Cache{
+		options: o,
+		api:     api,
+		sources: newSources(),
+		claims:  newClaims(),
+		wake:    make(chan struct{}, 1),
+		cancels: map[*stream]context.CancelFunc{},
+	}, nil
+}
+
+// Run watches what is wanted until the context ends, and returns nil when all
+// watches have stopped. It can be called once.
+func (c *Cache) Run(ctx context.Context) error {
+	c.mu.Lock()
+	if c.running {
+		c.mu.Unlock()
+		return errors.New("running a cache: it was run before")
+	}
+	c.running = true
+	c.mu.Unlock()
+
+	var streams sync.WaitGroup
+	defer streams.Wait()
+	for {
+		c.launch(ctx, &streams)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.wake:
+		}
+	}
+}
+
+// launch gives every new stream a goroutine.
+func (c *Cache) launch(ctx context.Context, streams *sync.WaitGroup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.starting {
+		running, cancel := context.WithCancel(ctx)
+		c.cancels[s] = cancel
+		streams.Go(func() {
+			defer cancel()
+			s.run(running)
+		})
+	}
+	c.starting = nil
+}
+
+// Get returns what is known of an object. Of an absent one, ResourceVersion says
+// up to when that is known. Without a watch that could tell, the answer is
+// Unknown.
+func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	key := types.NamespacedName{Namespace: id.Namespace, Name: id.Name}
+	telling, deciding := c.sources.of(id)
+	var fresh, stale *Observation
+	for _, src := range telling {
+		switch a := src.current.see(key); {
+		case a.object == nil:
+		case a.healthy:
+			fresh = newer(fresh, a.object)
+		default:
+			stale = newer(stale, a.object)
+		}
+	}
+	if fresh != nil {
+		return *fresh, Present
+	}
+	for _, src := range deciding {
+		if a := src.current.see(key); a.healthy && a.object == nil {
+			return Observation{ID: id, ResourceVersion: a.version}, Absent
+		}
+	}
+	if stale != nil {
+		// It was there, and nobody has told that it is gone.
+		return *stale, Present
+	}
+	return Observation{ID: id}, Unknown
+}
+
+// newer returns the one with the higher resourceVersion, the first of equals.
+func newer(a, b *Observation) *Observation {
+	if a == nil {
+		return b
+	}
+	if order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion); err == nil && order < 0 {
+		return b
+	}
+	return a
+}
+
+// Trouble returns why an object is Unknown, as far as it is known: the watch that
+// would tell is refused, its kind is not served, the server does not answer. It
+// is nil while the answer is on its way.
+func (c *Cache) Trouble(id manifest.ID) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, deciding := c.sources.of(id)
+	var first error
+	for _, src := range deciding {
+		a := src.newest().see(types.NamespacedName{})
+		if a.healthy {
+			return nil
+		}
+		if first == nil && a.trouble != nil {
+			first = fmt.Errorf("watching %s: %w", src.target, a.trouble)
+		}
+	}
+	return first
+}
+
+// Refresh makes all watches that are in trouble try again within a second. It
+// happens by itself when a CustomResourceDefinition or APIService changes that is
+// being watched.
+func (c *Cache) Refresh() {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, src := range c.all {
+		src.current.hurry()
+		if src.next != nil {
+			src.next.hurry()
+		}
+	}
+}
+
+// Stats are sizes, for metrics.
+type Stats struct {
+	// Watches that are wanted, and how many of them cannot be believed now.
+	Watches, Unhealthy int
+	// Objects that are kept; one that is watched by label and by name counts
+	// twice.
+	Objects int
+}
+
+// Stats returns the present sizes.
+func (c *Cache) Stats() Stats {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var stats Stats
+	for _, src := range c.all {
+		stats.Watches++
+		stats.Objects += src.current.size()
+		if !src.current.see(types.NamespacedName{}).healthy {
+			stats.Unhealthy++
+		}
+	}
+	return stats
+}

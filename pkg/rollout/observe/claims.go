@@ -1,0 +1,231 @@
+package observe
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// claims are who wants what. The lock of the cache guards them.
+type claims struct {
+	// interests of an owner, as it gave them.
+	interests map[string][]Interest
+	// wanting are the owners that want an object.
+	wanting map[manifest.ID][]string
+}
+
+func newClaims() claims {
+	return claims{interests: map[string][]Interest{}, wanting: map[manifest.ID][]string{}}
+}
+
+// Want replaces what an owner wants. Watches start and stop accordingly; it does
+// not wait for them. The interests must not be changed afterwards.
+func (c *Cache) Want(owner string, interests ...Interest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, known := c.interests[owner]
+	if known && slices.EqualFunc(old, interests, Interest.equal) {
+		return
+	}
+	c.claim(owner, old, interests)
+	c.interests[owner] = interests
+}
+
+// Drop forgets an owner: it wants nothing and is told nothing any more.
+func (c *Cache) Drop(owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claim(owner, c.interests[owner], nil)
+	delete(c.interests, owner)
+}
+
+// claim moves an owner from old interests to new ones.
+func (c *Cache) claim(owner string, old, new []Interest) {
+	for _, i := range old {
+		drop(c.wanting, i.ID, owner)
+	}
+	targets := make(map[target]bool)
+	for _, i := range new {
+		if !slices.Contains(c.wanting[i.ID], owner) {
+			c.wanting[i.ID] = append(c.wanting[i.ID], owner)
+		}
+		targets[targetOf(i)] = true
+	}
+	// New ones first: a kind that is wanted before and after keeps its watch.
+	for t := range targets {
+		c.add(t).owners[owner] = struct{}{}
+	}
+	for _, i := range new {
+		c.read(i)
+	}
+	for t := range targets {
+		c.serve(c.all[t])
+	}
+	for _, i := range old {
+		if t := targetOf(i); !targets[t] {
+			c.release(t, owner)
+		}
+	}
+}
+
+// read makes the watches of a kind keep what an interest reads.
+func (c *Cache) read(i Interest) {
+	kind := i.ID.GroupKind()
+	reads := c.reads[kind]
+	if covers(reads.Reads, i.Reads) {
+		return
+	}
+	reads.Reads = reads.Union(i.Reads)
+	c.reads[kind] = reads
+	for _, src := range c.all {
+		if src.GroupKind() == kind {
+			c.serve(src)
+		}
+	}
+}
+
+// serve gives a source a stream that keeps enough.
+func (c *Cache) serve(src *source) {
+	reads := c.reads[src.GroupKind()].Reads
+	if newest := src.newest(); newest != nil && covers(newest.reads, reads) {
+		return
+	}
+	s := c.newStream(src.target, reads)
+	if src.current == nil {
+		src.current = s
+	} else {
+		c.stop(src.next)
+		src.next = s
+	}
+	c.starting = append(c.starting, s)
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// release ends the interest of an owner in a target, and the watch with the last
+// one.
+func (c *Cache) release(t target, owner string) {
+	src, ok := c.all[t]
+	if !ok {
+		return
+	}
+	delete(src.owners, owner)
+	if len(src.owners) > 0 {
+		return
+	}
+	c.sources.remove(src)
+	c.stop(src.current)
+	c.stop(src.next)
+}
+
+func (c *Cache) newStream(t target, reads probe.Reads) *stream {
+	return &stream{
+		target:  t,
+		keeper:  keeper{names: c.options.Names, kind: t.GroupKind(), reads: reads},
+		view:    newView(),
+		api:     c.api,
+		mapping: c.options.Mapping,
+		clock:   c.options.Clock,
+		changed: c.changed,
+		settled: c.settled,
+		kick:    make(chan struct{}, 1),
+	}
+}
+
+// stop ends a stream, or keeps it from starting.
+func (c *Cache) stop(s *stream) {
+	if s == nil {
+		return
+	}
+	if cancel, started := c.cancels[s]; started {
+		cancel()
+		delete(c.cancels, s)
+		return
+	}
+	c.starting = slices.DeleteFunc(c.starting, func(other *stream) bool { return other == s })
+}
+
+// changed tells who has to know that an object changed.
+func (c *Cache) changed(s *stream, old, new *Observation) {
+	if servesKinds(s.kind) {
+		c.Refresh()
+	}
+	if same(old, new) {
+		return
+	}
+	c.mu.RLock()
+	owners := map[string]struct{}{}
+	c.concerned(owners, old)
+	c.concerned(owners, new)
+	c.mu.RUnlock()
+	c.notify(owners)
+}
+
+// settled tells who has to know that a watch can be believed, or cannot any more,
+// and puts a watch that is ready in its place.
+func (c *Cache) settled(s *stream, e effect) {
+	if servesKinds(s.kind) {
+		c.Refresh()
+	}
+	owners := map[string]struct{}{}
+	c.mu.Lock()
+	src, wanted := c.all[s.target]
+	if wanted && src.next == s && s.see(s.key()).healthy {
+		c.stop(src.current)
+		src.current, src.next = s, nil
+	}
+	if wanted && e.state {
+		for owner := range src.owners {
+			owners[owner] = struct{}{}
+		}
+	}
+	for _, object := range e.objects {
+		c.concerned(owners, object)
+	}
+	c.mu.Unlock()
+	c.notify(owners)
+}
+
+// concerned adds the owners that an object concerns: its chain, and whoever wants
+// it.
+func (c *Cache) concerned(owners map[string]struct{}, object *Observation) {
+	if object == nil {
+		return
+	}
+	if _, known := c.interests[object.Chain]; known {
+		owners[object.Chain] = struct{}{}
+	}
+	for _, owner := range c.wanting[object.ID] {
+		owners[owner] = struct{}{}
+	}
+}
+
+// notify calls back, never under a lock.
+func (c *Cache) notify(owners map[string]struct{}) {
+	for owner := range owners {
+		c.options.Notify(owner)
+	}
+}
+
+// servesKinds is true for kinds whose objects make the server serve others.
+func servesKinds(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+		schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
+		return true
+	default:
+		return false
+	}
+}
+
+// equal compares interests by value.
+func (i Interest) equal(other Interest) bool {
+	return i.ID == other.ID && i.Version == other.Version && i.ByName == other.ByName &&
+		i.Reads.Whole == other.Reads.Whole && i.Reads.Status == other.Reads.Status &&
+		slices.EqualFunc(i.Reads.Fields, other.Reads.Fields, slices.Equal[[]string])
+}

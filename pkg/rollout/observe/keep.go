@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// keeper reduces what a watch delivers to what is kept of it.
+type keeper struct {
+	names Names
+	kind  schema.GroupKind
+	reads probe.Reads
+}
+
+// keep is idempotent, as a reflector asks of a transformation.
+func (k keeper) keep(delivered any) (*Observation, error) {
+	switch live := delivered.(type) {
+	case *Observation:
+		return live, nil
+	case *metav1.PartialObjectMetadata:
+		return k.names.observe(k.kind, live), nil
+	case *unstructured.Unstructured:
+		kept := k.names.observe(k.kind, live)
+		kept.Object = trim(k.kind, k.reads, live)
+		return kept, nil
+	default:
+		return nil, fmt.Errorf("watching %s: got %T instead of an object", k.kind, delivered)
+	}
+}
+
+// trim returns a new object with metadata and what is read. It shares values
+// with the object that was delivered, and changes none of them.
+func trim(kind schema.GroupKind, reads probe.Reads, live *unstructured.Unstructured) *unstructured.Unstructured {
+	kept := make(map[string]any, len(live.Object))
+	for key, value := range reads.Trim(live).Object {
+		if !secretContent(kind, key) {
+			kept[key] = value
+		}
+	}
+	kept["metadata"] = trimMetadata(kept["metadata"])
+	return &unstructured.Unstructured{Object: kept}
+}
+
+// secretContent is never kept, whatever is read: nothing that we do needs it,
+// and a heap dump must not hold the credentials of a cluster.
+func secretContent(kind schema.GroupKind, field string) bool {
+	return kind == schema.GroupKind{Kind: "Secret"} && (field == "data" || field == "stringData")
+}
+
+// trimMetadata leaves out what is large: managedFields, of which Entries is what
+// matters, and the manifest that kubectl keeps in an annotation, which repeats
+// the content of a Secret.
+func trimMetadata(metadata any) any {
+	fields, ok := metadata.(map[string]any)
+	if !ok {
+		return metadata
+	}
+	kept := make(map[string]any, len(fields))
+	for key, value := range fields {
+		switch key {
+		case "managedFields":
+		case "annotations":
+			kept[key] = without(value, corev1.LastAppliedConfigAnnotation)
+		default:
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+func without(annotations any, unwanted string) any {
+	all, ok := annotations.(map[string]any)
+	if !ok || all[unwanted] == nil {
+		return annotations
+	}
+	kept := make(map[string]any, len(all))
+	for key, value := range all {
+		if key != unwanted {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// metadataOnly is true when nothing else of a kind is read, or may be kept.
+func metadataOnly(kind schema.GroupKind, reads probe.Reads) bool {
+	if reads.Whole || reads.Status {
+		return false
+	}
+	for _, path := range reads.Fields {
+		if len(path) > 0 && !secretContent(kind, path[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers is true when whoever keeps a keeps all of b.
+func covers(a, b probe.Reads) bool {
+	if a.Whole || !b.Whole && !b.Status && len(b.Fields) == 0 {
+		return true
+	}
+	return reflect.DeepEqual(a.Union(b), a.Union(probe.Reads{}))
+}
+
+// same is true when nothing happened between two observations that anybody has
+// to be told. A new resourceVersion alone is nothing where a generation counts
+// the changes of the desired state, and what is read of the rest did not change.
+func same(a, b *Observation) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.Generation == 0 && a.ResourceVersion != b.ResourceVersion {
+		return false
+	}
+	x, y := *a, *b
+	x.ResourceVersion, y.ResourceVersion = "", ""
+	x.Object, y.Object = nil, nil
+	return reflect.DeepEqual(x, y) && sameContent(a.Object, b.Object)
+}
+
+// sameContent compares kept objects without their resourceVersion.
+func sameContent(a, b *unstructured.Unstructured) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return sameBut("metadata", a.Object, b.Object, func(a, b any) bool {
+		x, isMap := a.(map[string]any)
+		y, alsoMap := b.(map[string]any)
+		if !isMap || !alsoMap {
+			return reflect.DeepEqual(a, b)
+		}
+		return sameBut("resourceVersion", x, y, func(a, b any) bool { return true })
+	})
+}
+
+// sameBut compares maps, and the value at one key with a function.
+func sameBut(special string, a, b map[string]any, compare func(a, b any) bool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, x := range a {
+		y, found := b[key]
+		if !found || key == special && !compare(x, y) || key != special && !reflect.DeepEqual(x, y) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package observe
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Names are the marks by which our objects are known.
+type Names struct {
+	// ChainLabel is the label whose value is the chain that an object belongs
+	// to. Objects without it are seen by name only.
+	ChainLabel string
+	// AppliedAnnotation holds the digest of the manifest that was applied.
+	AppliedAnnotation string
+	// ManagerPrefix begins the name of every field manager of ours.
+	ManagerPrefix string
+}
+
+// Live is an object as a server returned it, with its kind: an Unstructured, or
+// a PartialObjectMetadata whose TypeMeta is that of the object (see host.Apply).
+type Live interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Observe keeps of a response what the watches keep of an object, but for
+// Observation.Object, which is nil. Digests of entries do not depend on the
+// representation that the response came in.
+func (n Names) Observe(live Live) Observation {
+	return *n.observe(live.GetObjectKind().GroupVersionKind().GroupKind(), live)
+}
+
+// observe is Observe for a kind that is known from elsewhere: over the wire, the
+// kind of metadata is PartialObjectMetadata.
+func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
+	return &Observation{
+		ID: manifest.ID{
+			Group:     kind.Group,
+			Kind:      kind.Kind,
+			Namespace: shared(live.GetNamespace()),
+			Name:      live.GetName(),
+		},
+		UID:             live.GetUID(),
+		ResourceVersion: live.GetResourceVersion(),
+		Generation:      live.GetGeneration(),
+		Deleting:        live.GetDeletionTimestamp() != nil,
+		Chain:           shared(live.GetLabels()[n.ChainLabel]),
+		Applied:         manifest.Digest(live.GetAnnotations()[n.AppliedAnnotation]),
+		Controller:      controllerOf(live),
+		Entries:         n.entries(live.GetManagedFields()),
+	}
+}
+
+// entries keeps the Apply entries of our field managers.
+func (n Names) entries(managed []metav1.ManagedFieldsEntry) []Entry {
+	var entries []Entry
+	for _, e := range managed {
+		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && strings.HasPrefix(e.Manager, n.ManagerPrefix) {
+			entries = append(entries, Entry{Manager: shared(e.Manager), Digest: entryDigest(e)})
+		}
+	}
+	return entries
+}
+
+// entryDigest is over apiVersion, time and fields of an entry. 128 bits tell
+// states of one object apart; nobody gains from two that collide, for that takes
+// the right to write the object anyway.
+func entryDigest(e metav1.ManagedFieldsEntry) string {
+	hash := sha256.New()
+	hash.Write([]byte(e.APIVersion))
+	hash.Write([]byte{0})
+	if e.Time != nil {
+		hash.Write([]byte(e.Time.UTC().Format(time.RFC3339)))
+	}
+	hash.Write([]byte{0})
+	if e.FieldsV1 != nil {
+		hash.Write(sortedJSON(e.FieldsV1.GetRawBytes()))
+	}
+	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// sortedJSON brings JSON into one form. Servers keep the order of fields in
+// managedFields of built-in kinds, and sort them for custom resources; what was
+// decoded into maps is sorted too. What is not JSON stays as it is.
+func sortedJSON(raw []byte) []byte {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return raw
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		return raw
+	}
+	return sorted
+}
+
+func controllerOf(live metav1.Object) *metav1.OwnerReference {
+	// The copy is ours to change. One controller owns many objects.
+	controller := metav1.GetControllerOf(live)
+	if controller == nil {
+		return nil
+	}
+	controller.APIVersion = shared(controller.APIVersion)
+	controller.Kind = shared(controller.Kind)
+	controller.Name = shared(controller.Name)
+	controller.UID = unique.Make(controller.UID).Value()
+	return controller
+}
+
+// shared returns the one copy of a string that occurs in many objects.
+func shared(s string) string { return unique.Make(s).Value() }

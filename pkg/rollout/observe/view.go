@@ -1,0 +1,198 @@
+package observe
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// view is what one watch knows, and how far it can be believed. It is a state
+// machine without clock, goroutine or client; a stream drives it.
+//
+// Absence is believed while the view is healthy: it holds a complete list, and
+// the stream of changes behind that list is open, or was a moment ago.
+type view struct {
+	mu      sync.RWMutex
+	objects map[types.NamespacedName]*Observation
+	// version is the resourceVersion up to which everything was seen.
+	version string
+	// listed is true when objects is complete as of version.
+	listed bool
+	// open is true while the server streams changes.
+	open bool
+	// healthy is listed and open, and stays true for a moment after a stream
+	// closed: streams end every few minutes and are opened again.
+	healthy bool
+	// trouble is why the view is not healthy; nil when it is, and while it has
+	// not been tried yet.
+	trouble error
+}
+
+func newView() view { return view{objects: map[types.NamespacedName]*Observation{}} }
+
+// effect is what a step of the view means for those who want it.
+type effect struct {
+	// state is true when what can be believed has changed.
+	state bool
+	// objects that changed, appeared or disappeared with it.
+	objects []*Observation
+}
+
+// put stores an object and returns the one before.
+func (v *view) put(seen *Observation) (old *Observation) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := keyOf(seen)
+	old = v.objects[key]
+	v.objects[key] = seen
+	v.version = seen.ResourceVersion
+	return old
+}
+
+// remove forgets an object and returns it. What was delivered with its deletion
+// has the version at which it is gone.
+func (v *view) remove(last *Observation) (old *Observation) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := keyOf(last)
+	old = v.objects[key]
+	delete(v.objects, key)
+	v.version = last.ResourceVersion
+	return old
+}
+
+// progress notes that there was no change up to a version.
+func (v *view) progress(version string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.version = version
+}
+
+// replace takes a complete list.
+func (v *view) replace(list []*Observation, version string) effect {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	old := v.objects
+	v.objects = make(map[types.NamespacedName]*Observation, len(list))
+	v.version, v.listed = version, true
+	var done effect
+	for _, seen := range list {
+		key := keyOf(seen)
+		if before := old[key]; !same(before, seen) {
+			done.objects = append(done.objects, seen)
+			if before != nil {
+				done.objects = append(done.objects, before)
+			}
+		}
+		v.objects[key] = seen
+		delete(old, key)
+	}
+	for _, gone := range old {
+		done.objects = append(done.objects, gone)
+	}
+	v.judge()
+	// The list itself is news: what is absent in it has no event of its own.
+	done.state = v.healthy
+	return done
+}
+
+// opened notes that the server streams changes. With relist, a complete list
+// comes first on that stream, and until then the old one is not believed.
+func (v *view) opened(relist bool) effect {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.open = true
+	if relist {
+		v.listed = false
+		return effect{}
+	}
+	return v.judge()
+}
+
+// closed notes that the stream ended, and returns whether it has to be opened
+// again in time: see lost.
+func (v *view) closed() (hurry bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.open = false
+	return v.healthy
+}
+
+// lost notes that a closed stream was not opened again in time.
+func (v *view) lost(why error) effect {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.open && v.listed {
+		return effect{}
+	}
+	return v.distrust(why)
+}
+
+// failed notes an error of a list or a watch.
+func (v *view) failed(why error) effect {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.distrust(why)
+}
+
+// vanished notes that the kind is not served any more. What was known of its
+// objects is then worth nothing.
+func (v *view) vanished(why error) effect {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	done := v.distrust(why)
+	for _, gone := range v.objects {
+		done.objects = append(done.objects, gone)
+	}
+	clear(v.objects)
+	v.listed, v.open, v.version = false, false, ""
+	return done
+}
+
+// judge makes a complete, streaming view healthy.
+func (v *view) judge() effect {
+	if !v.listed || !v.open {
+		return effect{}
+	}
+	changed := !v.healthy || v.trouble != nil
+	v.healthy, v.trouble = true, nil
+	return effect{state: changed}
+}
+
+func (v *view) distrust(why error) effect {
+	changed := v.healthy || v.trouble == nil
+	v.healthy, v.trouble = false, why
+	return effect{state: changed}
+}
+
+// answer is what a view says about one object.
+type answer struct {
+	object  *Observation
+	healthy bool
+	version string
+	trouble error
+}
+
+func (v *view) see(key types.NamespacedName) answer {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return answer{object: v.objects[key], healthy: v.healthy, version: v.version, trouble: v.trouble}
+}
+
+// current is true while nothing is known to be missing from the view.
+func (v *view) current() bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.listed && v.open
+}
+
+// size is the number of objects.
+func (v *view) size() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return len(v.objects)
+}
+
+func keyOf(seen *Observation) types.NamespacedName {
+	return types.NamespacedName{Namespace: seen.ID.Namespace, Name: seen.ID.Name}
+}
