@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,12 +14,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -35,8 +38,8 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/manifest"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/store/chain"
@@ -128,6 +131,12 @@ func newServer(t *testing.T, settings settings) *server {
 	if err := apiServer.InstallAPIGroup(info); err != nil {
 		t.Fatalf("installing the group: %v", err)
 	}
+	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return storage.Revision.ReadinessCheck() == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for the watch cache: %v", err)
+	}
 	front := httptest.NewServer(apiServer.Handler)
 	t.Cleanup(front.Close)
 	s.url = front.URL
@@ -206,6 +215,12 @@ func (p *policy) Validate(_ context.Context, a admission.Attributes, _ admission
 	return nil
 }
 
+func (p *policy) set(deny bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deny = deny
+}
+
 func (p *policy) last() admission.Attributes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,13 +231,9 @@ func (p *policy) last() admission.Attributes {
 type faultyBodies struct {
 	*pack.Store
 	lose error
-	puts int
 }
 
-func (b *faultyBodies) Put(ctx context.Context, objects []manifest.Object) (string, error) {
-	b.puts++
-	return b.Store.Put(ctx, objects)
-}
+var errLost = errors.New("the pack is lost")
 
 func (b *faultyBodies) Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error) {
 	if b.lose != nil {

@@ -15,12 +15,13 @@ const maxPrevious = 10
 // Nobody changes what it returns: the watch cache shares it.
 type ChainFunc func(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 
-// previousOf returns what a new revision of a chain follows: all that are not
-// given up yet, newest first.
-func previousOf(revisions []olm.ClusterExtensionRevision) []olm.PreviousRevision {
+// previousOf returns what a new revision of a chain follows: all of a lower
+// number that are not given up yet, newest first.
+func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.PreviousRevision {
 	var alive []*olm.ClusterExtensionRevision
 	for i := range revisions {
-		if revisions[i].Spec.LifecycleState != olm.LifecycleStateArchived {
+		spec := &revisions[i].Spec
+		if spec.LifecycleState != olm.LifecycleStateArchived && spec.Revision < number {
 			alive = append(alive, &revisions[i])
 		}
 	}

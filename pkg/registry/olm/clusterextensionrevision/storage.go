@@ -188,7 +188,7 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 		revision := obj.(*olm.ClusterExtensionRevision)
 		held := stagedFrom(ctx)
 		if err := held.failed(); err != nil {
-			return apierrors.NewInternalError(err)
+			return asStatus(err)
 		}
 
 		// 1. All manifests are at hand.
@@ -255,6 +255,15 @@ func (r *REST) confirm(ctx context.Context, created runtime.Object) {
 	if err := r.heads.Confirm(ctx, name, number, revision.UID, row); err != nil {
 		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
 	}
+}
+
+// asStatus makes an answer of an error: the status that the library has given it
+// already, such as "try again" while the watch cache starts, or 500.
+func asStatus(err error) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return &apierrors.StatusError{ErrStatus: status.Status()}
+	}
+	return apierrors.NewInternalError(err)
 }
 
 // healContents wraps the validation of an update. Content never changes, so

@@ -104,7 +104,7 @@ func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterE
 	}
 	held.setChain(revisions)
 	if needsPrevious {
-		revision.Spec.Previous = previousOf(revisions)
+		revision.Spec.Previous = previousOf(revisions, revision.Spec.Revision)
 	}
 	setSizes(revision, held, sizesIn(revisions))
 	return nil
@@ -144,7 +144,13 @@ func (s *strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorLi
 	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
 		return errs
 	}
-	return append(validation.ValidateRevision(revision), s.invalidExpressions(revision)...)
+	errs := validation.ValidateRevision(revision)
+	// Expressions are immutable, so updates need not compile them: a revision
+	// stays valid when a newer release knows more or fewer functions.
+	if s.checkCEL != nil {
+		errs = append(errs, validation.ValidateExpressions(revision, s.checkCEL)...)
+	}
+	return errs
 }
 
 // ValidateUpdate says what an update may not change.
@@ -154,28 +160,6 @@ func (s *strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fi
 		return errs
 	}
 	return validation.ValidateRevisionUpdate(revision, old.(*olm.ClusterExtensionRevision))
-}
-
-// invalidExpressions compiles the CEL assertions of a new revision. They are
-// immutable, so updates need not, and a revision stays valid when a newer
-// release knows more or fewer functions.
-func (s *strategy) invalidExpressions(revision *olm.ClusterExtensionRevision) field.ErrorList {
-	if s.checkCEL == nil {
-		return nil
-	}
-	var errs field.ErrorList
-	for p, probe := range revision.Spec.ProgressionProbes {
-		for a, assertion := range probe.Assertions {
-			if assertion.CEL == nil || assertion.CEL.Expression == "" {
-				continue
-			}
-			if err := s.checkCEL(assertion.CEL.Expression); err != nil {
-				path := field.NewPath("spec", "progressionProbes").Index(p).Child("assertions").Index(a).Child("cel", "expression")
-				errs = append(errs, field.Invalid(path, assertion.CEL.Expression, err.Error()))
-			}
-		}
-	}
-	return errs
 }
 
 // WarningsOnCreate warns of revisions that are valid and hardly meant.
