@@ -243,7 +243,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the number of this revision in its chain, 1 or more. Numbers of a chain only grow. Immutable.",
+							Description: "revision is the number of this revision in its chain, 1 to 2147483647. Numbers of a chain only grow. Immutable.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",

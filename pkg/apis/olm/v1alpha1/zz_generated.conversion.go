@@ -211,11 +211,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*RevisionPhase)(nil), (*olm.RevisionPhase)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(a.(*RevisionPhase), b.(*olm.RevisionPhase), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*olm.RevisionPhase)(nil), (*RevisionPhase)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(a.(*olm.RevisionPhase), b.(*RevisionPhase), scope)
 	}); err != nil {
@@ -223,6 +218,11 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*RevisionManifestsOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_url_Values_To_v1alpha1_RevisionManifestsOptions(a.(*url.Values), b.(*RevisionManifestsOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddConversionFunc((*RevisionPhase)(nil), (*olm.RevisionPhase)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(a.(*RevisionPhase), b.(*olm.RevisionPhase), scope)
 	}); err != nil {
 		return err
 	}
@@ -283,7 +283,17 @@ func Convert_olm_ClusterExtensionRevision_To_v1alpha1_ClusterExtensionRevision(i
 
 func autoConvert_v1alpha1_ClusterExtensionRevisionList_To_olm_ClusterExtensionRevisionList(in *ClusterExtensionRevisionList, out *olm.ClusterExtensionRevisionList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
-	out.Items = *(*[]olm.ClusterExtensionRevision)(unsafe.Pointer(&in.Items))
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]olm.ClusterExtensionRevision, len(*in))
+		for i := range *in {
+			if err := Convert_v1alpha1_ClusterExtensionRevision_To_olm_ClusterExtensionRevision(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
 	return nil
 }
 
@@ -294,7 +304,17 @@ func Convert_v1alpha1_ClusterExtensionRevisionList_To_olm_ClusterExtensionRevisi
 
 func autoConvert_olm_ClusterExtensionRevisionList_To_v1alpha1_ClusterExtensionRevisionList(in *olm.ClusterExtensionRevisionList, out *ClusterExtensionRevisionList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
-	out.Items = *(*[]ClusterExtensionRevision)(unsafe.Pointer(&in.Items))
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]ClusterExtensionRevision, len(*in))
+		for i := range *in {
+			if err := Convert_olm_ClusterExtensionRevision_To_v1alpha1_ClusterExtensionRevision(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
 	return nil
 }
 
@@ -304,7 +324,24 @@ func Convert_olm_ClusterExtensionRevisionList_To_v1alpha1_ClusterExtensionRevisi
 }
 
 func autoConvert_v1alpha1_ClusterExtensionRevisionSpec_To_olm_ClusterExtensionRevisionSpec(in *ClusterExtensionRevisionSpec, out *olm.ClusterExtensionRevisionSpec, s conversion.Scope) error {
-	*out = *(*olm.ClusterExtensionRevisionSpec)(unsafe.Pointer(in))
+	out.LifecycleState = olm.LifecycleState(in.LifecycleState)
+	out.Revision = in.Revision
+	out.Previous = *(*[]olm.PreviousRevision)(unsafe.Pointer(&in.Previous))
+	if in.Phases != nil {
+		in, out := &in.Phases, &out.Phases
+		*out = make([]olm.RevisionPhase, len(*in))
+		for i := range *in {
+			if err := Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Phases = nil
+	}
+	out.CollisionProtection = olm.CollisionProtection(in.CollisionProtection)
+	out.ProgressDeadlineMinutes = in.ProgressDeadlineMinutes
+	out.ProgressionProbes = *(*[]olm.ProgressionProbe)(unsafe.Pointer(&in.ProgressionProbes))
+	out.TeardownPolicy = olm.TeardownPolicy(in.TeardownPolicy)
 	return nil
 }
 
@@ -314,7 +351,24 @@ func Convert_v1alpha1_ClusterExtensionRevisionSpec_To_olm_ClusterExtensionRevisi
 }
 
 func autoConvert_olm_ClusterExtensionRevisionSpec_To_v1alpha1_ClusterExtensionRevisionSpec(in *olm.ClusterExtensionRevisionSpec, out *ClusterExtensionRevisionSpec, s conversion.Scope) error {
-	*out = *(*ClusterExtensionRevisionSpec)(unsafe.Pointer(in))
+	out.LifecycleState = LifecycleState(in.LifecycleState)
+	out.Revision = in.Revision
+	out.Previous = *(*[]PreviousRevision)(unsafe.Pointer(&in.Previous))
+	if in.Phases != nil {
+		in, out := &in.Phases, &out.Phases
+		*out = make([]RevisionPhase, len(*in))
+		for i := range *in {
+			if err := Convert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Phases = nil
+	}
+	out.CollisionProtection = CollisionProtection(in.CollisionProtection)
+	out.ProgressDeadlineMinutes = in.ProgressDeadlineMinutes
+	out.ProgressionProbes = *(*[]ProgressionProbe)(unsafe.Pointer(&in.ProgressionProbes))
+	out.TeardownPolicy = TeardownPolicy(in.TeardownPolicy)
 	return nil
 }
 
@@ -662,17 +716,16 @@ func Convert_olm_RevisionObject_To_v1alpha1_RevisionObject(in *olm.RevisionObjec
 }
 
 func autoConvert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(in *RevisionPhase, out *olm.RevisionPhase, s conversion.Scope) error {
-	*out = *(*olm.RevisionPhase)(unsafe.Pointer(in))
+	out.Name = in.Name
+	out.CollisionProtection = olm.CollisionProtection(in.CollisionProtection)
+	out.Objects = *(*[]olm.RevisionObject)(unsafe.Pointer(&in.Objects))
 	return nil
 }
 
-// Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(in *RevisionPhase, out *olm.RevisionPhase, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(in, out, s)
-}
-
 func autoConvert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in *olm.RevisionPhase, out *RevisionPhase, s conversion.Scope) error {
-	*out = *(*RevisionPhase)(unsafe.Pointer(in))
+	out.Name = in.Name
+	out.CollisionProtection = CollisionProtection(in.CollisionProtection)
+	out.Objects = *(*[]RevisionObject)(unsafe.Pointer(&in.Objects))
 	return nil
 }
 

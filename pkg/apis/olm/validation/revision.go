@@ -41,17 +41,22 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 // the same.
 func validateIdentity(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	metadata := field.NewPath("metadata")
+	chain, number, ok := olm.ChainOf(revision.Name)
+	if ok {
+		// The label derived from a bad extension is bad as well: say it once.
+		if errs := validateExtension(revision.Name, chain); len(errs) > 0 {
+			return errs
+		}
+	}
 	errs := apivalidation.ValidateObjectMeta(&revision.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, metadata)
 	errs = append(errs, validateNumber(revision.Spec.Revision)...)
 	if len(errs) > 0 {
 		return errs // The rest would say the same again.
 	}
-	chain, number, ok := olm.ChainOf(revision.Name)
 	if !ok {
 		return append(errs, field.Invalid(metadata.Child("name"), revision.Name,
 			fmt.Sprintf("must be <extension>-<revision>, such as %s", olm.RevisionName("argocd", revision.Spec.Revision))))
 	}
-	errs = append(errs, validateExtension(revision.Name, chain)...)
 	if number != revision.Spec.Revision {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "revision"), revision.Spec.Revision,
 			fmt.Sprintf("must be %d, the number at the end of metadata.name %q", number, revision.Name)))
@@ -126,7 +131,7 @@ func validateCollisionProtection(value olm.CollisionProtection, path *field.Path
 
 // validatePrevious checks that a revision follows older ones of its own chain.
 func validatePrevious(revision *olm.ClusterExtensionRevision) field.ErrorList {
-	chain, _, ok := olm.ChainOf(revision.Name)
+	chain, own, ok := olm.ChainOf(revision.Name)
 	if !ok {
 		return nil // Said of the name already.
 	}
@@ -138,9 +143,9 @@ func validatePrevious(revision *olm.ClusterExtensionRevision) field.ErrorList {
 		switch {
 		case previous.Name == "":
 			errs = append(errs, field.Required(path, "the name of a revision"))
-		case !ok || its != chain || number >= revision.Spec.Revision:
+		case !ok || its != chain || number >= own:
 			errs = append(errs, field.Invalid(path, previous.Name,
-				fmt.Sprintf("must be %s-<revision> with a number below %d", chain, revision.Spec.Revision)))
+				fmt.Sprintf("must be %s-<revision> with a number below %d", chain, own)))
 		case seen[previous.Name]:
 			errs = append(errs, field.Duplicate(path, previous.Name))
 		}
