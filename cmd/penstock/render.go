@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// renderOptions are the flags of penstock render.
+type renderOptions struct {
+	name                string
+	revision            int64
+	collisionProtection string
+	output              string
+}
+
+// newRenderCommand makes a revision of plain manifests. It talks to nobody.
+func newRenderCommand() *cobra.Command {
+	var options renderOptions
+	command := &cobra.Command{
+		Use:   "render DIR|FILE|- --name NAME --revision N",
+		Short: "Turn plain manifests into a ClusterExtensionRevision",
+		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
+			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, hidden ones excepted.\n" +
+			"With - the manifests come from standard input. What is wrong is reported with file and line.",
+		Example: "  penstock render ./manifests --name cert-manager --revision 1 | kubectl create -f -\n" +
+			"  kustomize build ./overlay | penstock render - --name lighthouse --revision 2 | kubectl create -f -",
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := options.validate(); err != nil {
+				return err
+			}
+			return render(command, args[0], options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.name, "name", "", "Name of the extension; the revision is named <name>-<revision>.")
+	flags.Int64Var(&options.revision, "revision", 0, "Number of the revision, 1 or more, larger than those before it.")
+	flags.StringVar(&options.collisionProtection, "collision-protection", "",
+		"What may be done with objects that exist already: Prevent, IfNoController or None. Without it the server's default holds, Prevent.")
+	flags.StringVarP(&options.output, "output", "o", "yaml", "Format: yaml or json.")
+	for _, required := range []string{"name", "revision"} {
+		if err := command.MarkFlagRequired(required); err != nil {
+			panic(err) // The flag is not defined above.
+		}
+	}
+	return command
+}
+
+func (o renderOptions) validate() error {
+	if problems := validation.IsDNS1123Subdomain(o.name); len(problems) > 0 {
+		return fmt.Errorf("--name %q: %s", o.name, strings.Join(problems, "; "))
+	}
+	if len(o.name) > v1alpha1.MaxExtensionNameLength {
+		return fmt.Errorf("--name %q: has %d characters, at most %d are allowed", o.name, len(o.name), v1alpha1.MaxExtensionNameLength)
+	}
+	if o.revision < 1 {
+		return fmt.Errorf("--revision %d: must be 1 or more", o.revision)
+	}
+	switch v1alpha1.CollisionProtection(o.collisionProtection) {
+	case "", v1alpha1.CollisionProtectionPrevent, v1alpha1.CollisionProtectionIfNoController, v1alpha1.CollisionProtectionNone:
+	default:
+		return fmt.Errorf("--collision-protection %q: want Prevent, IfNoController or None", o.collisionProtection)
+	}
+	if o.output != "yaml" && o.output != "json" {
+		return fmt.Errorf("--output %q: want yaml or json", o.output)
+	}
+	return nil
+}
+
+// render reads, prints the revision on stdout and a summary for people on
+// stderr.
+func render(command *cobra.Command, from string, options renderOptions) error {
+	phases, err := readPhases(command.Context(), command.InOrStdin(), from)
+	if err != nil {
+		return fmt.Errorf("nothing rendered:\n%w", err)
+	}
+	if err := checkLimits(phases); err != nil {
+		return fmt.Errorf("rendering %s: %w", from, err)
+	}
+	encoded, err := encode(newRenderedRevision(phases, options), options.output)
+	if err != nil {
+		return fmt.Errorf("encoding the revision: %w", err)
+	}
+	if _, err := command.OutOrStdout().Write(encoded); err != nil {
+		return fmt.Errorf("writing the revision: %w", err)
+	}
+	_, err = io.WriteString(command.ErrOrStderr(), summary(phases, options))
+	return err
+}
+
+// readPhases reads a directory, a file or, as "-", standard input.
+func readPhases(ctx context.Context, stdin io.Reader, from string) ([]source.Phase, error) {
+	if from == "-" {
+		return directory.RenderStream(ctx, stdin, "stdin", directory.Options{})
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		file, err := os.Open(from)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return directory.RenderStream(ctx, file, from, directory.Options{})
+	}
+	// A root that symbolic links do not lead out of: what is rendered is what is
+	// in the directory.
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	phases, err := directory.Render(ctx, root.FS(), directory.Options{})
+	return phases, withDirectory(from, err)
+}
+
+// withDirectory makes the file names of errors ones that an editor can open.
+func withDirectory(dir string, err error) error {
+	var all *directory.Errors
+	if errors.As(err, &all) {
+		for _, one := range all.List {
+			one.File = filepath.Join(dir, filepath.FromSlash(one.File))
+		}
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return nil
+}
+
+// checkLimits says here what the server would say later.
+func checkLimits(phases []source.Phase) error {
+	size := 0
+	for _, phase := range phases {
+		for _, object := range phase.Objects {
+			size += len(object.JSON)
+		}
+	}
+	if count := source.Count(phases); count > v1alpha1.MaxObjects {
+		return fmt.Errorf("%d objects are more than the %d that a revision can have: split them into several extensions", count, v1alpha1.MaxObjects)
+	}
+	if size > v1alpha1.MaxManifestBytes {
+		return fmt.Errorf("manifests of %d bytes are more than the %d that a revision can have: split them into several extensions", size, v1alpha1.MaxManifestBytes)
+	}
+	return nil
+}
+
+// renderedRevision is a ClusterExtensionRevision as a person would write it: of
+// metadata only the name, and no status.
+type renderedRevision struct {
+	APIVersion string                                `json:"apiVersion"`
+	Kind       string                                `json:"kind"`
+	Metadata   renderedMetadata                      `json:"metadata"`
+	Spec       v1alpha1.ClusterExtensionRevisionSpec `json:"spec"`
+}
+
+type renderedMetadata struct {
+	Name string `json:"name"`
+}
+
+func newRenderedRevision(phases []source.Phase, options renderOptions) renderedRevision {
+	revision := renderedRevision{
+		APIVersion: v1alpha1.SchemeGroupVersion.String(),
+		Kind:       "ClusterExtensionRevision",
+		Metadata:   renderedMetadata{Name: options.revisionName()},
+		Spec: v1alpha1.ClusterExtensionRevisionSpec{
+			Revision:            options.revision,
+			CollisionProtection: v1alpha1.CollisionProtection(options.collisionProtection),
+		},
+	}
+	for _, phase := range phases {
+		rendered := v1alpha1.RevisionPhase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			rendered.Objects = append(rendered.Objects, v1alpha1.RevisionObject{Object: &v1alpha1.Manifest{Raw: object.JSON}})
+		}
+		revision.Spec.Phases = append(revision.Spec.Phases, rendered)
+	}
+	return revision
+}
+
+func (o renderOptions) revisionName() string {
+	return fmt.Sprintf("%s-%d", o.name, o.revision)
+}
+
+func encode(revision renderedRevision, format string) ([]byte, error) {
+	if format == "yaml" {
+		return yaml.Marshal(revision)
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(revision)
+	return b.Bytes(), err
+}
+
+// summary says what was rendered: cert-manager-1: 47 objects in 8 phases.
+func summary(phases []source.Phase, options renderOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s in %s\n", options.revisionName(), counted(source.Count(phases), "object"), counted(len(phases), "phase"))
+	width := len(slices.MaxFunc(phases, func(a, c source.Phase) int { return len(a.Name) - len(c.Name) }).Name)
+	secrets := 0
+	for _, phase := range phases {
+		kinds := map[string]int{}
+		var order []string
+		for _, object := range phase.Objects {
+			if kinds[object.Kind] == 0 {
+				order = append(order, object.Kind)
+			}
+			kinds[object.Kind]++
+			if object.IsSecret() {
+				secrets++
+			}
+		}
+		for i, kind := range order {
+			order[i] = fmt.Sprintf("%d %s", kinds[kind], kind)
+		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, phase.Name, strings.Join(order, ", "))
+	}
+	if secrets > 0 {
+		fmt.Fprintf(&b, "note: the output has %s in clear text\n", counted(secrets, "Secret"))
+	}
+	return b.String()
+}
+
+// counted is "1 phase" or "8 phases".
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
