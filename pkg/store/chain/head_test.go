@@ -1,0 +1,194 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+// head is a chain's head at a number.
+func head(highest int64, uid types.UID, confirmed bool) Head {
+	return Head{Name: "argocd", Highest: highest, HighestUID: uid, Confirmed: confirmed}
+}
+
+func TestAdvance(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		head   Head
+		number int64
+		want   Head
+		// next is the free number that the error names; 0 for no error.
+		next int64
+	}{
+		"First":          {reason: "a chain begins anywhere from 1", head: Head{Name: "argocd"}, number: 1, want: head(1, "new", false)},
+		"FirstHigh":      {reason: "a chain begins anywhere from 1", head: Head{Name: "argocd"}, number: 7, want: head(7, "new", false)},
+		"Higher":         {reason: "numbers grow", head: head(7, "old", true), number: 8, want: head(8, "new", false)},
+		"Gap":            {reason: "numbers may be left out", head: head(7, "old", true), number: 70, want: head(70, "new", false)},
+		"Used":           {reason: "a confirmed number is used for ever", head: head(7, "old", true), number: 7, next: 8},
+		"UsedBySelf":     {reason: "a confirmed number is used, also by the same uid", head: head(7, "new", true), number: 7, next: 8},
+		"Lower":          {reason: "numbers never fall, used or not", head: head(7, "old", true), number: 3, next: 8},
+		"TakeOver":       {reason: "a create was refused or died: its number is free", head: head(7, "old", false), number: 7, want: head(7, "new", false)},
+		"Again":          {reason: "the same create retried", head: head(7, "new", false), number: 7, want: head(7, "new", false)},
+		"BelowUnused":    {reason: "an unused number still keeps lower ones out", head: head(7, "old", false), number: 6, next: 7},
+		"AboveUnused":    {reason: "an unused number need not be used", head: head(7, "old", false), number: 8, want: head(8, "new", false)},
+		"LargestIsThere": {reason: "no number overflows", head: head(math.MaxInt64, "old", true), number: math.MaxInt64, next: -1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := tc.head
+			err := got.advance(tc.number, "new")
+			var used *NumberUsedError
+			if errors.As(err, &used) != (tc.next != 0) {
+				t.Fatalf("%s: got error %v", tc.reason, err)
+			}
+			if used != nil {
+				want := &NumberUsedError{Chain: "argocd", Number: tc.number, Highest: tc.head.Highest, Next: max(0, tc.next)}
+				if diff := cmp.Diff(want, used); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+				tc.want = tc.head
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestAdvanceRefusesNonsense(t *testing.T) {
+	for _, number := range []int64{0, -1} {
+		if err := (&Head{}).advance(number, "uid"); err == nil {
+			t.Errorf("number %d was taken", number)
+		}
+	}
+	if err := (&Head{}).advance(1, ""); err == nil {
+		t.Error("a revision without uid took a number")
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	row := func(number int64, uid types.UID) []Row { return []Row{{Revision: number, UID: uid}} }
+	with := func(h Head, rows []Row) Head { h.Rows = rows; return h }
+	cases := map[string]struct {
+		reason string
+		head   Head
+		number int64
+		want   Head
+		used   bool
+	}{
+		"Taken":     {reason: "the revision that took the number was written", head: head(7, "new", false), number: 7, want: with(head(7, "new", true), row(7, "new"))},
+		"TakenOver": {reason: "another create took the number over, and its write failed because we were there", head: head(7, "loser", false), number: 7, want: with(head(7, "new", true), row(7, "new"))},
+		"Again":     {reason: "confirming is idempotent", head: with(head(7, "new", true), row(7, "new")), number: 7, want: with(head(7, "new", true), row(7, "new"))},
+		"Late":      {reason: "a higher number was taken meanwhile", head: head(8, "next", false), number: 7, want: with(head(8, "next", false), row(7, "new"))},
+		"NoHead":    {reason: "the head was lost: what exists counts", head: Head{Name: "argocd"}, number: 7, want: with(head(7, "new", true), row(7, "new"))},
+		"Behind":    {reason: "the head is from an older backup", head: head(5, "old", true), number: 7, want: with(head(7, "new", true), row(7, "new"))},
+		"Other":     {reason: "two revisions of one number cannot both exist", head: head(7, "old", true), number: 7, used: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := tc.head
+			err := got.confirm(Row{Revision: tc.number, UID: "new"})
+			var used *NumberUsedError
+			if errors.As(err, &used) != tc.used || err != nil != tc.used {
+				t.Fatalf("%s: got error %v", tc.reason, err)
+			}
+			if tc.used {
+				tc.want = tc.head
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRecordMerges(t *testing.T) {
+	created := time.Date(2026, 1, 2, 3, 4, 5, 678, time.FixedZone("CET", 3600))
+	h := Head{}
+	h.record(Row{Revision: 2, UID: "b", CreatedAt: created, RequestedBy: "jane"})
+	h.record(Row{Revision: 1, UID: "a"})
+	h.record(Row{Revision: 2, UID: "b", Result: "Succeeded", Cause: strings.Repeat("ä", maxTextBytes)})
+	h.record(Row{Revision: 2, UID: "b", DeletedAt: created.Add(time.Hour)})
+	if cause := h.Rows[1].Cause; len(cause) > maxTextBytes || !utf8.ValidString(cause) {
+		t.Errorf("the cause has %d bytes, or was cut inside of a character", len(cause))
+	}
+	h.Rows[1].Cause = ""
+	want := []Row{{Revision: 1, UID: "a"}, {
+		Revision: 2, UID: "b", RequestedBy: "jane", Result: "Succeeded",
+		CreatedAt: time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
+		DeletedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}}
+	if diff := cmp.Diff(want, h.Rows); diff != "" {
+		t.Errorf("rows are merged by uid, sorted by number, in UTC to the second (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecordIsBounded(t *testing.T) {
+	h := Head{}
+	for n := int64(1); n <= 3*MaxRows; n++ {
+		h.record(Row{Revision: n, UID: types.UID(fmt.Sprint(n))})
+	}
+	if len(h.Rows) != MaxRows || h.Rows[0].Revision != 2*MaxRows+1 {
+		t.Fatalf("%d rows from number %d are left, want the %d highest", len(h.Rows), h.Rows[0].Revision, MaxRows)
+	}
+	before := h
+	h.record(Row{Revision: 1, UID: "1", Result: "Succeeded"})
+	if diff := cmp.Diff(before, h); diff != "" {
+		t.Errorf("a row that has no place any more changes nothing (-before +after):\n%s", diff)
+	}
+}
+
+// Whatever creates and confirmations come in whatever order: the highest number
+// and success never fall, and a number whose revision exists is never given out
+// again.
+func TestNumbersOnlyGrow(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		h := Head{Name: "argocd"}
+		exists := map[int64]types.UID{}
+		for i := range rapid.IntRange(1, 40).Draw(r, "steps") {
+			number, before := rapid.Int64Range(1, 6).Draw(r, "number"), h
+			uid := types.UID(fmt.Sprint("uid-", i))
+			if rapid.Bool().Draw(r, "create") {
+				err := h.advance(number, uid)
+				_, taken := exists[number]
+				if err == nil && taken && before.Confirmed && before.Highest == number {
+					r.Fatalf("number %d was given out again", number)
+				}
+				// The write of the record is refused when there is one of its name.
+				if err == nil && !taken && rapid.Bool().Draw(r, "written") {
+					exists[number] = uid
+				}
+			} else if uid, ok := exists[number]; ok {
+				if err := h.confirm(Row{Revision: number, UID: uid}); err != nil {
+					r.Fatalf("a revision that exists could not be confirmed: %v", err)
+				}
+				if h.advance(number, "another") == nil {
+					r.Fatalf("number %d was given out after it was confirmed", number)
+				}
+			}
+			if h.Highest < before.Highest {
+				r.Fatalf("the highest number fell from %d to %d", before.Highest, h.Highest)
+			}
+		}
+	})
+}
+
+func FuzzDecodeHead(f *testing.F) {
+	f.Add(headFormat().Wrap([]byte(`{"name":"argocd","highest":3,"rows":[{"revision":3,"uid":"x"}]}`)))
+	f.Add([]byte("PKH\x02{}"))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		h, err := decodeHead("/key", record)
+		if err == nil {
+			_ = h.advance(h.Highest, "uid")
+			h.record(Row{Revision: 1, UID: "uid"})
+		}
+	})
+}

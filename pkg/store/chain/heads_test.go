@@ -1,0 +1,244 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+func mustHead(t testing.TB, s *Heads, name string) Head {
+	t.Helper()
+	h, found, err := s.Get(t.Context(), name)
+	if err != nil || !found {
+		t.Fatalf("head of %s: found %v, error %v", name, found, err)
+	}
+	return h
+}
+
+func TestHeads(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewHeads(client, "/p")
+
+	if h, found, err := s.Get(ctx, "argocd"); err != nil || found || h.Next() != 1 {
+		t.Errorf("a new chain: got %+v, found %v, error %v", h, found, err)
+	}
+	steps := []func() error{
+		func() error { return s.Advance(ctx, "argocd", 3, "a") },
+		func() error { return s.Confirm(ctx, "argocd", 3, "a", Row{RequestedBy: "jane", PackRoot: "sha256:0"}) },
+		func() error { return s.MarkSucceeded(ctx, "argocd") },
+		func() error { return s.SetOwner(ctx, "argocd", "owner") },
+		func() error { return s.Record(ctx, "argocd", Row{Revision: 3, UID: "a", Result: "Succeeded"}) },
+	}
+	for i, step := range steps {
+		if err := step(); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+	}
+	want := Head{
+		Name: "argocd", OwnerUID: "owner", Highest: 3, HighestUID: "a", Confirmed: true, Succeeded: true,
+		Rows: []Row{{Revision: 3, UID: "a", RequestedBy: "jane", PackRoot: "sha256:0", Result: "Succeeded"}},
+	}
+	if diff := cmp.Diff(want, mustHead(t, s, "argocd")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	before := storetest.Revision(t, client)
+	for i, step := range steps[1:] {
+		if err := step(); err != nil {
+			t.Errorf("step %d once more: %v", i, err)
+		}
+	}
+	if after := storetest.Revision(t, client); after != before {
+		t.Errorf("what is so already was written %d times", after-before)
+	}
+
+	var used *NumberUsedError
+	if err := s.Advance(ctx, "argocd", 3, "b"); !errors.As(err, &used) || used.Next != 4 {
+		t.Errorf("a used number: got error %v", err)
+	}
+	if _, found, err := s.Get(ctx, "argo"); found || err != nil {
+		t.Errorf("another chain: found %v, error %v", found, err)
+	}
+	if err := s.Advance(ctx, "", 1, "a"); err == nil {
+		t.Error("a chain without name took a number")
+	}
+}
+
+// Of many creates that want the same new number, each takes it from the one
+// before: nothing is confirmed yet. The one whose record gets written keeps it.
+func TestAdvanceSameNumberConcurrently(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewHeads(client, "/p")
+	for round := range 5 {
+		name := fmt.Sprintf("chain%d", round)
+		record := "/records/" + name + "-1"
+		var wait sync.WaitGroup
+		for i := range 8 {
+			wait.Go(func() {
+				uid := types.UID(fmt.Sprint(i))
+				var used *NumberUsedError
+				if err := s.Advance(ctx, name, 1, uid); errors.As(err, &used) {
+					return // the winner has confirmed it already
+				} else if err != nil {
+					t.Errorf("advance: %v", err)
+					return
+				}
+				_, won, err := store.Swap(ctx, client, record, []byte(uid), 0)
+				if err != nil {
+					t.Errorf("writing the record: %v", err)
+				}
+				if won {
+					if err := s.Confirm(ctx, name, 1, uid, Row{}); err != nil {
+						t.Errorf("confirm: %v", err)
+					}
+				}
+			})
+		}
+		wait.Wait()
+		written, err := store.Get(ctx, client, record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := mustHead(t, s, name)
+		if h.Highest != 1 || string(h.HighestUID) != string(written.Bytes) || !h.Confirmed || len(h.Rows) != 1 {
+			t.Errorf("the record of %s was written, and the head is %+v", written.Bytes, h)
+		}
+	}
+}
+
+// Of creates with different numbers, each either takes its number or is told
+// that a higher one was faster; the highest always gets in.
+func TestAdvanceDifferentNumbersConcurrently(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewHeads(client, "/p")
+	var wait sync.WaitGroup
+	for i := range int64(12) {
+		wait.Go(func() {
+			number := i + 1
+			err := s.Advance(ctx, "argocd", number, types.UID(fmt.Sprint(number)))
+			var used *NumberUsedError
+			switch {
+			case err == nil:
+			case !errors.As(err, &used):
+				t.Errorf("number %d: %v", number, err)
+			case used.Highest <= number:
+				t.Errorf("number %d was refused although %d was the highest", number, used.Highest)
+			}
+		})
+	}
+	wait.Wait()
+	if h := mustHead(t, s, "argocd"); h.Highest != 12 || h.HighestUID != "12" {
+		t.Errorf("the highest number is %d of %s, want 12", h.Highest, h.HighestUID)
+	}
+}
+
+// create is what the API server does: take the number, write the record, confirm.
+func create(t testing.TB, kv clientv3.KV, prefix string, number int64, uid types.UID) error {
+	t.Helper()
+	s := NewHeads(kv, prefix)
+	if err := s.Advance(t.Context(), "argocd", number, uid); err != nil {
+		return err
+	}
+	_, written, err := store.Swap(t.Context(), kv, fmt.Sprintf("%s/records/argocd-%d", prefix, number), []byte(uid), 0)
+	if err != nil {
+		return err
+	}
+	if !written {
+		return fmt.Errorf("argocd-%d exists", number)
+	}
+	return s.Confirm(t.Context(), "argocd", number, uid, Row{RequestedBy: "jane"})
+}
+
+// Killed at any write of a create, lost or done. Then the record is either there,
+// and can be confirmed by whoever finds it; or it is not, and another create gets
+// the same number.
+func TestCreateCrash(t *testing.T) {
+	client := storetest.Client(t)
+	for _, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite} {
+		var writes int
+		for ; ; writes++ {
+			at := fmt.Sprintf("crash at write %d %s", writes, how)
+			prefix := "/" + strings.ReplaceAll(at, " ", "-")
+			kv := storetest.NewCrashingKV(client, writes, how)
+			err := create(t, kv, prefix, 1, "first")
+			if !kv.Crashed() {
+				if err != nil {
+					t.Fatalf("create without a crash: %v", err)
+				}
+				break
+			}
+			if !errors.Is(err, storetest.ErrCrash) {
+				t.Fatalf("%s: acknowledged, error %v", at, err)
+			}
+			s := NewHeads(client, prefix)
+			record, err := store.Get(t.Context(), client, prefix+"/records/argocd-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			winner := types.UID("first")
+			if record.Exists() {
+				if err := s.Confirm(t.Context(), "argocd", 1, winner, Row{RequestedBy: "jane"}); err != nil {
+					t.Errorf("%s: confirming the record that was found: %v", at, err)
+				}
+			} else {
+				winner = "second"
+				if err := create(t, client, prefix, 1, winner); err != nil {
+					t.Errorf("%s: nothing was written, and the number is lost: %v", at, err)
+				}
+			}
+			want := Head{Name: "argocd", Highest: 1, HighestUID: winner, Confirmed: true, Rows: []Row{{Revision: 1, UID: winner, RequestedBy: "jane"}}}
+			if diff := cmp.Diff(want, mustHead(t, s, "argocd")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", at, diff)
+			}
+			var used *NumberUsedError
+			if err := s.Advance(t.Context(), "argocd", 1, "third"); !errors.As(err, &used) {
+				t.Errorf("%s: number 1 was given out again, error %v", at, err)
+			}
+		}
+		if writes != 3 {
+			t.Errorf("a create had %d writes, want 3", writes)
+		}
+	}
+}
+
+func TestHeadDamage(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewHeads(client, "/p")
+	cases := map[string]struct {
+		reason string
+		value  string
+		newer  bool
+	}{
+		"Empty":        {reason: "an empty value is not a new chain"},
+		"Garbage":      {reason: "not a head", value: "garbage"},
+		"OtherChain":   {reason: "the head of another chain", value: string(headFormat().Wrap([]byte(`{"name":"other","highest":9}`)))},
+		"UnknownField": {reason: "it would be lost with the next write", value: string(headFormat().Wrap([]byte(`{"name":"UnknownField","hold":true}`)))},
+		"Trailing":     {reason: "more than one value", value: string(headFormat().Wrap([]byte(`{"name":"Trailing"}{}`)))},
+		"Newer":        {reason: "a newer Penstock wrote it", value: "PKH\x02{}", newer: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := client.Put(ctx, s.keys.Head(name), tc.value); err != nil {
+				t.Fatal(err)
+			}
+			err := s.Advance(ctx, name, 100, "uid")
+			var damaged *store.DamagedError
+			var newer *store.FormatError
+			if errors.As(err, &damaged) == tc.newer || errors.As(err, &newer) != tc.newer {
+				t.Errorf("%s: got error %v", tc.reason, err)
+			}
+			if value, err := store.Get(ctx, client, s.keys.Head(name)); err != nil || string(value.Bytes) != tc.value {
+				t.Errorf("%s: it was overwritten, error %v", tc.reason, err)
+			}
+		})
+	}
+}
