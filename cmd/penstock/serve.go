@@ -59,8 +59,3 @@ func serve(command *cobra.Command, options *server.Options) error {
 	}
 	return nil
 }
-
-// controllers are the loops that run where this replica is the leader.
-func controllers() []server.Controller {
-	return nil
-}

@@ -40,6 +40,9 @@ type Observer interface {
 	Want(owner string, interests ...observe.Interest)
 	Get(id manifest.ID) (observe.Observation, observe.Presence)
 	Drop(owner string)
+	// Trouble is why an object's presence is Unknown, or nil while the answer is
+	// on its way.
+	Trouble(id manifest.ID) error
 }
 
 // Options of an engine. All but Parallel and Jitter are required.

@@ -57,7 +57,7 @@ func (p *pass) schedule(t task, result carried) {
 	case ReasonCollision, ReasonPaused, ReasonContested:
 		// The other object is being watched, a pause is ended by the caller, and
 		// a contested object has its own time.
-	case ReasonWaiting, ReasonTerminating:
+	case ReasonWaiting, ReasonTerminating, ReasonUnwatched:
 		p.again(settleFallback)
 	default:
 		if !result.held {

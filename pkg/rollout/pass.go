@@ -63,8 +63,6 @@ func (p *pass) watch() {
 			for _, gate := range stg.Gates {
 				interest := wanted[gate.ID]
 				interest.Reads = gate.Probe.Reads()
-				// A probe that reads metadata alone needs an object all the same.
-				interest.Reads.Status = interest.Reads.Status || len(interest.Reads.Fields) == 0
 				wanted[gate.ID] = interest
 			}
 		}

@@ -161,6 +161,7 @@ const (
 	ReasonRejected     = "ApplyRejected"
 	ReasonUnreachable  = "HostUnreachable"
 	ReasonNotServed    = "KindNotServed"
+	ReasonUnwatched    = "NotWatchable"
 	ReasonProbe        = "ProbeFailed"
 	ReasonPaused       = "Paused"
 	ReasonWaiting      = "Waiting"

@@ -185,12 +185,23 @@ func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) ca
 	case Collision:
 		return p.refuse(t, seen, ReasonCollision, true, decision.Message)
 	default:
-		reason := ReasonWaiting
-		if seen.Presence == observe.Present && seen.Deleting {
-			reason = ReasonTerminating
-		}
-		return p.refuse(t, seen, reason, false, decision.Message)
+		return p.deferred(t, decision, seen)
 	}
+}
+
+// deferred says what an object waits for.
+func (p *pass) deferred(t task, decision Decision, seen Seen) carried {
+	switch {
+	case seen.Presence == observe.Present && seen.Deleting:
+		return p.refuse(t, seen, ReasonTerminating, false, decision.Message)
+	case seen.Presence == observe.Unknown:
+		if trouble := p.engine.Observer.Trouble(t.step.ID); trouble != nil {
+			// The watch tries again by itself, and an event will tell.
+			failure := classify(t.step.Ref, trouble)
+			return p.refuse(t, seen, ReasonUnwatched, failure.NeedsPerson, failure.Message)
+		}
+	}
+	return p.refuse(t, seen, ReasonWaiting, false, decision.Message)
 }
 
 // refuse is a result without a write.

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -181,20 +182,18 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	if !w.is(olmv1alpha1.ConditionSucceeded) {
 		w.set(olmv1alpha1.ConditionSucceeded, false, reason, message)
 	}
-	w.set(olmv1alpha1.ConditionFailing, false, reasonNothing, "")
-	w.set(olmv1alpha1.ConditionStalled, false, reasonNothing, "")
 	if len(found.leaving) == 0 {
 		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
-		return
+	} else {
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
+			fmt.Sprintf("%d objects are still to go: %s", len(found.leaving), describe(found.leaving[0])))
 	}
-	first := found.leaving[0]
-	w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
-		fmt.Sprintf("%d objects are still to go: %s", len(found.leaving), describe(first)))
-	for _, failure := range found.leaving {
-		if failure.NeedsPerson {
-			w.set(olmv1alpha1.ConditionFailing, true, failure.Reason, describe(failure))
-			w.set(olmv1alpha1.ConditionStalled, true, failure.Reason, describe(failure))
-			return
+	person := slices.IndexFunc(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
+	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
+		if person < 0 {
+			w.set(kind, false, reasonNothing, "")
+		} else {
+			w.set(kind, true, found.leaving[person].Reason, describe(found.leaving[person]))
 		}
 	}
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/chain"
+	"github.com/penstock-project/penstock/pkg/controller/retention"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/server"
+)
+
+// fieldManagerPrefix begins the field manager of every chain.
+const fieldManagerPrefix = "penstock/"
+
+// pendingChanges is how many notifications of the observer may wait for the chain
+// controller's queue, which merges them.
+const pendingChanges = 4096
+
+// controllers are the loops that run where this replica is the leader.
+func controllers() []server.Controller {
+	return []server.Controller{
+		{Name: "chain", Start: startChains},
+		{Name: "retention", Start: func(_ context.Context, term server.Term) error {
+			return retention.Add(term.Manager, term.Manager.GetClient())
+		}},
+	}
+}
+
+// startChains puts together what rolls chains out: the door to the cluster, what
+// is known of it, the engine between them, and the controller that drives it.
+func startChains(ctx context.Context, term server.Term) error {
+	door, err := host.New(host.Options{Config: component(term.Host, "rollout")})
+	if err != nil {
+		return fmt.Errorf("connecting to the target cluster: %w", err)
+	}
+	if err := door.SelfTest(ctx); err != nil {
+		return fmt.Errorf("trying out what the target cluster guarantees: %w", err)
+	}
+	names := observe.Names{
+		ChainLabel:        olmv1alpha1.ChainLabel,
+		AppliedAnnotation: olmv1alpha1.AppliedAnnotation,
+		ManagerPrefix:     fieldManagerPrefix,
+	}
+	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
+	watches, err := observe.New(observe.Options{
+		Config:  component(term.Host, "watch"),
+		Mapping: door.Discover,
+		Names:   names,
+		Notify:  notifier(ctx, changed),
+	})
+	if err != nil {
+		return fmt.Errorf("setting up watches of the target cluster: %w", err)
+	}
+	recorder, err := recorder(ctx, term)
+	if err != nil {
+		return err
+	}
+	if err := term.Manager.Add(manager.RunnableFunc(watches.Run)); err != nil {
+		return fmt.Errorf("adding the watches of the target cluster: %w", err)
+	}
+	return chain.Add(term.Manager, chain.Options{
+		Client: term.Manager.GetClient(),
+		Engine: rollout.New(rollout.Options{
+			Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
+			Jitter: func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
+		}),
+		Events:      recorder,
+		Packs:       term.Packs,
+		Heads:       term.Heads,
+		Inventories: term.Inventories,
+		Clock:       clock.RealClock{},
+		Changed:     changed,
+	})
+}
+
+// notifier passes the observer's notifications on.
+func notifier(ctx context.Context, changed chan<- ctrlevent.TypedGenericEvent[string]) func(string) {
+	return func(chain string) {
+		select {
+		case changed <- ctrlevent.TypedGenericEvent[string]{Object: chain}:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// recorder writes events to the host until the term ends.
+func recorder(ctx context.Context, term server.Term) (events.EventRecorder, error) {
+	client, err := kubernetes.NewForConfig(component(term.Host, "events"))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the host for events: %w", err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("starting to record events: %w", err)
+	}
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	return broadcaster.NewRecorder(clientscheme.Scheme, "penstock"), nil
+}
+
+// component is a client configuration whose requests can be told apart in the
+// host's audit log.
+func component(config *rest.Config, name string) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.UserAgent += " " + name
+	return config
+}
