@@ -6,31 +6,40 @@
 #   hack/build-tools.sh v1.36      one pinned module below hack/tools
 #
 # The cache is ${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/tools}/<version>-<hash>,
-# where the hash covers go.mod, go.sum and this script: a changed pin builds
-# afresh, a second run finds everything and returns at once.
+# where the hash covers what decides the programs: the pinned module and the
+# recipe below. A changed pin builds afresh, a second run finds everything and
+# returns at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Count this up when the programs, their flags or their stages change below.
+recipe=2
 
 release="${1:-v1.36}"
 module="hack/tools/${release}"
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "error: $*"; exit 1; }
 
-[ -f "${module}/go.mod" ] || fail "no control plane is pinned for '${release}': have $(cd hack/tools && ls -d v* | tr '\n' ' ')"
+[ -f "${module}/go.mod" ] || fail "no control plane is pinned for '${release}': have $(cd hack/tools && echo v*)"
 command -v go >/dev/null || fail "Go is not on PATH: install Go 1.26 or later (https://go.dev/dl) and run this again"
+command -v git >/dev/null || fail "git is not on PATH: install it and run this again"
+# Settings of the caller's shell must not decide what is built.
+export GOFLAGS= GOWORK=off CGO_ENABLED=0
 
-kubernetes="$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' "${module}/go.mod")"
-hash="$(cat "${module}/go.mod" "${module}/go.sum" "${module}/etcd/main.go" hack/build-tools.sh | sha256sum | cut -c1-12)"
+pinned() { sed -n "s|^[[:space:]]*$1 v\([0-9.]*\).*|\1|p" "${module}/go.mod"; }
+kubernetes="$(pinned k8s.io/kubernetes)"
+hash="$({ echo "${recipe}"; cat "${module}/go.mod" "${module}/go.sum" "${module}/etcd/main.go"; } | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/v${kubernetes}-${hash}"
 
-# name, package, what it usually takes on two cores with an empty build cache
+# name, pinned module, package, what it usually takes on two cores with an
+# empty build cache
 programs=(
-	"kube-apiserver           k8s.io/kubernetes/cmd/kube-apiserver           3 min"
-	"kube-controller-manager  k8s.io/kubernetes/cmd/kube-controller-manager  1 min"
-	"kube-scheduler           k8s.io/kubernetes/cmd/kube-scheduler           20 s"
-	"kubectl                  k8s.io/kubernetes/cmd/kubectl                  20 s"
-	"etcd                     ./etcd                                         20 s"
-	"kwok                     sigs.k8s.io/kwok/cmd/kwok                      30 s"
+	"kube-apiserver           k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-apiserver           3 min"
+	"kube-controller-manager  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-controller-manager  1 min"
+	"kube-scheduler           k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-scheduler           20 s"
+	"kubectl                  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kubectl                  20 s"
+	"etcd                     go.etcd.io/etcd/server/v3  ./etcd                                         20 s"
+	"kwok                     sigs.k8s.io/kwok           sigs.k8s.io/kwok/cmd/kwok                      30 s"
 )
 
 complete() {
@@ -49,15 +58,30 @@ fi
 # One build at a time: a second caller waits, then finds everything built.
 mkdir -p "${cache}"
 exec 9>"${cache}/.lock"
-if command -v flock >/dev/null; then flock 9; fi
+if command -v flock >/dev/null && ! flock -n 9; then
+	say "waiting for another build of the control plane"
+	flock 9
+fi
 if complete; then
 	echo "${cache}"
 	exit 0
 fi
 
-say "fetching the sources of Kubernetes ${kubernetes}"
-(cd "${module}" && go mod download) >&2 ||
-	fail "the Go module proxy ($(go env GOPROXY)) did not answer; check the network or GOPROXY and run this again"
+# Everything is made under a temporary name and moved into place, so that an
+# interrupted build leaves no half program.
+partial="${cache}/.partial.$$"
+trap 'rm -rf "${partial}"' EXIT
+mkdir -p "${partial}"
+
+say "fetching the sources of Kubernetes ${kubernetes}, usually 1 min"
+packages=()
+for program in "${programs[@]}"; do
+	read -r _ _ package _ <<<"${program}"
+	packages+=("${package}")
+done
+(cd "${module}" && go list -deps "${packages[@]}" 2>&1 >/dev/null) |
+	awk '/^go: downloading/ { if (++n % 50 == 0) print n " modules so far"; next } { print }' >&2 ||
+	fail "the sources could not be fetched, Go's message is above; if it is about the network, check that the module proxy of \`go env GOPROXY\` answers and run this again"
 
 minor="${kubernetes#*.}"
 minor="${minor%%.*}"
@@ -68,21 +92,22 @@ done
 
 n=0
 for program in "${programs[@]}"; do
-	read -r name package usual <<<"${program}"
+	read -r name origin package usual <<<"${program}"
 	n=$((n + 1))
 	[ -x "${cache}/${name}" ] && continue
-	say "building ${name} ${kubernetes}, ${n} of ${#programs[@]}, usually ${usual}"
-	# Through a temporary name: an interrupted build leaves no half program.
-	(cd "${module}" && CGO_ENABLED=0 go build -trimpath -ldflags "${ldflags}" -o "${cache}/.${name}.partial" "${package}") >&2 ||
+	say "building ${name} $(pinned "${origin}"), ${n} of ${#programs[@]}, usually ${usual}"
+	(cd "${module}" && go build -trimpath -ldflags "${ldflags}" -o "${partial}/${name}" "${package}") >&2 ||
 		fail "building ${name} failed; the compiler's output is above"
-	mv "${cache}/.${name}.partial" "${cache}/${name}"
+	mv "${partial}/${name}" "${cache}/${name}"
 done
 
 # kwok's stages, which make Nodes ready and Pods run without a container.
 kwok="$(cd "${module}" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)"
-mkdir -p "${cache}/kwok-stages"
+mkdir "${partial}/kwok-stages"
 for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease \
 	pod/fast/pod-ready pod/fast/pod-complete pod/fast/pod-delete; do
-	install -m 0644 "${kwok}/kustomize/stage/${stage}.yaml" "${cache}/kwok-stages/$(basename "${stage}").yaml"
+	install -m 0644 "${kwok}/kustomize/stage/${stage}.yaml" "${partial}/kwok-stages/"
 done
+rm -rf "${cache}/kwok-stages"
+mv "${partial}/kwok-stages" "${cache}/kwok-stages"
 echo "${cache}"
