@@ -58,11 +58,13 @@ func (p *pass) watch() {
 	for _, layer := range slices.Backward(p.Layers) {
 		for _, stg := range layer.Stages {
 			for _, step := range stg.Steps {
-				wanted[step.ID] = observe.Interest{ID: step.ID, Version: step.Version}
+				interest := wanted[step.ID]
+				interest.ID, interest.Version = step.ID, step.Version
+				wanted[step.ID] = interest
 			}
 			for _, gate := range stg.Gates {
 				interest := wanted[gate.ID]
-				interest.Reads = gate.Probe.Reads()
+				interest.Reads = interest.Reads.Union(gate.Probe.Reads())
 				wanted[gate.ID] = interest
 			}
 		}

@@ -16,13 +16,14 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 	for _, report := range layer.Phases {
 		reports[report.Name] = report
 	}
+	most := mostFailures(layer.Phases)
 	out := make([]olmv1alpha1.PhaseStatus, 0, len(revision.Spec.Phases))
 	previous := olmv1alpha1.PhaseStateAvailable
 	for _, phase := range revision.Spec.Phases {
 		report, ok := reports[phase.Name]
 		status := olmv1alpha1.PhaseStatus{Name: phase.Name, State: previous}
 		if ok {
-			status = phaseStatus(report)
+			status = phaseStatus(report, most)
 		} else if previous != olmv1alpha1.PhaseStateAvailable {
 			status.State = olmv1alpha1.PhaseStatePending
 		}
@@ -32,7 +33,24 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 	return out
 }
 
-func phaseStatus(report rollout.PhaseReport) olmv1alpha1.PhaseStatus {
+// failureBytes is what one failing object takes in status at most, next to its
+// message: its identity and the field names.
+const failureBytes = 512
+
+// mostFailures is how many failing objects each phase may list so that status
+// stays within its limit whatever the messages are.
+func mostFailures(phases []rollout.PhaseReport) int {
+	failing := 0
+	for _, phase := range phases {
+		if len(phase.Failures) > 0 {
+			failing++
+		}
+	}
+	const room = olmv1alpha1.MaxStatusBytes / 2 / (olmv1alpha1.MaxMessageLength + failureBytes)
+	return max(1, min(olmv1alpha1.MaxReportedFailures, room/max(1, failing)))
+}
+
+func phaseStatus(report rollout.PhaseReport, most int) olmv1alpha1.PhaseStatus {
 	status := olmv1alpha1.PhaseStatus{
 		Name:       report.Name,
 		State:      phaseState(report),
@@ -42,7 +60,7 @@ func phaseStatus(report rollout.PhaseReport) olmv1alpha1.PhaseStatus {
 		Superseded: int32(report.Superseded),
 	}
 	for i, failure := range report.Failures {
-		if i == olmv1alpha1.MaxReportedFailures {
+		if i == most {
 			status.FailingOmitted = int32(len(report.Failures) - i)
 			break
 		}

@@ -212,7 +212,7 @@ func (v *visit) archive(ctx context.Context) error {
 	for _, older := range v.layers[1:] {
 		updated := older.DeepCopy()
 		updated.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
-		if err := v.Client.Patch(ctx, updated, client.MergeFromWithOptions(older, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		if done, err := v.patch(ctx, updated, older); err != nil || !done {
 			return err
 		}
 		v.event(older, false, "Archived", fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
@@ -234,11 +234,22 @@ func (v *visit) release(ctx context.Context) error {
 		}
 		updated := revision.DeepCopy()
 		controllerutil.RemoveFinalizer(updated, olmv1alpha1.TeardownFinalizer)
-		if err := v.Client.Patch(ctx, updated, client.MergeFromWithOptions(revision, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		if _, err := v.patch(ctx, updated, revision); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// patch changes a revision that is still as it was read, and tells whether it was.
+// One that has changed or is gone brings a pass of its own.
+func (v *visit) patch(ctx context.Context, updated, read *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
+	err := v.Client.Patch(ctx, updated, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		v.stale = true
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // next is when to look again although nothing happened.

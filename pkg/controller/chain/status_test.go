@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -214,4 +215,28 @@ func conditions(s olmv1alpha1.ClusterExtensionRevisionStatus) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+func TestStatusStaysWithinItsLimitWithEveryPhaseFailing(t *testing.T) {
+	r, layer := revision(), &rollout.LayerReport{}
+	r.Spec.Phases = nil
+	for i := range olmv1alpha1.MaxPhases {
+		name := fmt.Sprintf("phase-%d", i)
+		phase := rollout.PhaseReport{Name: name, Reached: true}
+		for range 100 {
+			f := failure(rollout.ReasonProbe, true)
+			f.Name, f.Namespace = strings.Repeat("n", 253), strings.Repeat("s", 63)
+			f.Message = strings.Repeat("m", 2*olmv1alpha1.MaxMessageLength)
+			phase.Failures = append(phase.Failures, f)
+		}
+		layer.Phases = append(layer.Phases, phase)
+		r.Spec.Phases = append(r.Spec.Phases, olmv1alpha1.RevisionPhase{Name: name})
+	}
+	encoded, err := json.Marshal(status(r, finding{layer: layer, newest: true}, noon))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(encoded) > olmv1alpha1.MaxStatusBytes {
+		t.Errorf("status takes %d bytes, more than %d", len(encoded), olmv1alpha1.MaxStatusBytes)
+	}
 }

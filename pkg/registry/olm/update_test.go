@@ -64,10 +64,18 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff(before["spec"], after["spec"]); diff != "" {
 		t.Errorf("spec (-before +after):\n%s", diff)
 	}
-	for _, field := range []string{"labels", "annotations", "finalizers", "generation"} {
+	for _, field := range []string{"labels", "finalizers", "generation"} {
 		if diff := cmp.Diff(at(before, "metadata", field), at(after, "metadata", field)); diff != "" {
 			t.Errorf("metadata.%s (-before +after):\n%s", field, diff)
 		}
+	}
+	summary := object{"penstock.dev/summary": "R: m"}
+	if diff := cmp.Diff(summary, at(after, "metadata", "annotations")); diff != "" {
+		t.Errorf("the server's line and nothing else belongs into the annotations (-want +got):\n%s", diff)
+	}
+	s.patch("e-1", mergePatch, object{"metadata": object{"annotations": object{"penstock.dev/summary": "all is well"}}}).want(t, http.StatusOK)
+	if diff := cmp.Diff(summary, at(s.get("e-1"), "metadata", "annotations")); diff != "" {
+		t.Errorf("a client changed the server's line (-want +got):\n%s", diff)
 	}
 	if got := at(after, "status", "requestedBy", "username"); got != "alice" {
 		t.Errorf("requestedBy is %v, want alice", got)

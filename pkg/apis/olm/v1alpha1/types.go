@@ -48,6 +48,9 @@ const (
 	// TeardownFinalizer keeps a deleted revision until the objects that belong
 	// to no other revision of its chain are gone.
 	TeardownFinalizer = "penstock.dev/teardown"
+	// SummaryAnnotation is status in one line, kept by the server for those who
+	// read a revision from the top.
+	SummaryAnnotation = "penstock.dev/summary"
 	// AllowCRDDeletionAnnotation, set on a revision, acknowledges that a
 	// CustomResourceDefinition which still has instances may be deleted with
 	// them. Its value lists the CustomResourceDefinitions by name, separated

@@ -27,12 +27,16 @@ type staged struct {
 	failure error
 }
 
+func newStaged() *staged {
+	return &staged{objects: map[manifest.Digest]manifest.Object{}}
+}
+
 // withStaged returns a context that has a place for manifests, and the place.
 func withStaged(ctx context.Context) (context.Context, *staged) {
 	if found, ok := ctx.Value(stagedKey{}).(*staged); ok {
 		return ctx, found
 	}
-	place := &staged{objects: map[manifest.Digest]manifest.Object{}}
+	place := newStaged()
 	return context.WithValue(ctx, stagedKey{}, place), place
 }
 

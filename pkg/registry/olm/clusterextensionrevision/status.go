@@ -35,12 +35,13 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	)
 }
 
-// PrepareForUpdate keeps everything but status.
+// PrepareForUpdate keeps everything but status, and the line that sums it up.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
 	revision.Spec = stored.Spec
 	metav1.ResetObjectMetaForStatus(&revision.ObjectMeta, &stored.ObjectMeta)
 	revision.Status.RequestedBy = stored.Status.RequestedBy
+	summarize(revision)
 }
 
 // ValidateUpdate says what is wrong with a status.
