@@ -248,7 +248,7 @@ func TestPod(t *testing.T) {
 		"Unschedulable": {
 			reason: "the scheduler's reason matters more than that it is not ready",
 			object: `{status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: 0/3 nodes are available}]}}`,
-			want: Verdict{False, "not scheduled; Unschedulable: 0/3 nodes are available"},
+			want:   Verdict{False, "not scheduled; Unschedulable: 0/3 nodes are available"},
 		},
 		"CrashLoop": {
 			reason: "by container, without the back-off seconds; the two reasons of a failing pull are one",
