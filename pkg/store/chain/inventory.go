@@ -38,12 +38,12 @@ type Entry struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// UID of the object; empty as long as it is not known.
+	// UID of the object. Empty is an intent, saved before the object is made:
+	// whether that happened must be looked up in the cluster.
 	UID types.UID `json:"uid,omitempty"`
 	// Revision is the number of the revision whose content the object carries.
 	Revision int64 `json:"revision,omitempty"`
-	// Digest of the manifest that was applied. Empty is an intent, written
-	// before the create: whether the object was made must be looked up.
+	// Digest of the manifest that was applied; empty before the first time.
 	Digest manifest.Digest `json:"digest,omitempty"`
 	// ManagedEntry is the digest of our entry in managedFields.
 	ManagedEntry string `json:"managedEntry,omitempty"`

@@ -3,6 +3,7 @@ package pack
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,7 +54,16 @@ func damages() map[string]damage {
 			do: func(t *testing.T, kv clientv3.KV, s *Store, root string) {
 				flip(t, kv, chunkKeys(t, kv, s, root)[1], 10)
 			},
-			read: isCorrupt, put: isCorrupt,
+			read: func(err error) bool { return isCorrupt(err) && strings.Contains(err.Error(), "/chunks/") },
+			put:  isCorrupt,
+		},
+		"OrphanFlipped": {
+			reason: "a chunk that a crash left behind has other bytes than its name says",
+			do: func(t *testing.T, kv clientv3.KV, s *Store, root string) {
+				flip(t, kv, chunkKeys(t, kv, s, root)[1], 10)
+				remove(t, kv, s.keys.Pack(root))
+			},
+			read: isMissing, put: isCorrupt,
 		},
 		"RecordFlipped": {
 			reason: "one bit of the frame's checksum",

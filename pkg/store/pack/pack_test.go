@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"pgregory.net/rapid"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -159,6 +161,49 @@ func TestPutConcurrently(t *testing.T) {
 		}
 		wait.Wait()
 		mustHave(t, New(client, prefix, digester()), objects)
+	}
+}
+
+// sweepingKV deletes a chunk as soon as it is written, a number of times.
+type sweepingKV struct {
+	clientv3.KV
+	prefix string
+	times  int
+}
+
+func (s *sweepingKV) Txn(ctx context.Context) clientv3.Txn {
+	if s.times > 0 {
+		chunks, err := s.KV.Get(ctx, s.prefix, clientv3.WithPrefix(), clientv3.WithLimit(1))
+		if err == nil && len(chunks.Kvs) > 0 {
+			s.times--
+			_, _ = s.KV.Delete(ctx, string(chunks.Kvs[0].Key)) // the test fails if it does nothing
+		}
+	}
+	return s.KV.Txn(ctx)
+}
+
+// Whoever sweeps chunks that belong to no pack cannot make a pack exist that
+// lacks some: Put starts over, and gives up with an error in the end.
+func TestPutAgainstSweeper(t *testing.T) {
+	client := storetest.Client(t)
+	objects := noise(t, 3, 900)
+	for name, times := range map[string]int{"Once": 1, "Thrice": 3, "Always": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			kv := &sweepingKV{KV: client, prefix: "/" + name + "/packs/", times: times}
+			_, err := chunked(New(kv, "/"+name, digester()), 400).Put(t.Context(), objects)
+			s := New(client, "/"+name, digester())
+			if name == "Always" {
+				var missing *MissingError
+				if _, readErr := s.Read(t.Context(), Root(refs(objects))); err == nil || !errors.As(readErr, &missing) {
+					t.Errorf("put: error %v, read: error %v", err, readErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("put: %v", err)
+			}
+			mustHave(t, s, objects)
+		})
 	}
 }
 
