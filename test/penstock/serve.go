@@ -1,0 +1,164 @@
+package penstock
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// served is what the log says when the host has answered for our API.
+const served = "The host cluster serves our API"
+
+// Host has a kubeconfig file: a *cluster.Cluster, or one of its users.
+type Host interface{ Kubeconfig() string }
+
+// Server is a running `penstock serve`.
+type Server struct {
+	cmd *exec.Cmd
+	// ended is closed when the process has ended; failure is how.
+	ended   chan struct{}
+	failure error
+
+	mu  sync.Mutex
+	log strings.Builder
+	// grown is closed, and replaced, when the log has another line.
+	grown chan struct{}
+}
+
+// Serve runs `penstock serve --register` on any free port until the test ends,
+// and returns when the host serves our API. A process that ends before it is
+// told to fails the test.
+func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string) *Server {
+	t.Helper()
+	s := p.Launch(t, host, dataDir, flags...)
+	s.Await(t, served)
+	return s
+}
+
+// Launch is Serve that waits for nothing.
+func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...string) *Server {
+	t.Helper()
+	args := append([]string{"serve", "--kubeconfig", host.Kubeconfig(), "--data-dir", dataDir,
+		"--bind-address", "127.0.0.1", "--secure-port", "0", "--register"}, flags...)
+	s := &Server{cmd: exec.Command(p.path, args...), ended: make(chan struct{}), grown: make(chan struct{})}
+	s.cmd.SysProcAttr = dieWithParent()
+	output, input, err := os.Pipe()
+	if err != nil {
+		t.Fatalf("penstock: %v", err)
+	}
+	s.cmd.Stdout, s.cmd.Stderr = input, input
+	started := make(chan error)
+	go s.run(started)
+	err = <-started
+	_ = input.Close() // the process has its own
+	if err != nil {
+		_ = output.Close()
+		t.Fatalf("penstock: starting penstock serve: %v", err)
+	}
+	go s.read(output)
+	t.Cleanup(func() { s.Kill(t) })
+	return s
+}
+
+// run starts the process and waits for its end on one operating system thread:
+// on Linux a child with a parent-death signal dies with the thread that forked
+// it.
+func (s *Server) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := s.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	s.failure = s.cmd.Wait()
+	close(s.ended)
+}
+
+func (s *Server) read(output io.ReadCloser) {
+	defer output.Close()
+	lines := bufio.NewReader(output)
+	for {
+		line, err := lines.ReadString('\n')
+		s.mu.Lock()
+		s.log.WriteString(line)
+		close(s.grown)
+		s.grown = make(chan struct{})
+		s.mu.Unlock()
+		if err != nil {
+			return // the process has ended
+		}
+	}
+}
+
+// Log is what the process has printed so far.
+func (s *Server) Log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+// Await returns when the log has the text.
+func (s *Server) Await(t testing.TB, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		found, grown := strings.Contains(s.log.String(), text), s.grown
+		s.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-grown:
+		case <-s.ended:
+			t.Fatalf("penstock: the process ended (%v) before its log said %q:\n%s", s.failure, text, s.Log())
+		case <-ctx.Done():
+			t.Fatalf("penstock: the log does not say %q:\n%s", text, s.Log())
+		}
+	}
+}
+
+// Ended is closed when the process has ended, for whatever reason.
+func (s *Server) Ended() <-chan struct{} { return s.ended }
+
+// Kill ends the process as a lost machine would and returns when it is gone.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	// It may have ended before; then there is nothing to kill.
+	_ = s.cmd.Process.Kill()
+	s.gone(t)
+}
+
+// Stop ends the process as an administrator would, fails the test when that is
+// not a clean end, and returns how long it took.
+func (s *Server) Stop(t testing.TB) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatalf("penstock: stopping: %v", err)
+	}
+	s.gone(t)
+	if s.failure != nil {
+		t.Errorf("penstock: the process did not stop cleanly: %v\n%s", s.failure, s.Log())
+	}
+	return time.Since(begin)
+}
+
+func (s *Server) gone(t testing.TB) {
+	t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		t.Fatal("penstock: the process does not end")
+	}
+}
