@@ -3,12 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/penstock-project/penstock/pkg/server"
 )
@@ -49,9 +47,6 @@ func newServeCommand() *cobra.Command {
 func serve(command *cobra.Command, options *server.Options) error {
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
-	// controller-runtime logs through a logger of its own, with a call depth
-	// that klog's front end gets wrong.
-	ctrl.SetLogger(logr.New(klog.Background().GetSink()))
 	options.Version = programVersion()
 	options.Controllers = controllers()
 	if err := server.Run(ctx, options); err != nil {

@@ -20,10 +20,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// access is a right on a resource of the host.
+// access is a right on a resource of the host, or on one object of it.
 type access struct {
-	verb     string
-	resource schema.GroupVersionResource
+	verb            string
+	resource        schema.GroupVersionResource
+	namespace, name string
 }
 
 // String spells it as a rule that an administrator can grant.
@@ -31,6 +32,9 @@ func (a access) String() string {
 	name := a.resource.Resource
 	if a.resource.Group != "" {
 		name += "." + a.resource.Group
+	}
+	if a.name != "" {
+		name += " " + a.namespace + "/" + a.name
 	}
 	return a.verb + " " + name
 }
@@ -72,10 +76,20 @@ func features() []feature {
 
 // delegated are the rights without which no request can be answered at all.
 func delegated() []access {
-	return []access{
+	rights := []access{
 		{verb: "create", resource: schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}},
 		{verb: "create", resource: schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}},
 	}
+	// It says whose client certificates to trust.
+	for _, verb := range []string{"get", "list", "watch"} {
+		rights = append(rights, access{
+			verb:      verb,
+			resource:  schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			namespace: metav1.NamespaceSystem,
+			name:      authenticationConfigMap,
+		})
+	}
+	return rights
 }
 
 // findings are what the host offers.
@@ -133,7 +147,7 @@ func (f feature) lacks(found findings) (absent, forbidden []string) {
 			continue
 		}
 		for _, verb := range []string{"list", "watch"} {
-			if right := (access{verb, resource}); !found.allowed[right] {
+			if right := (access{verb: verb, resource: resource}); !found.allowed[right] {
 				forbidden = append(forbidden, right.String())
 			}
 		}
@@ -150,7 +164,7 @@ func find(ctx context.Context, client kubernetes.Interface, wanted []feature) (f
 	for _, f := range wanted {
 		for _, resource := range f.lists {
 			versions[resource.GroupVersion()] = true
-			questions = append(questions, access{"list", resource}, access{"watch", resource})
+			questions = append(questions, access{verb: "list", resource: resource}, access{verb: "watch", resource: resource})
 		}
 	}
 	var mu sync.Mutex
@@ -205,10 +219,12 @@ func servedResources(client kubernetes.Interface, version schema.GroupVersion) (
 func mayI(ctx context.Context, client kubernetes.Interface, question access) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb:     question.verb,
-			Group:    question.resource.Group,
-			Version:  question.resource.Version,
-			Resource: question.resource.Resource,
+			Verb:      question.verb,
+			Group:     question.resource.Group,
+			Version:   question.resource.Version,
+			Resource:  question.resource.Resource,
+			Namespace: question.namespace,
+			Name:      question.name,
 		},
 	}}
 	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

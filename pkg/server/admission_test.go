@@ -17,8 +17,8 @@ func everything() findings {
 	for _, f := range features() {
 		for _, resource := range f.lists {
 			found.served[resource] = true
-			found.allowed[access{"list", resource}] = true
-			found.allowed[access{"watch", resource}] = true
+			found.allowed[access{verb: "list", resource: resource}] = true
+			found.allowed[access{verb: "watch", resource: resource}] = true
 		}
 	}
 	return found
@@ -50,8 +50,8 @@ func TestDecide(t *testing.T) {
 		"PolicyForbidden": {
 			reason: "somebody's policies exist and may not be read: fail closed, and say all that is missing",
 			host: func(f findings) {
-				delete(f.allowed, access{"watch", admission.WithResource("validatingadmissionpolicybindings")})
-				delete(f.allowed, access{"list", schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}})
+				delete(f.allowed, access{verb: "watch", resource: admission.WithResource("validatingadmissionpolicybindings")})
+				delete(f.allowed, access{verb: "list", resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}})
 			},
 			err: []string{
 				"list namespaces (for admission plugin NamespaceLifecycle)",
@@ -63,13 +63,13 @@ func TestDecide(t *testing.T) {
 			reason:   "a person decided to go without",
 			disabled: []string{"ValidatingAdmissionPolicy"},
 			host: func(f findings) {
-				delete(f.allowed, access{"watch", admission.WithResource("validatingadmissionpolicybindings")})
+				delete(f.allowed, access{verb: "watch", resource: admission.WithResource("validatingadmissionpolicybindings")})
 			},
 		},
 		"FlowControlForbidden": {
 			reason: "priority and fairness protects only us: without the right there are plain limits",
 			host: func(f findings) {
-				delete(f.allowed, access{"list", flow.WithResource("flowschemas")})
+				delete(f.allowed, access{verb: "list", resource: flow.WithResource("flowschemas")})
 			},
 			want: []off{{priorityAndFairness, "the right is missing to list flowschemas.flowcontrol.apiserver.k8s.io"}},
 		},
@@ -80,7 +80,8 @@ func TestDecide(t *testing.T) {
 					delete(f.allowed, right)
 				}
 			},
-			err: []string{"create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io"},
+			err: []string{"create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io",
+				"watch configmaps kube-system/extension-apiserver-authentication"},
 		},
 	}
 	for name, tc := range cases {

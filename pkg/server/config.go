@@ -35,14 +35,23 @@ type ExtraConfig struct {
 	namespace    string
 	// identity of this replica, for the lease.
 	identity    string
+	lease       LeaseTimes
 	caBundle    []byte
 	controllers []Controller
 	ready       func(Serving)
 	api         *api
 }
 
-// newConfig opens the port and asks the host what it offers.
-func newConfig(ctx context.Context, o *Options, host *host, db *database, standing standing) (*Config, error) {
+// newConfig prepares everything that can go wrong, in an order in which a start
+// that fails leaves nothing behind: the store's identity, which the host
+// remembers for ever, comes when nothing else is missing.
+//
+//  1. The port.
+//  2. What the host offers and allows.
+//  3. The namespace and the certificate.
+//  4. The store's identity: serve, or be degraded.
+//  5. The generic API server's configuration.
+func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Config, error) {
 	if err := listen(o); err != nil {
 		return nil, err
 	}
@@ -50,21 +59,33 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database, standi
 	c := &Config{
 		Generic: genericapiserver.NewRecommendedConfig(codecs),
 		Extra: ExtraConfig{
-			scheme: scheme, codecs: codecs, host: host, database: db, standing: standing,
-			namespace: o.Namespace, identity: replicaIdentity(o), controllers: o.Controllers, ready: o.Ready,
+			scheme: scheme, codecs: codecs, host: host, database: db,
+			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
+			controllers: o.Controllers, ready: o.Ready,
 		},
 	}
 	client, err := kubernetes.NewForConfig(host.configFor("start"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the host cluster: %w", err)
 	}
-	if c.Extra.caBundle, err = setUpCertificates(ctx, o, client); err != nil {
-		return nil, err
-	}
 	if err := switchOff(ctx, o, client); err != nil {
 		return nil, err
 	}
+	if o.Register {
+		if err := ensureNamespace(ctx, client, o.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	if c.Extra.caBundle, err = setUpCertificates(ctx, o, client); err != nil {
+		return nil, err
+	}
+	if c.Extra.standing, err = establish(ctx, o, host, db); err != nil {
+		return nil, err
+	}
 	if err := c.applyOptions(o); err != nil {
+		return nil, err
+	}
+	if err := primeClientCAs(ctx, c.Generic, client); err != nil {
 		return nil, err
 	}
 	if o.Register {

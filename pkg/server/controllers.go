@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
@@ -57,6 +58,9 @@ type terms struct {
 // with the error that ended it before.
 func (t *terms) run(ctx context.Context) error {
 	defer t.liveness.reset()
+	// Parts of controller-runtime use its global logger, whatever the manager's
+	// is. Only the first call counts.
+	ctrllog.SetLogger(klog.Background())
 	mgr, err := manager.New(t.loopback, manager.Options{
 		Scheme: t.scheme,
 		Logger: klog.FromContext(ctx),

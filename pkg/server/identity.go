@@ -147,7 +147,11 @@ func (g *guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 		return standing{}, err
 	}
 	if mark == nil {
-		if mark, err = g.witness.create(ctx, newMark(present, observed)); err != nil {
+		first, err := g.newMark(ctx, present)
+		if err != nil {
+			return standing{}, err
+		}
+		if mark, err = g.witness.create(ctx, first); err != nil {
 			return standing{}, err
 		}
 		// Another replica may have been faster; it is then judged anew.
@@ -167,15 +171,23 @@ func (g *guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 	if err != nil {
 		return standing{}, err
 	}
-	next := newMark(present, observed)
+	next, err := g.newMark(ctx, present)
+	if err != nil {
+		return standing{}, err
+	}
 	if err := g.witness.replace(ctx, *mark, next); err != nil {
 		return standing{}, err
 	}
 	return standing{identity: present, keeper: newMarkKeeper(g.store, g.witness, next)}, nil
 }
 
-func newMark(present identity.Identity, observed identity.Observed) identity.Mark {
-	return identity.Mark{StoreID: present.ID, HighWater: observed.HighWater, Format: present.Format}
+// newMark is what is to be remembered of the store as it is now.
+func (g *guard) newMark(ctx context.Context, present identity.Identity) (identity.Mark, error) {
+	highWater, err := g.store.HighWater(ctx)
+	if err != nil {
+		return identity.Mark{}, err
+	}
+	return identity.Mark{StoreID: present.ID, HighWater: highWater, Format: present.Format}, nil
 }
 
 // identify returns the store's identity, and gives it one when it has none.

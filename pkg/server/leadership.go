@@ -17,15 +17,20 @@ const (
 	// leaseName is the Lease that the replica holds whose controllers run.
 	leaseName = "penstock-controllers"
 
-	// A replica that dies without giving its lease back is succeeded after
-	// leaseDuration, plus at most about two retries.
-	leaseDuration = 10 * time.Second
-	renewDeadline = 7 * time.Second
-	retryPeriod   = 2 * time.Second
-
 	// termBackoff is how long to wait after a term that failed.
 	termBackoff = 2 * time.Second
 )
+
+// LeaseTimes are how long a lease lasts and how often it is renewed. A replica
+// that dies without giving its lease back is succeeded after Duration plus at
+// most about two retries.
+type LeaseTimes struct {
+	Duration, RenewDeadline, RetryPeriod time.Duration
+}
+
+func defaultLeaseTimes() LeaseTimes {
+	return LeaseTimes{Duration: 10 * time.Second, RenewDeadline: 7 * time.Second, RetryPeriod: 2 * time.Second}
+}
 
 // leadership runs a function, a term, for as long as this replica holds the
 // lease, again and again. Losing the lease ends the term and nothing else: the
@@ -36,6 +41,7 @@ type leadership struct {
 	// identity of this replica. A replica that comes back with the identity it
 	// had need not wait for its own lease to run out.
 	identity string
+	times    LeaseTimes
 	term     func(ctx context.Context) error
 }
 
@@ -68,7 +74,7 @@ func (l *leadership) contend(ctx context.Context) error {
 	ended := make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: leaseName, Lock: lock, ReleaseOnCancel: true,
-		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		LeaseDuration: l.times.Duration, RenewDeadline: l.times.RenewDeadline, RetryPeriod: l.times.RetryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leaseCtx context.Context) {
 				leading.Store(true)
@@ -122,7 +128,7 @@ func (l *leadership) lock() (resourcelock.Interface, error) {
 	config := rest.CopyConfig(l.host)
 	// A host that hangs must not cost the whole deadline at the first try, nor
 	// hold up a shutdown.
-	config.Timeout = renewDeadline / 2
+	config.Timeout = l.times.RenewDeadline / 2
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the lease: %w", err)

@@ -64,6 +64,8 @@ type Options struct {
 	Version string
 	// Controllers run where this replica is the leader.
 	Controllers []Controller
+	// Lease decides which replica that is.
+	Lease LeaseTimes
 	// Ready, when set, is called once when the server is ready, and registered
 	// if it is to be.
 	Ready func(Serving)
@@ -94,6 +96,7 @@ func NewOptions() (*Options, error) {
 		Recommended:  recommended,
 		Run:          run,
 		Version:      "unknown",
+		Lease:        defaultLeaseTimes(),
 	}, nil
 }
 

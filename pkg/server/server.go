@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/uuid"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 )
@@ -28,9 +27,8 @@ const readyPoll = 50 * time.Millisecond
 //
 //  1. The store: one process per data directory, before anything else is touched.
 //  2. The host: it is waited for, because it knows whether the store is the right one.
-//  3. The store's identity: serve, or be degraded.
-//  4. The configuration: certificates, what the host offers, the API.
-//  5. Serve; when ready, register; when leading, run the controllers.
+//  3. The configuration (see newConfig).
+//  4. Serve; when ready, register; when leading, run the controllers.
 //
 // Everything is stopped in reverse order.
 func Run(ctx context.Context, o *Options) error {
@@ -76,20 +74,7 @@ func runOn(ctx context.Context, o *Options, host *host, db *database) error {
 	if err := host.wait(ctx); err != nil {
 		return err
 	}
-	if o.Register {
-		client, err := kubernetes.NewForConfig(host.configFor("start"))
-		if err != nil {
-			return fmt.Errorf("making a client for the host cluster: %w", err)
-		}
-		if err := ensureNamespace(ctx, client, o.Namespace); err != nil {
-			return err
-		}
-	}
-	standing, err := establish(ctx, o, host, db)
-	if err != nil {
-		return err
-	}
-	config, err := newConfig(ctx, o, host, db, standing)
+	config, err := newConfig(ctx, o, host, db)
 	if err != nil {
 		return err
 	}
@@ -186,7 +171,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		}
 		leadership := &leadership{
 			host: s.extra.host.configFor("leader-election"), namespace: s.extra.namespace,
-			identity: s.extra.identity, term: terms.run,
+			identity: s.extra.identity, times: s.extra.lease, term: terms.run,
 		}
 		parts = append(parts, leadership.run)
 	}

@@ -1,0 +1,196 @@
+package server_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// serverUser is granted exactly what testdata/rbac.yaml says.
+const serverUser = "penstock"
+
+func grant(t *testing.T, c *cluster.Cluster, change func(string) string) {
+	t.Helper()
+	rules, err := os.ReadFile("testdata/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.MustKubectl("create", "namespace", "penstock-system")
+	c.MustKubectlInput(change(string(rules)), "apply", "-f", "-")
+}
+
+// The rights that we document are enough, writes included.
+func TestLeastRights(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	grant(t, c, func(rules string) string { return rules })
+	o := newObserver()
+	options := newOptions(t, c.User(serverUser), dataDir(t))
+	options.Controllers = []server.Controller{o.controller(t)}
+	p := start(t, options)
+	await(t, "the controllers", o.began)
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	p.halt(t)
+	if denied := c.Audit().Since(0, plane.ByUser(serverUser), func(r plane.Request) bool { return r.Code == 403 }); len(denied) > 0 {
+		t.Errorf("requests without a right:\n%s", denied)
+	}
+}
+
+// A right that is missing is named at start, not found out by every write ten
+// seconds later.
+func TestMissingRights(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	grant(t, c, func(rules string) string {
+		return strings.NewReplacer(", mutatingadmissionpolicybindings", "", ", prioritylevelconfigurations", "").Replace(rules)
+	})
+	user := c.User(serverUser)
+	p := begin(t, newOptions(t, user, dataDir(t)))
+	await(t, "the refusal", p.done)
+	want := "list mutatingadmissionpolicybindings.admissionregistration.k8s.io (for admission plugin MutatingAdmissionPolicy)"
+	if p.err == nil || !strings.Contains(p.err.Error(), want) {
+		t.Errorf("the error does not say %q: %v", want, p.err)
+	}
+
+	// Deliberately without.
+	start(t, newOptions(t, user, dataDir(t), "--disable-admission-plugins=MutatingAdmissionPolicy"))
+	writesSoon(t, c)
+}
+
+// A host that lacks what our library would like to have is served all the same.
+func TestOlderHost(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t, cluster.APIServerArgs("--emulated-version=1.34"))
+	start(t, newOptions(t, c, dataDir(t)))
+	writesSoon(t, c)
+}
+
+// writesSoon fails when a write waits for a plugin that never becomes ready.
+func writesSoon(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	begin := time.Now()
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("a write took %s", took)
+	}
+}
+
+// The host's policies judge what is in a revision.
+func TestHostPolicies(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	start(t, newOptions(t, c, dataDir(t)))
+	c.MustKubectlInput(policy, "apply", "-f", "-")
+	eventually(t, "the policy", func() error {
+		out := c.KubectlInput(strings.ReplaceAll(revision("argocd", 1), "first", "forbidden"), "create", "--dry-run=server", "-f", "-")
+		return missing(out.Stderr, []string{"no object may be called forbidden"})
+	})
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	// A mutating policy with an apply configuration needs our schemas.
+	labels := c.MustKubectl("get", "cer", "argocd-1", "-o", "jsonpath={.metadata.labels.mutated}")
+	if labels != "yes" {
+		t.Errorf("the mutating policy did not apply: label mutated is %q", labels)
+	}
+}
+
+const policy = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: names}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [olm.operatorframework.io], apiVersions: [v1alpha1], operations: [CREATE], resources: [clusterextensionrevisions]}
+  validations:
+  - expression: "object.spec.phases.all(p, p.objects.all(o, !has(o.object) || o.object.metadata.name != 'forbidden'))"
+    message: no object may be called forbidden
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: names}
+spec: {policyName: names, validationActions: [Deny]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: labels}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [olm.operatorframework.io], apiVersions: [v1alpha1], operations: [CREATE], resources: [clusterextensionrevisions]}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: "Object{metadata: Object.metadata{labels: {'mutated': 'yes'}}}"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: labels}
+spec: {policyName: labels}
+`
+
+// idleWindow is how long the silence is listened to. PENSTOCK_IDLE sets it to
+// find what happens at longer intervals.
+func idleWindow(t *testing.T) time.Duration {
+	t.Helper()
+	window, err := time.ParseDuration(os.Getenv("PENSTOCK_IDLE"))
+	if err != nil {
+		return 12 * time.Second
+	}
+	return window
+}
+
+// An idle server asks the host for nothing but its lease; watches stay open, and
+// access reviews answer the host's own polling.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	o := newObserver()
+	options := newOptions(t, c, dataDir(t))
+	options.Version = "test"
+	options.Controllers = []server.Controller{o.controller(t)}
+	start(t, options)
+	await(t, "the controllers", o.began)
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+
+	// Watches that begin are not idle yet.
+	eventually(t, "silence", func() error {
+		mark := c.Audit().Mark()
+		time.Sleep(time.Second)
+		if begun := c.Audit().Since(mark, plane.ByAgent("penstock/test/"), plane.ByVerb("watch", "list", "get")); len(begun) > 0 {
+			return missingError{begun.String()}
+		}
+		return nil
+	})
+	mark, window := c.Audit().Mark(), idleWindow(t)
+	time.Sleep(window)
+	all := c.Audit().Since(mark, plane.ByAgent("penstock/test/"))
+	reviews := all.Where(plane.ByResource("subjectaccessreviews", "tokenreviews"))
+	renewals := all.Where(plane.ByResource("leases"), plane.ByVerb("update"))
+	watches := all.Where(plane.ByVerb("watch"))
+	t.Logf("in %s: %d renewals of the lease, %d access reviews, %d watches begun anew", window, len(renewals), len(reviews), len(watches))
+	unexpected := all.Where(
+		plane.Not(plane.ByResource("subjectaccessreviews", "tokenreviews")),
+		plane.Not(plane.ByVerb("watch")),
+		func(r plane.Request) bool { return r.Resource != "leases" || r.Verb != "update" })
+	// The mark follows the revision that was just created, once.
+	marks := unexpected.Where(plane.ByResource("configmaps"))
+	if len(marks) > 3 {
+		t.Errorf("the witness cost %d requests:\n%s", len(marks), marks)
+	}
+	if rest := unexpected.Where(plane.Not(plane.ByResource("configmaps"))); len(rest) > 0 {
+		t.Errorf("requests of an idle server:\n%s", rest)
+	}
+	if len(renewals) == 0 {
+		t.Error("not even the lease was renewed: the test sees nothing")
+	}
+	if agents := c.Audit().Since(0, plane.ByAgent("penstock"), plane.Not(plane.ByAgent("penstock/test/"))); len(agents) > 0 {
+		t.Errorf("clients without a user agent of their own:\n%s", agents)
+	}
+}

@@ -1,0 +1,141 @@
+// Package server_test runs Penstock's server against a real kube-apiserver, in
+// this process and as a program.
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/penstock-project/penstock/pkg/server"
+)
+
+// patience bounds every wait: what takes longer does not happen.
+const patience = 30 * time.Second
+
+// user has a kubeconfig file: a *cluster.Cluster, or one of its users.
+type user interface{ Kubeconfig() string }
+
+// process is a server running in this process.
+type process struct {
+	server.Serving
+	stop context.CancelFunc
+	// done is closed when Run has returned err.
+	done chan struct{}
+	err  error
+}
+
+// dataDir returns a directory whose path is short enough for a unix socket.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "penstock-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "data")
+}
+
+// newOptions are those of `penstock serve --register` on any free port.
+func newOptions(t *testing.T, host user, dir string, more ...string) *server.Options {
+	t.Helper()
+	options, err := server.NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	for _, set := range options.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	args := append([]string{
+		"--kubeconfig", host.Kubeconfig(), "--data-dir=" + dir,
+		"--bind-address", "127.0.0.1", "--secure-port", "0", "--register",
+	}, more...)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+// start runs a server and returns when it is ready and registered. It is
+// stopped when the test ends.
+func start(t *testing.T, options *server.Options) *process {
+	t.Helper()
+	ready := make(chan server.Serving, 1)
+	options.Ready = func(serving server.Serving) { ready <- serving }
+	p := begin(t, options)
+	select {
+	case p.Serving = <-ready:
+	case <-p.done:
+		t.Fatalf("the server ended: %v", p.err)
+	case <-time.After(patience):
+		t.Fatal("the server does not become ready")
+	}
+	return p
+}
+
+// begin runs a server without waiting for anything.
+func begin(t *testing.T, options *server.Options) *process {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	p := &process{stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.err = server.Run(ctx, options)
+	}()
+	t.Cleanup(func() { p.halt(t) })
+	return p
+}
+
+// halt stops the server as a signal would, and returns how long that took.
+func (p *process) halt(t *testing.T) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	p.stop()
+	select {
+	case <-p.done:
+		return time.Since(begin)
+	case <-time.After(patience):
+		t.Fatal("the server does not stop")
+		return 0
+	}
+}
+
+// eventually repeats a check until it passes.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// revision is a small one: a ConfigMap in each of two phases.
+func revision(extension string, number int) string {
+	return fmt.Sprintf(`apiVersion: olm.operatorframework.io/v1alpha1
+kind: ClusterExtensionRevision
+metadata:
+  name: %[1]s-%[2]d
+spec:
+  revision: %[2]d
+  phases:
+  - name: configuration
+    objects:
+    - object: {apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: default}, data: {number: "%[2]d"}}
+  - name: deploy
+    objects:
+    - object: {apiVersion: v1, kind: ConfigMap, metadata: {name: second, namespace: default}, data: {number: "%[2]d"}}
+`, extension, number)
+}
