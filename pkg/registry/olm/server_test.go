@@ -169,7 +169,14 @@ func authenticate(req *http.Request) (*authenticator.Response, bool, error) {
 type rules struct {
 	mu     sync.Mutex
 	hidden []string // namespace/name, or namespace/* for reading all of one
+	blind  string   // a user who may get none
 	fail   error
+}
+
+func (r *rules) set(blind string, fail error, hidden ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.blind, r.fail, r.hidden = blind, fail, hidden
 }
 
 func (r *rules) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -182,7 +189,7 @@ func (r *rules) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 	if name == "" {
 		name = "*"
 	}
-	if r.fail != nil || slices.Contains(r.hidden, a.GetNamespace()+"/"+name) {
+	if r.fail != nil || a.GetUser().GetName() == r.blind || slices.Contains(r.hidden, a.GetNamespace()+"/"+name) {
 		return authorizer.DecisionNoOpinion, "no", r.fail
 	}
 	return authorizer.DecisionAllow, "", nil

@@ -1,0 +1,64 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+)
+
+// brokenBodies fails to store.
+type brokenBodies struct {
+	Bodies
+	err error
+}
+
+func (b brokenBodies) Put(context.Context, []manifest.Object) (string, error) { return "", b.err }
+
+// TestCollectCountsSecrets: entries do not show the size of Secrets, so only
+// whoever has the manifests can tell that they are too large together.
+func TestCollectCountsSecrets(t *testing.T) {
+	revision, held := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}}, newStaged()
+	revision.Spec.Phases = []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 2)}}
+	for i, name := range []string{"a", "b"} {
+		object, err := testDigester().New(map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name},
+			"stringData": map[string]any{"k": strings.Repeat("x", v1alpha1.MaxManifestBytes/2)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held.add(object)
+		writeEntry(&revision.Spec.Phases[0].Objects[i], object)
+	}
+	_, err := (&contents{}).collect(t.Context(), revision, held)
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "16777216 are allowed") {
+		t.Errorf("got %v, want 422 that names the limit", err)
+	}
+}
+
+func TestPutErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   func(error) bool
+	}{
+		"TooLarge": {"the client can do something about it", &pack.TooLargeError{What: "manifests", Bytes: 2, Max: 1}, apierrors.IsInvalid},
+		"Other":    {"the client cannot", errors.New("etcd is away"), apierrors.IsInternalError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &contents{bodies: brokenBodies{err: tc.err}}
+			if _, err := c.put(t.Context(), &olm.ClusterExtensionRevision{}, nil); !tc.want(err) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}

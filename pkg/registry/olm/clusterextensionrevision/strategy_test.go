@@ -1,0 +1,85 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+func TestWarnings(t *testing.T) {
+	s := &strategy{}
+	full := &olm.ClusterExtensionRevision{Spec: olm.ClusterExtensionRevisionSpec{Phases: []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 1)}}}}
+	finalized := func(policy olm.TeardownPolicy, finalizers ...string) *olm.ClusterExtensionRevision {
+		return &olm.ClusterExtensionRevision{
+			ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers},
+			Spec:       olm.ClusterExtensionRevisionSpec{TeardownPolicy: policy},
+		}
+	}
+	as := func(name string) context.Context {
+		return request.WithUser(t.Context(), &user.DefaultInfo{Name: name})
+	}
+	ours := finalized(olm.TeardownPolicyDelete, v1alpha1.TeardownFinalizer)
+	for name, tc := range map[string]struct {
+		reason string
+		got    []string
+		want   bool
+	}{
+		"Empty":      {"an empty revision deletes what came before it", s.WarningsOnCreate(t.Context(), &olm.ClusterExtensionRevision{}), true},
+		"Full":       {"nothing to say", s.WarningsOnCreate(t.Context(), full), false},
+		"TakenOff":   {"the objects stay behind", s.WarningsOnUpdate(as("alice"), finalized(olm.TeardownPolicyDelete), ours), true},
+		"Kept":       {"nothing happened", s.WarningsOnUpdate(as("alice"), ours, ours), false},
+		"Orphans":    {"they should stay behind", s.WarningsOnUpdate(as("alice"), finalized(olm.TeardownPolicyOrphan), ours), false},
+		"Controller": {"its work is done", s.WarningsOnUpdate(as(user.APIServerUser), finalized(olm.TeardownPolicyDelete), ours), false},
+	} {
+		if got := len(tc.got) > 0; got != tc.want {
+			t.Errorf("%s: %s: warnings %q", name, tc.reason, tc.got)
+		}
+	}
+}
+
+func TestExpressionsAreCompiled(t *testing.T) {
+	s := &strategy{checkCEL: func(expression string) error {
+		if expression == "bad" {
+			return errors.New("syntax error")
+		}
+		return nil
+	}}
+	revision := &olm.ClusterExtensionRevision{
+		ObjectMeta: metav1.ObjectMeta{Name: "e-1", Labels: map[string]string{v1alpha1.ChainLabel: "e"}},
+		Spec: olm.ClusterExtensionRevisionSpec{
+			Revision: 1, LifecycleState: olm.LifecycleStateActive, TeardownPolicy: olm.TeardownPolicyDelete, CollisionProtection: olm.CollisionProtectionNone,
+			ProgressionProbes: []olm.ProgressionProbe{{
+				Selector:   olm.ProbeSelector{GroupKind: &metav1.GroupKind{Kind: "Pod"}},
+				Assertions: []olm.ProbeAssertion{{CEL: &olm.CELAssertion{Expression: "good"}}, {CEL: &olm.CELAssertion{Expression: "bad"}}},
+			}},
+		},
+	}
+	var fields []string
+	for _, err := range s.Validate(t.Context(), revision) {
+		fields = append(fields, err.Field)
+	}
+	if diff := cmp.Diff([]string{"spec.progressionProbes[0].assertions[1].cel.expression"}, fields); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+// TestUnreadableChain: what cannot be read is not taken for empty.
+func TestUnreadableChain(t *testing.T) {
+	unreadable := errors.New("etcd is away")
+	s := &strategy{chain: func(context.Context, string) ([]olm.ClusterExtensionRevision, error) { return nil, unreadable }}
+	ctx, held := withStaged(t.Context())
+	s.PrepareForCreate(ctx, &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}})
+	r := &REST{contents: &contents{}}
+	err := r.storeContents(nil, false)(ctx, &olm.ClusterExtensionRevision{})
+	if !errors.Is(held.failed(), unreadable) || err == nil {
+		t.Errorf("the create went on, error %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+package clusterextensionrevision
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+func condition(conditionType string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: "message of " + reason}
+}
+
+func TestTable(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	deleted := metav1.NewTime(now)
+	revision := func(name string, number int64, change func(*olm.ClusterExtensionRevision)) olm.ClusterExtensionRevision {
+		r := olm.ClusterExtensionRevision{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-90 * time.Minute))},
+			Spec: olm.ClusterExtensionRevisionSpec{
+				Revision: number, LifecycleState: olm.LifecycleStateActive,
+				Phases: []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 2)}, {Objects: make([]olm.RevisionObject, 1)}},
+			},
+		}
+		change(&r)
+		return r
+	}
+	conditions := func(list ...metav1.Condition) func(*olm.ClusterExtensionRevision) {
+		return func(r *olm.ClusterExtensionRevision) { r.Status.Conditions = list }
+	}
+	list := &olm.ClusterExtensionRevisionList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "next"},
+		Items: []olm.ClusterExtensionRevision{
+			revision("new-1", 1, func(r *olm.ClusterExtensionRevision) { r.CreationTimestamp = metav1.Time{} }),
+			revision("rolling-out-2", 2, conditions(condition("Available", "False", "NotYet"), condition("Progressing", "True", "RollingOut"), condition("Failing", "False", "None"))),
+			revision("failing-3", 3, conditions(condition("Progressing", "True", "RollingOut"), condition("Stalled", "True", "Deadline"), condition("Failing", "True", "Collision"))),
+			revision("stalled-4", 4, conditions(condition("Progressing", "True", "RollingOut"), condition("Stalled", "True", "Deadline"))),
+			revision("broken-5", 5, conditions(condition("Ready", "False", "Degraded"), condition("Available", "False", "ProbeFailed"), condition("Progressing", "False", "Done"))),
+			revision("well-6", 6, conditions(condition("Ready", "True", "Well"), condition("Available", "True", "ProbesPass"), condition("Progressing", "False", "Done"))),
+			revision("archived-7", 7, func(r *olm.ClusterExtensionRevision) { r.Spec.LifecycleState = olm.LifecycleStateArchived }),
+			revision("deleted-8", 8, func(r *olm.ClusterExtensionRevision) { r.DeletionTimestamp = &deleted }),
+		},
+	}
+	printed, err := table{clock: testingclock.NewFakePassiveClock(now)}.ConvertToTable(t.Context(), list, &metav1.TableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if printed.ResourceVersion != "7" || printed.Continue != "next" {
+		t.Errorf("resourceVersion %q, continue %q: clients cannot watch or page", printed.ResourceVersion, printed.Continue)
+	}
+	for i := range printed.Rows {
+		if printed.Rows[i].Object.Object != &list.Items[i] {
+			t.Errorf("row %d does not have its revision", i)
+		}
+	}
+	golden(t, "table.txt", render(printed))
+
+	single, err := table{clock: testingclock.NewFakePassiveClock(now)}.ConvertToTable(t.Context(), &list.Items[0], &metav1.TableOptions{NoHeaders: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(single.Rows) != 1 || single.ColumnDefinitions != nil {
+		t.Errorf("one revision without headers has %d rows and %d columns", len(single.Rows), len(single.ColumnDefinitions))
+	}
+}
+
+// render prints a table as kubectl -o wide does.
+func render(table *metav1.Table) []byte {
+	var out bytes.Buffer
+	writer := tabwriter.NewWriter(&out, 0, 0, 3, ' ', tabwriter.DiscardEmptyColumns)
+	for _, column := range table.ColumnDefinitions {
+		_, _ = fmt.Fprintf(writer, "%s(%d)\t", column.Name, column.Priority)
+	}
+	_, _ = fmt.Fprintln(writer)
+	for _, row := range table.Rows {
+		for _, cell := range row.Cells {
+			_, _ = fmt.Fprintf(writer, "%v\t", cell)
+		}
+		_, _ = fmt.Fprintln(writer)
+	}
+	_ = writer.Flush()
+	return out.Bytes()
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got, write it with -update):\n%s", path, diff)
+	}
+}
