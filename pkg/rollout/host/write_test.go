@@ -207,6 +207,21 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 	}
 }
 
+// TestMissingPathIsRemembered: a kind that went away costs no request each time.
+func TestMissingPathIsRemembered(t *testing.T) {
+	server := &fakeServer{}
+	h := serve(t, server, clock.RealClock{}, 0)
+	for range 3 {
+		_, err := h.Apply(context.Background(), configMap("n", "a"), []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
+		if !meta.IsNoMatchError(err) {
+			t.Errorf("want that the kind is not served, got %v", err)
+		}
+	}
+	if sent := server.seen(); len(sent) != 1 {
+		t.Errorf("want one attempt, then none: %v", sent)
+	}
+}
+
 func status(err *apierrors.StatusError) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := err.Status()

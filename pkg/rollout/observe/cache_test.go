@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"fmt"
 	"syscall"
 	"testing"
@@ -238,8 +239,13 @@ func TestTrouble(t *testing.T) {
 					t.Errorf("there is no trouble yet: %v", err)
 				}
 				heard.take()
+				// A watch that lasted less than a second is no watch to client-go.
+				time.Sleep(2 * time.Second)
 
 				tc.hurt(f)
+				if name == "Unreachable" || name == "Forbidden" {
+					know(t, c, tc.absent, "missing", "an error is believed at once")
+				}
 				time.Sleep(30 * time.Second)
 				know(t, c, tc.present, "there", tc.reason)
 				know(t, c, tc.absent, "missing", tc.reason)
@@ -273,6 +279,69 @@ func TestTrouble(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMappingIsAskedAgain: a kind that comes back may be another resource.
+func TestMappingIsAskedAgain(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
+		mappings := func() (asked int) {
+			synctest.Wait()
+			f.on(configMaps(), func(k *fakeKind) { asked = k.mappings })
+			return asked
+		}
+		c.Want("a", want("x"))
+		time.Sleep(time.Hour)
+		f.disconnect(configMaps())
+		time.Sleep(time.Hour)
+		if got := mappings(); got != 1 {
+			t.Errorf("a watch that is well asks once, not %d times", got)
+		}
+		f.on(configMaps(), func(k *fakeKind) { k.err = pathMissing() })
+		f.disconnect(configMaps())
+		time.Sleep(2 * firstRetry)
+		if got := mappings(); got < 2 {
+			t.Errorf("after a path was missing it is asked again, got %d", got)
+		}
+	})
+}
+
+// TestBackOffStartsOver: what was well for a while is tried again soon.
+func TestBackOffStartsOver(t *testing.T) {
+	refuse := func(f *fakeServer, err error) { f.on(configMaps(), func(k *fakeKind) { k.err = err }) }
+	bubble(t, func(f *fakeServer) { refuse(f, forbidden()) }, func(t *testing.T, f *fakeServer, c *Cache, _ *notices) {
+		c.Want("a", want("x"))
+		time.Sleep(10 * time.Minute)
+		refuse(f, nil)
+		time.Sleep(10 * time.Minute)
+		know(t, c, Absent, "x", "it may be watched now")
+
+		refuse(f, forbidden())
+		f.disconnect(configMaps())
+		know(t, c, Unknown, "x", "and now it may not")
+		refuse(f, nil)
+		time.Sleep(2 * firstRetry)
+		know(t, c, Absent, "x", "the first attempt after that is soon")
+	})
+}
+
+func TestNothingIsBelievedAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeServer()
+		c, err := newCache(Options{Mapping: f.mapping, Names: names(), Notify: func(string) {}}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Run(ctx) }()
+		c.Want("a", want("x"))
+		know(t, c, Absent, "x", "before")
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		know(t, c, Unknown, "x", "nobody watches any more")
+	})
 }
 
 // TestReopening: streams end every few minutes, which is no trouble.
