@@ -1,0 +1,77 @@
+# Penstock. `make help` lists what there is; the work is done by scripts in hack.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Shown by `penstock version`. Without git (a source archive) Go's own build
+# information takes its place.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Try it
+
+.PHONY: demo
+demo: build tools ## Watch it work on a real control plane; FROM=dir TO=dir NAME=x for your manifests, KEEP=1 to keep it
+	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" FROM="$(FROM)" TO="$(TO)" NAME="$(NAME)" KEEP="$(KEEP)" go run ./test/demo
+
+.PHONY: cluster-up
+cluster-up: ## Start a Kubernetes control plane on this machine; prints the export of KUBECONFIG
+	@go run ./hack/cluster up
+
+.PHONY: cluster-down
+cluster-down: ## End it and remove all it left
+	@go run ./hack/cluster down
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/penstock
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/penstock ./cmd/penstock
+
+.PHONY: tools
+tools: ## Build the control plane's programs into a cache outside the checkout, once
+	@hack/build-tools.sh >/dev/null
+
+.PHONY: generate
+generate: ## Generate the code that is derived from pkg/apis
+	hack/update-codegen.sh
+
+.PHONY: clean
+clean: ## Remove bin and end what cluster-up started; the caches stay
+	@go run ./hack/cluster down
+	rm -rf bin
+
+##@ Test
+
+.PHONY: test
+test: ## All checks and tests, as CI runs them
+	@hack/test.sh
+
+.PHONY: verify unit integration e2e
+verify: ## Format, vet, staticcheck, generated code, modules, contents of the repository
+	@hack/test.sh verify
+
+unit: ## Tests beside the code
+	@hack/test.sh unit
+
+integration: ## Tests against a real control plane: test/cluster, test/integration
+	@hack/test.sh integration
+
+e2e: ## Tests of the program as a user runs it: test/e2e
+	@hack/test.sh e2e
+
+.PHONY: test-race
+test-race: ## Unit tests with the race detector; needs a C compiler
+	@CGO_ENABLED=1 TESTFLAGS="-race $(TESTFLAGS)" hack/test.sh unit
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target in turn, FUZZTIME=30s each
+	@hack/fuzz.sh
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	go test -run '^$$' -bench . -benchmem $$(git grep -l 'func Benchmark' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
