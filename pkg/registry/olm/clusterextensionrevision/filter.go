@@ -161,6 +161,10 @@ func (f *filter) fillSizes(ctx context.Context, name string, entries []map[strin
 	}
 }
 
+// maxPreallocated bounds the memory that is taken at a client's word for how
+// long his body will be, in bytes.
+const maxPreallocated = 32 << 20
+
 // readBody reads the whole body. When it is longer than the limit, or cannot be
 // read to its end, the request keeps a body that yields the same again, and
 // complete is false.
@@ -170,7 +174,11 @@ func readBody(req *http.Request, limit int64) (body []byte, complete bool) {
 	if limit > 0 {
 		source = io.LimitReader(original, limit+1)
 	}
-	body, err := io.ReadAll(source)
+	// Growing as io.ReadAll does would leave several times the body as garbage.
+	var buffer bytes.Buffer
+	buffer.Grow(int(min(max(req.ContentLength, 0), maxPreallocated)) + bytes.MinRead)
+	_, err := buffer.ReadFrom(source)
+	body = buffer.Bytes()
 	if err == nil && (limit <= 0 || int64(len(body)) <= limit) {
 		// The server drains and closes what it gave us itself; closing here
 		// gives the connection's buffer back early.
