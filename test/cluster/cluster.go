@@ -48,18 +48,7 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	if err != nil {
 		t.Fatalf("cluster: %v", err)
 	}
-	// Not t.TempDir: its name holds that of the test, and this one is typed by
-	// people who look into a hanging test.
-	dir, err := os.MkdirTemp("", "penstock-cluster-")
-	if err != nil {
-		t.Fatalf("cluster: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("cluster: %v", err)
-		}
-	})
-	options := plane.Options{Dir: dir, Tools: tools}
+	options := plane.Options{Dir: folder(t), Tools: tools}
 	for _, opt := range opts {
 		opt(&options)
 	}

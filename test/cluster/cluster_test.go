@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,23 @@ func TestLeavesNoFolder(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("folder %s after the test: got %v, want it gone", dir, err)
 	}
+}
+
+func TestSweepsFoldersOfKilledTests(t *testing.T) {
+	t.Parallel()
+	abandoned, err := os.MkdirTemp("", "penstock-cluster-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(abandoned, "plane.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := cluster.Start(t)
+	if _, err := os.Stat(abandoned); !os.IsNotExist(err) {
+		t.Errorf("folder %s that no process holds: got %v, want it gone", abandoned, err)
+	}
+	cluster.Start(t)
+	first.MustKubectl("get", "namespaces")
 }
 
 func TestWorkloads(t *testing.T) {

@@ -38,6 +38,24 @@ func processesOf(dir string) ([]foundProcess, error) {
 	return found, nil
 }
 
+// Running names the programs that run for the plane in dir, whoever started
+// them.
+func Running(dir string) ([]string, error) {
+	dir, err := canonical(dir)
+	if err != nil {
+		return nil, err
+	}
+	found, err := processesOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(found))
+	for i := range found {
+		names[i] = found[i].program
+	}
+	return names, nil
+}
+
 // belongs returns which program of the plane in dir has these arguments, or
 // nothing: it must be one of ours with a path below dir among its arguments.
 // Somebody's editor or tail -f in the folder is not.
