@@ -48,16 +48,20 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	defer db.close()
 
-	ctx, cancel := context.WithCancelCause(ctx)
+	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go cancelOn(ctx, db.failed(), cancel)
-	if err := runOn(ctx, o, host, db); err != nil {
+	go cancelOn(running, db.failed(), cancel)
+	err = runOn(running, o, host, db)
+	switch cause := context.Cause(running); {
+	case errors.Is(cause, errStoreFailed):
+		return cause
+	case err != nil && ctx.Err() != nil:
+		// What was cut off by the end of ctx is no failure.
+		klog.FromContext(ctx).Info("Stopped before everything was done", "doing", err.Error())
+		return nil
+	default:
 		return err
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, errStoreFailed) {
-		return cause
-	}
-	return nil
 }
 
 var errStoreFailed = errors.New("the embedded etcd stopped")

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// fakeHost answers /version, and remembers who asked.
+func fakeHost(t *testing.T, listener net.Listener) <-chan string {
+	t.Helper()
+	agents := make(chan string, 10)
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agents <- r.UserAgent()
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"gitVersion":"v1.36.3"}`))
+	})}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return agents
+}
+
+func kubeconfig(t *testing.T, address string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
+		"clusters: [{name: c, cluster: {server: \"http://" + address + "\"}}]\n" +
+		"contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A host that is not there yet is waited for: nothing may be concluded from it.
+func TestWaitForHost(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	h, err := newHost(kubeconfig(t, address), "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	stopped, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := h.wait(stopped); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("waiting for nobody ended with %v", err)
+	}
+
+	done := make(chan error, 1)
+	go func() { done <- h.wait(t.Context()) }()
+	if listener, err = net.Listen("tcp", address); err != nil {
+		t.Skipf("somebody else took the port: %v", err)
+	}
+	agents := fakeHost(t, listener)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the host is there and not found")
+	}
+	if agent := <-agents; agent != "penstock/v1/start" {
+		t.Errorf("the request came from %q", agent)
+	}
+}
+
+func TestUserAgentOfOthersClients(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := fakeHost(t, listener)
+	h := &host{version: "v1"}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("User-Agent", "library")
+	response, err := h.withUserAgent("authorization")(http.DefaultTransport).RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if agent := <-agents; agent != "penstock/v1/authorization" {
+		t.Errorf("the request came from %q", agent)
+	}
+	if own := request.Header.Get("User-Agent"); own != "library" {
+		t.Errorf("the caller's request was changed to %q", own)
+	}
+}
+
+func TestKubeconfigErrors(t *testing.T) {
+	if _, err := newHost(filepath.Join(t.TempDir(), "none"), "v1"); err == nil {
+		t.Error("a kubeconfig that is not there is no error")
+	}
+}
