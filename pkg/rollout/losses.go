@@ -1,9 +1,9 @@
 package rollout
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +66,7 @@ func lostFields(wanted map[string]any, live *unstructured.Unstructured, manager 
 	for path, name := range found {
 		losses = append(losses, loss{path, name})
 	}
-	slices.SortFunc(losses, func(a, b loss) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	slices.SortFunc(losses, func(a, b loss) int { return strings.Compare(a.Path, b.Path) })
 	return losses
 }
 
@@ -75,7 +75,7 @@ func fieldSet(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if entry.FieldsV1 == nil {
 		return set, nil
 	}
-	return set, set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw))
+	return set, set.FromJSON(entry.FieldsV1.GetRawReader())
 }
 
 // resolve follows a path of managedFields into an object.

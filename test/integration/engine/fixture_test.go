@@ -6,7 +6,6 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -299,7 +298,7 @@ func eventually(t *testing.T, what string, is func() (bool, string)) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal(fmt.Sprintf("waited %s for %s: %s", patience, what, now))
+			t.Fatalf("waited %s for %s: %s", patience, what, now)
 		}
 	}
 }

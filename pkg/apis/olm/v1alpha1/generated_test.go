@@ -25,7 +25,7 @@ func TestExtractKnowsKeyedLists(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "argocd-1", ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: "me", Operation: metav1.ManagedFieldsOperationApply,
 			APIVersion: v1alpha1.SchemeGroupVersion.String(), FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:phases":{"k:{\"name\":\"b\"}":{".":{},"f:name":{},"f:objects":{}}}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:phases":{"k:{\"name\":\"b\"}":{".":{},"f:name":{},"f:objects":{}}}}}`),
 		}}},
 		Spec: v1alpha1.ClusterExtensionRevisionSpec{Revision: 1, Phases: []v1alpha1.RevisionPhase{
 			{Name: "a", Objects: []v1alpha1.RevisionObject{{Name: "not-mine"}}},

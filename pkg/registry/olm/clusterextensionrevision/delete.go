@@ -55,7 +55,7 @@ func recordOrphan(validate rest.ValidateObjectFunc, options *metav1.DeleteOption
 // collection: explicit options first, then what the object has.
 func asksForOrphans(revision *olm.ClusterExtensionRevision, options *metav1.DeleteOptions) bool {
 	if options != nil {
-		//nolint:staticcheck // Deprecated, and still sent by old clients.
+		//lint:ignore SA1019 deprecated, and still sent by old clients
 		if orphan := options.OrphanDependents; orphan != nil {
 			return *orphan
 		}
