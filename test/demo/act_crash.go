@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// crash rolls back to the first version by hand, kills Penstock in the middle of
+// it, and starts it again.
+func crash(ctx context.Context, d *demo) error {
+	before, former := d.wanted, d.current
+	then, err := d.cluster.read(ctx, before)
+	if err != nil {
+		return err
+	}
+	if err := d.onNodes(ctx, "cordon"); err != nil {
+		return err
+	}
+	d.note("new Pods have to wait, so that the rollout is not over before the kill")
+	revision, err := d.killInTheMiddle(ctx, before)
+	if err != nil {
+		return err
+	}
+	if err := d.withoutPenstock(ctx); err != nil {
+		return err
+	}
+	if err := d.onNodes(ctx, "uncordon"); err != nil {
+		return err
+	}
+	if err := d.startPenstock(ctx); err != nil {
+		return err
+	}
+	if err := d.rollOut(ctx, revision); err != nil {
+		return err
+	}
+	if err := d.untilArchived(ctx, former); err != nil {
+		return err
+	}
+	if err := d.holds(ctx, revision); err != nil {
+		return err
+	}
+	if err := d.pruned(ctx, before, compareRevisions(before, d.wanted).Pruned); err != nil {
+		return err
+	}
+	if err := d.writtenOnce(ctx, before, then); err != nil {
+		return err
+	}
+	_, err = d.show(ctx, "kubectl get cer")
+	return err
+}
+
+// onNodes cordons or uncordons every node.
+func (d *demo) onNodes(ctx context.Context, verb string) error {
+	nodes, err := d.cluster.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	command := "kubectl " + verb
+	for _, node := range nodes.Items {
+		command += " " + node.Name
+	}
+	_, err = d.show(ctx, command)
+	return err
+}
+
+// killInTheMiddle creates the next revision and kills Penstock when the first part
+// of it is written.
+func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	first, err := d.cluster.revision(ctx, d.Name+"-1")
+	if err != nil {
+		return nil, fmt.Errorf("reading the first revision: %w", err)
+	}
+	again := refs(first)
+	writes := writes(before, again)
+	if len(writes) == 0 {
+		return nil, &failure{claim: "there is something to roll back", want: "two versions that differ", got: "the same objects"}
+	}
+	trigger := middle(writes)
+	killed := make(chan error, 1)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		killed <- d.cluster.followApplied(waiting, trigger, func() { _ = syscall.Kill(d.server.pid(), syscall.SIGKILL) })
+	}()
+	revision, err := d.apply(ctx, d.From, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := <-killed; err != nil {
+		return nil, &failure{claim: trigger.ID.String() + " is written again", want: "that", got: err.Error()}
+	}
+	d.command(fmt.Sprintf("kill -9 %d", d.server.pid()))
+	if err := d.server.gone(ctx); err != nil {
+		return nil, err
+	}
+	return revision, d.inTheMiddle(ctx, revision.Name, again, writes)
+}
+
+// writes are the objects whose content is another than before, in their order.
+func writes(before, after []manifest.Ref) []manifest.Ref {
+	written := compareRevisions(before, after).written()
+	return slices.DeleteFunc(slices.Clone(after), func(ref manifest.Ref) bool { return !written[ref.ID] })
+}
+
+// middle picks the write after which to kill: half way to the first Deployment, so
+// that the rollout is neither at its beginning nor at its end.
+func middle(writes []manifest.Ref) manifest.Ref {
+	early := 0
+	for early < len(writes) && writes[early].Kind != "Deployment" {
+		early++
+	}
+	return writes[early/2]
+}
+
+// inTheMiddle checks that Penstock left the rollout unfinished, and says how far it
+// had come.
+func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []manifest.Ref) error {
+	found, err := d.cluster.read(ctx, writes)
+	if err != nil {
+		return err
+	}
+	left := len(strangers(d.Name, writes, found))
+	rolling := 0
+	for _, ref := range deployments(wanted) {
+		deployment, err := d.cluster.deployment(ctx, ref.ID)
+		if err != nil || !complete(deployment) {
+			rolling++
+		}
+	}
+	claim := fmt.Sprintf("dead in the middle of %s: %d of %d changes written", name, len(writes)-left, len(writes))
+	if left == 0 {
+		claim += fmt.Sprintf(", %s not finished", counted(rolling, "Deployment"))
+	}
+	return d.claim(left+rolling > 0, claim, "something to be left to do", "nothing")
+}
+
+// withoutPenstock shows what works while it is dead, and what does not.
+func (d *demo) withoutPenstock(ctx context.Context) error {
+	const command = "kubectl get cer"
+	d.command(command)
+	out, err := d.shell.run(ctx, command)
+	if err != nil {
+		return err
+	}
+	d.output(out.Stderr + out.Stdout)
+	if err := d.claim(out.ExitCode != 0, "kubectl says that the API is away, and does not say that there are no revisions",
+		"an error", out.Stdout); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, d.getDeployments("")); err != nil {
+		return err
+	}
+	return d.serves(ctx, "still available, without Penstock")
+}
+
+// writtenOnce checks that what was there before is still the same objects, and
+// that none was changed more than once, or for nothing.
+func (d *demo) writtenOnce(ctx context.Context, before []manifest.Ref, then map[manifest.ID]*live) error {
+	now, err := d.cluster.read(ctx, d.wanted)
+	if err != nil {
+		return err
+	}
+	change := compareRevisions(before, d.wanted)
+	wrong := rewritten(change.Changed, 1, then, now)
+	wrong = append(wrong, rewritten(change.Same, 0, then, now)...)
+	n := len(change.Changed) + len(change.Same)
+	return d.claim(len(wrong) == 0, fmt.Sprintf("the same %s as before (uid), none changed more than once (generation)", counted(n, "object")),
+		"that of all", strings.Join(wrong, "; "))
+}
+
+// rewritten are the objects that are not the same any more, or whose generation
+// has grown by more than it may.
+func rewritten(ids []manifest.ID, growth int64, then, now map[manifest.ID]*live) []string {
+	var wrong []string
+	for _, id := range ids {
+		old, present := then[id], now[id]
+		switch {
+		case old == nil || present == nil:
+			wrong = append(wrong, id.String()+" was or is not there")
+		case old.UID != present.UID:
+			wrong = append(wrong, fmt.Sprintf("%s is another object: uid %s was %s", id, present.UID, old.UID))
+		case present.Generation > old.Generation+growth:
+			wrong = append(wrong, fmt.Sprintf("%s has generation %d, was %d", id, present.Generation, old.Generation))
+		}
+	}
+	return wrong
+}
+
+// followApplied calls then as soon as an object has the content wanted of it.
+func (c *cluster) followApplied(ctx context.Context, ref manifest.Ref, then func()) error {
+	resource, err := c.resource(ref)
+	if err != nil {
+		return err
+	}
+	return follow(ctx, resource, named(ref.Name), func() error { return nil },
+		func(list *metav1.PartialObjectMetadataList) []*metav1.PartialObjectMetadata {
+			return pointers(list.Items)
+		},
+		func(object *metav1.PartialObjectMetadata) bool {
+			if object.Annotations[olmv1alpha1.AppliedAnnotation] != string(ref.Digest) {
+				return false
+			}
+			then()
+			return true
+		})
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const (
+	// stranger is the field manager who changes what is not his, to another
+	// image.
+	stranger      = "night-shift"
+	strangerImage = "registry.example.com/debug"
+)
+
+// drift has somebody change an image by hand.
+func drift(ctx context.Context, d *demo) error {
+	target := deployments(d.wanted)[0].ID
+	before, err := d.cluster.deployment(ctx, target)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", target, err)
+	}
+	repaired := make(chan repair, 1)
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { repaired <- d.watchRepair(watching, target, image(before)) }()
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl set image -n %s deployment/%s %s=%s --field-manager=%s",
+		target.Namespace, target.Name, before.Spec.Template.Spec.Containers[0].Name, strangerImage, stranger)); err != nil {
+		return err
+	}
+	found := <-repaired
+	if found.err != nil {
+		return &failure{claim: short(target) + " is repaired", want: "image " + image(before), got: fmt.Sprintf("image %s (%v)", found.image, found.err)}
+	}
+	d.ok("%s has its image back %s after the edit", short(target), seconds(found.took))
+	if err := d.told(ctx, target); err != nil {
+		return err
+	}
+	return d.calm(ctx, target)
+}
+
+// repair is how an edit was undone.
+type repair struct {
+	took time.Duration
+	// image that was seen last.
+	image string
+	err   error
+}
+
+// watchRepair waits until the image of a Deployment was changed and is back.
+func (d *demo) watchRepair(ctx context.Context, target manifest.ID, good string) repair {
+	var r repair
+	var edited time.Time
+	r.err = d.cluster.followDeployment(ctx, target, func(deployment *appsv1.Deployment) bool {
+		r.image = image(deployment)
+		if r.image != good && edited.IsZero() {
+			edited = time.Now()
+		}
+		return r.image == good && !edited.IsZero()
+	})
+	r.took = time.Since(edited)
+	return r
+}
+
+// told checks that an event says who had changed which field of what.
+func (d *demo) told(ctx context.Context, target manifest.ID) error {
+	parts := []string{target.String(), "image", stranger}
+	said := "no event"
+	err := d.cluster.followEvent(ctx, d.current, "Repaired", func(event *corev1.Event) bool {
+		said = event.Message
+		return len(missingFrom(said, parts...)) == 0
+	})
+	if err != nil {
+		return &failure{claim: "an event says who changed what", want: "one with " + strings.Join(parts, ", "), got: said}
+	}
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl get events --field-selector involvedObject.name=%s,reason=Repaired "+
+		"-o custom-columns=MESSAGE:.message", d.current)); err != nil {
+		return err
+	}
+	d.ok("the event names the object, the field and who changed it")
+	return nil
+}
+
+// calm waits until the Pods of the edited template are gone and the revision is as
+// it was.
+func (d *demo) calm(ctx context.Context, target manifest.ID) error {
+	err := d.cluster.followDeployment(ctx, target, complete)
+	if err != nil {
+		return &failure{claim: short(target) + " has the replicas that it should have", want: "that", got: err.Error()}
+	}
+	return d.follow(ctx, d.current, d.current+" is available again", newProgress(time.Now(), nil), rolledOut)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// install starts a cluster and Penstock, and installs the first version.
+func install(ctx context.Context, d *demo) error {
+	if err := d.startCluster(ctx); err != nil {
+		return err
+	}
+	if err := d.startPenstock(ctx); err != nil {
+		return err
+	}
+	revision, err := d.apply(ctx, d.From, "")
+	if err != nil {
+		return err
+	}
+	if err := d.rollOut(ctx, revision); err != nil {
+		return err
+	}
+	if err := d.holds(ctx, revision); err != nil {
+		return err
+	}
+	_, err = d.show(ctx, "kubectl get cer")
+	return err
+}
+
+// startCluster boots a control plane of its own and says what it is.
+func (d *demo) startCluster(ctx context.Context) error {
+	tools, err := plane.Tools(ctx, d.out)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	d.plane, err = plane.Start(ctx, plane.Options{
+		Dir: filepath.Join(d.dir, "cluster"), Tools: tools, Workloads: true, Detached: d.Keep,
+		Progress: func(what string) { d.pass("%s", what) },
+	})
+	if err != nil {
+		return fmt.Errorf("starting a control plane: %w", err)
+	}
+	took := time.Since(began)
+	host, err := d.plane.User(user, "system:masters")
+	if err != nil {
+		return err
+	}
+	d.server = &server{
+		path: filepath.Join(d.dir, "bin", "penstock"),
+		args: []string{
+			"serve", "--kubeconfig=" + host.Kubeconfig(), "--data-dir=" + filepath.Join(d.dir, "data"),
+			"--bind-address=127.0.0.1", "--secure-port=0", "--register",
+		},
+		log: filepath.Join(d.dir, "penstock.log"), detached: d.Keep,
+	}
+	if d.cluster, err = newCluster(d.plane.Config(), d.server.alive); err != nil {
+		return err
+	}
+	d.shell, err = newShell(d.dir, d.plane.Kubeconfig(), d.Penstock, filepath.Join(tools, "kubectl"))
+	if err != nil {
+		return err
+	}
+	return d.introduce(took)
+}
+
+// introduce says what the cluster is and is not.
+func (d *demo) introduce(took time.Duration) error {
+	client, err := kubernetes.NewForConfig(d.plane.Config())
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("asking for the version of the cluster: %w", err)
+	}
+	d.ok("Kubernetes %s on loopback after %s: etcd, kube-apiserver, controller-manager, scheduler",
+		version.GitVersion, seconds(took))
+	d.note("its one node is simulated by kwok: no containers, no images are pulled, Pods just become ready")
+	return nil
+}
+
+// startPenstock starts the program and returns when kubectl can use its API.
+func (d *demo) startPenstock(ctx context.Context) error {
+	d.command("penstock serve --kubeconfig penstock.kubeconfig --data-dir data --secure-port 0 --register &")
+	began := time.Now()
+	if err := d.server.start(); err != nil {
+		return err
+	}
+	if err := d.reachable(ctx); err != nil {
+		return err
+	}
+	d.ok("kube-apiserver serves %s through penstock (pid %d) after %s",
+		olmv1alpha1.SchemeGroupVersion, d.server.pid(), seconds(time.Since(began)))
+	return nil
+}
+
+// reachable returns when the API of Penstock can be used through kube-apiserver.
+func (d *demo) reachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := d.cluster.served(ctx)
+		if err == nil {
+			return nil
+		}
+		if gone := d.server.alive(); gone != nil {
+			return gone
+		}
+		select {
+		case <-ctx.Done():
+			return &failure{claim: "kube-apiserver serves Penstock's API", want: "that within " + patience.String(), got: err.Error()}
+		case <-time.After(again):
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// silence counts what Penstock asks the cluster for when nothing happens.
+func silence(ctx context.Context, d *demo) error {
+	audit := d.plane.Audit()
+	mark, err := audit.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	d.note("listening to the audit log of kube-apiserver for %.0f s", d.Silence.Seconds())
+	if err := d.listen(ctx); err != nil {
+		return err
+	}
+	requests, err := audit.Since(ctx, mark, plane.ByUser(user))
+	if err != nil {
+		return err
+	}
+	heard := classify(requests)
+	for _, offender := range heard.offenders {
+		d.output(offender.String())
+	}
+	if err := d.claim(len(heard.offenders) == 0,
+		fmt.Sprintf("%s from Penstock in %.0f s: %s", counted(len(requests), "request"), d.Silence.Seconds(), heard),
+		"no others than watches, its lease, and reviews of those who ask it", heard.String()); err != nil {
+		return err
+	}
+	d.ok("none of the %s was read, none was written", counted(len(d.wanted), "object"))
+	return nil
+}
+
+// listen lets time pass.
+func (d *demo) listen(ctx context.Context) error {
+	over := time.NewTimer(d.Silence)
+	defer over.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	left := int(d.Silence.Seconds())
+	for {
+		d.pass("%d s", left)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-over.C:
+			d.clear()
+			return d.server.alive()
+		case <-tick.C:
+			left--
+		}
+	}
+}

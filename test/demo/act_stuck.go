@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+const (
+	// screenful is what a terminal shows of a long text.
+	screenful = 24
+	// lull is how long a stuck upgrade is watched for a change of its mind.
+	lull = 3 * time.Second
+)
+
+// stick rolls out a version with an image that does not exist.
+func stick(ctx context.Context, d *demo) error {
+	dir, edit, err := d.brokenUpgrade(ctx)
+	if err != nil {
+		return err
+	}
+	revision, err := d.apply(ctx, dir, edit)
+	if err != nil {
+		return err
+	}
+	if err := d.waitStuck(ctx, revision); err != nil {
+		return err
+	}
+	stuck, err := d.staysStuck(ctx, revision.Name)
+	if err != nil {
+		return err
+	}
+	if err := d.describe(ctx, revision.Name, stuck); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, d.getDeployments("")); err != nil {
+		return err
+	}
+	return d.serves(ctx, "still available, in the old version")
+}
+
+// brokenUpgrade returns the directory to render, and the filter that breaks what
+// it renders to unless it is broken already.
+func (d *demo) brokenUpgrade(ctx context.Context) (dir, edit string, err error) {
+	if d.Stuck != "" {
+		return d.Stuck, "", nil
+	}
+	all := deployments(d.wanted)
+	last, err := d.cluster.deployment(ctx, all[len(all)-1].ID)
+	if err != nil {
+		return "", "", fmt.Errorf("reading %s: %w", all[len(all)-1].ID, err)
+	}
+	return d.latest(), "sed " + quoted(mistyped(image(last))), nil
+}
+
+// mistyped is the script of sed that takes an image from a registry which does
+// not exist.
+func mistyped(image string) string {
+	registry, rest := "", image
+	if i := strings.LastIndexByte(image, '/'); i >= 0 {
+		registry, rest = image[:i+1], image[i+1:]
+	}
+	name := rest + "$"
+	if i := strings.IndexAny(rest, ":@"); i >= 0 {
+		name = rest[:i+1]
+	}
+	return fmt.Sprintf(`s#image: %s\(%s\)#image: %s\1#`, registry, name, plane.UnpullableImages)
+}
+
+// waitStuck waits until all that the rollout still waits for is a Deployment with
+// an image that cannot be pulled.
+func (d *demo) waitStuck(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
+	progress := newProgress(time.Now(), compareRevisions(d.wanted, refs(revision)).written())
+	return d.follow(ctx, revision.Name, revision.Name+" gets stuck", progress, func(revision *v1alpha1.ClusterExtensionRevision) bool {
+		found := onlyCulprit(revision)
+		if found.phase == "" {
+			return false
+		}
+		deployment, err := d.cluster.deployment(ctx, found.id)
+		return err == nil && strings.HasPrefix(image(deployment), plane.UnpullableImages)
+	})
+}
+
+// culprit is an object that holds a rollout back.
+type culprit struct {
+	phase   string
+	id      manifest.ID
+	message string
+}
+
+// onlyCulprit returns the Deployment that alone holds a rollout back, if it is
+// so.
+func onlyCulprit(revision *v1alpha1.ClusterExtensionRevision) culprit {
+	var found []culprit
+	for _, phase := range revision.Status.Phases {
+		for _, failing := range phase.Failing {
+			found = append(found, culprit{
+				phase:   phase.Name,
+				id:      manifest.ID{Group: "apps", Kind: failing.Kind, Namespace: failing.Namespace, Name: failing.Name},
+				message: failing.Message,
+			})
+		}
+	}
+	if len(found) != 1 || found[0].id.Kind != "Deployment" {
+		return culprit{}
+	}
+	return found[0]
+}
+
+// describe shows the first screen of kubectl describe and checks what is in it.
+func (d *demo) describe(ctx context.Context, name string, stuck culprit) error {
+	out, err := d.show(ctx, fmt.Sprintf("kubectl describe cer %s | head -n %d", name, screenful))
+	if err != nil {
+		return err
+	}
+	missing := missingFrom(out, "phase "+stuck.phase, stuck.id.String(), firstClause(stuck.message))
+	return d.claim(len(missing) == 0,
+		fmt.Sprintf("the first screen names phase, object and message: %s, %s, %q", stuck.phase, short(stuck.id), firstClause(stuck.message)),
+		"all three", "without "+strings.Join(missing, ", "))
+}
+
+// missingFrom returns the parts that a text does not have, however it is broken
+// into lines.
+func missingFrom(text string, parts ...string) []string {
+	text = strings.Join(strings.Fields(text), " ")
+	var missing []string
+	for _, part := range parts {
+		if !strings.Contains(text, strings.Join(strings.Fields(part), " ")) {
+			missing = append(missing, fmt.Sprintf("%q", part))
+		}
+	}
+	return missing
+}
+
+// firstClause is a message up to its first comma or semicolon.
+func firstClause(message string) string {
+	if i := strings.IndexAny(message, ",;"); i > 0 {
+		return message[:i]
+	}
+	return message
+}
+
+// staysStuck checks that a revision does not become rolled out all the same, and
+// returns what holds it back.
+func (d *demo) staysStuck(ctx context.Context, name string) (culprit, error) {
+	waiting, cancel := context.WithTimeout(ctx, lull)
+	defer cancel()
+	last := &v1alpha1.ClusterExtensionRevision{}
+	over := d.cluster.followRevision(waiting, name, func(revision *v1alpha1.ClusterExtensionRevision) bool {
+		last = revision
+		return !is(revision, v1alpha1.ConditionProgressing, "True")
+	}) == nil
+	stuck := onlyCulprit(last)
+	if err := d.claim(!over && stuck.phase != "", fmt.Sprintf("%s is still Progressing %.0f s later", name, lull.Seconds()),
+		"Progressing=True, because of one Deployment", conditions(last)); err != nil {
+		return culprit{}, err
+	}
+	d.note("phase %s waits for %s: %s", stuck.phase, short(stuck.id), stuck.message)
+	return stuck, nil
+}

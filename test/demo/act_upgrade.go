@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// listed is how many objects of a list are named; the others are counted.
+const listed = 4
+
+// upgrade rolls the second version out over the first.
+func upgrade(ctx context.Context, d *demo) error {
+	before, former := d.wanted, d.current
+	revision, err := d.apply(ctx, d.To, "")
+	if err != nil {
+		return err
+	}
+	if err := d.rollOut(ctx, revision); err != nil {
+		return err
+	}
+	if err := d.holds(ctx, revision); err != nil {
+		return err
+	}
+	if err := d.untilArchived(ctx, former); err != nil {
+		return err
+	}
+	d.ok("%s is archived", former)
+	change := compareRevisions(before, d.wanted)
+	for _, part := range []struct {
+		what string
+		ids  []manifest.ID
+	}{{"changed", change.Changed}, {"added", change.Added}, {"pruned", change.Pruned}} {
+		if len(part.ids) > 0 {
+			line := fmt.Sprintf("%-7s %3d  ", part.what, len(part.ids))
+			d.item(line+some(shorts(part.ids), listed), strings.Repeat(" ", len(line)))
+		}
+	}
+	if err := d.pruned(ctx, before, change.Pruned); err != nil {
+		return err
+	}
+	_, err = d.show(ctx, "kubectl get cer")
+	return err
+}
+
+// pruned checks that objects of an earlier revision are gone.
+func (d *demo) pruned(ctx context.Context, before []manifest.Ref, ids []manifest.ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := d.cluster.read(ctx, before)
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, id := range ids {
+		if found[id] != nil {
+			left = append(left, id.String())
+		}
+	}
+	return d.claim(len(left) == 0, fmt.Sprintf("%s pruned: %s", counted(len(ids), "object"), some(shorts(ids), listed)),
+		"none of them left", strings.Join(left, ", "))
+}

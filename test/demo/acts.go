@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// act is one thing to show.
+type act struct {
+	title string
+	// why is the problem of real life that it is about.
+	why string
+	// skip says why the act cannot be played with these manifests, or nothing.
+	skip func(*demo) string
+	// play shows it. A failure is an error.
+	play func(context.Context, *demo) error
+}
+
+// acts are in the order in which they are played: each builds on those before.
+func acts() []act {
+	return []act{
+		{
+			title: "install", skip: always, play: install,
+			why: "`kubectl apply` sends everything at once and returns before anything works. " +
+				"Penstock goes phase by phase, and no phase begins before the one before it works.",
+		},
+		{
+			title: "upgrade", skip: withoutUpgrade, play: upgrade,
+			why: "What a new version no longer has stays behind in most clusters for ever. " +
+				"Penstock knows what it wrote: the rest is pruned, and nothing else is touched.",
+		},
+		{
+			title: "an upgrade that gets stuck", skip: withoutDeployment, play: stick,
+			why: "A typing error in an image, at 3 a.m.: which of all the objects is it, and does the old version still serve?",
+		},
+		{
+			title: "back", skip: withoutDeployment, play: giveUp,
+			why: "Archiving a stuck revision gives its objects back to the one before. There is nothing to remember and nothing to undo by hand.",
+		},
+		{
+			title: "drift", skip: withoutDeployment, play: drift,
+			why: "Somebody edits a Deployment by hand, and nobody knows until it hurts. " +
+				"Penstock puts back what it owns, and says who had changed which field.",
+		},
+		{
+			title: "kill -9 in the middle of a rollout", skip: withoutUpgradeOrDeployment, play: crash,
+			why: "Whatever rolls out software gets killed while it does. No workload may depend on it, and what it began it must finish.",
+		},
+		{
+			title: "silence", skip: always, play: silence,
+			why: "Controllers that look at everything all the time wear the API server down. When nothing happens, Penstock asks for nothing.",
+		},
+	}
+}
+
+func always(*demo) string { return "" }
+
+func withoutUpgrade(d *demo) string {
+	if d.To == "" {
+		return "there is nothing to upgrade to: give TO, a second directory of manifests"
+	}
+	return ""
+}
+
+func withoutDeployment(d *demo) string {
+	if len(deployments(d.wanted)) == 0 {
+		return fmt.Sprintf("%s has no Deployment", d.current)
+	}
+	return ""
+}
+
+func withoutUpgradeOrDeployment(d *demo) string {
+	if reason := withoutUpgrade(d); reason != "" {
+		return reason
+	}
+	return withoutDeployment(d)
+}
+
+// latest is the directory whose content is to be in the cluster.
+func (d *demo) latest() string {
+	if d.To != "" {
+		return d.To
+	}
+	return d.From
+}
+
+// next names the next revision.
+func (d *demo) next() string {
+	d.number++
+	return fmt.Sprintf("%s-%d", d.Name, d.number)
+}
+
+// show runs a command, with the command and its output in the transcript, and is
+// an error when the command fails. Of what it says on the side, the indented
+// details are left out.
+func (d *demo) show(ctx context.Context, command string) (string, error) {
+	d.command(command)
+	out, err := d.shell.run(ctx, command)
+	if err != nil {
+		return "", err
+	}
+	if out.ExitCode != 0 {
+		return "", &failure{claim: command, want: "exit status 0", got: fmt.Sprintf("exit status %d: %s%s", out.ExitCode, out.Stderr, out.Stdout)}
+	}
+	for line := range strings.Lines(out.Stderr) {
+		if !strings.HasPrefix(line, " ") {
+			d.output(line)
+		}
+	}
+	d.output(out.Stdout)
+	return out.Stdout, nil
+}
+
+// apply renders manifests and applies them as the next revision. Edit is a filter
+// in between, or empty. It returns the revision as the server has it.
+func (d *demo) apply(ctx context.Context, dir, edit string) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	name := d.next()
+	command := fmt.Sprintf("penstock render %s --name %s --revision %d |\n", quoted(dir), d.Name, d.number)
+	if edit != "" {
+		command += edit + " |\n"
+	}
+	if _, err := d.show(ctx, command+"kubectl apply --server-side -f -"); err != nil {
+		return nil, err
+	}
+	revision, err := d.cluster.revision(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading revision %s: %w", name, err)
+	}
+	for _, ref := range refs(revision) {
+		d.seen[ref.ID] = true
+	}
+	return revision, nil
+}
+
+// follow prints a line for each phase of a revision that becomes available, until
+// the rollout is where it should be.
+func (d *demo) follow(ctx context.Context, name, claim string, progress *progress, done func(*olmv1alpha1.ClusterExtensionRevision) bool) error {
+	last := &olmv1alpha1.ClusterExtensionRevision{}
+	err := d.cluster.followRevision(ctx, name, func(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+		last = revision
+		lines, waiting := progress.news(revision, time.Now())
+		for _, line := range lines {
+			d.ok("%s", line)
+		}
+		if waiting != "" {
+			d.pass("%s", waiting)
+		}
+		return done(revision)
+	})
+	d.clear()
+	if err != nil {
+		return &failure{claim: claim, want: "that", got: fmt.Sprintf("%v; %s", err, conditions(last))}
+	}
+	return nil
+}
+
+// rollOut follows a revision until it is rolled out, and tells of the phases that
+// have something to do.
+func (d *demo) rollOut(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
+	progress := newProgress(time.Now(), compareRevisions(d.wanted, refs(revision)).written())
+	if err := d.follow(ctx, revision.Name, revision.Name+" is rolled out", progress, rolledOut); err != nil {
+		return err
+	}
+	same := ""
+	if n := progress.asBefore(revision); n > 0 {
+		same = fmt.Sprintf("; %s as before", counted(n, "other phase"))
+	}
+	d.ok("%s is rolled out and available after %s%s", revision.Name, seconds(time.Since(progress.began)), same)
+	return nil
+}
+
+// untilArchived waits until a revision is archived and gone.
+func (d *demo) untilArchived(ctx context.Context, name string) error {
+	last := &olmv1alpha1.ClusterExtensionRevision{}
+	err := d.cluster.followRevision(ctx, name, func(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+		last = revision
+		return archived(revision)
+	})
+	if err != nil {
+		return &failure{claim: name + " is archived", want: "that", got: fmt.Sprintf("%v; %s", err, conditions(last))}
+	}
+	return nil
+}
+
+// holds makes a revision the current one and checks that every object of it is in
+// the cluster with the content that the revision has.
+func (d *demo) holds(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
+	d.current, d.wanted = revision.Name, refs(revision)
+	found, err := d.cluster.read(ctx, d.wanted)
+	if err != nil {
+		return err
+	}
+	wrong := strangers(d.Name, d.wanted, found)
+	if err := d.claim(len(wrong) == 0,
+		fmt.Sprintf("all %s exist with the content of %s, by digest", counted(len(d.wanted), "object"), d.current),
+		"all of them", strings.Join(wrong, "; ")); err != nil {
+		return err
+	}
+	return d.serves(ctx, "available")
+}
+
+// serves checks that every Deployment has replicas that are available.
+func (d *demo) serves(ctx context.Context, claim string) error {
+	n := len(deployments(d.wanted))
+	if n == 0 {
+		return nil
+	}
+	down, err := d.cluster.unavailable(ctx, d.wanted)
+	if err != nil {
+		return err
+	}
+	return d.claim(len(down) == 0, counted(n, "Deployment")+" "+claim,
+		"replicas available of each", "none of "+strings.Join(down, ", "))
+}
+
+// conditions tells how a revision is, in one line.
+func conditions(revision *olmv1alpha1.ClusterExtensionRevision) string {
+	if len(revision.Status.Conditions) == 0 {
+		return "without status"
+	}
+	var parts []string
+	for _, c := range revision.Status.Conditions {
+		text := fmt.Sprintf("%s=%s", c.Type, c.Status)
+		if c.Type == olmv1alpha1.ConditionProgressing || c.Type == olmv1alpha1.ConditionFailing && c.Status == metav1.ConditionTrue {
+			text += fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}

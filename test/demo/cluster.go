@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/ptr"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// cluster is what the demo looks at to check what it claims. It goes through
+// kube-apiserver, as its administrator, and not through Penstock.
+type cluster struct {
+	core     kubernetes.Interface
+	metadata metadata.Interface
+	penstock versioned.Interface
+	mapper   meta.ResettableRESTMapper
+	// alive is an error when Penstock has ended by itself: nothing needs to be
+	// waited for then.
+	alive func() error
+}
+
+func newCluster(config *rest.Config, alive func() error) (*cluster, error) {
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of metadata: %w", err)
+	}
+	penstock, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of revisions: %w", err)
+	}
+	return &cluster{
+		core: core, metadata: objects, penstock: penstock, alive: alive,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(core.Discovery())),
+	}, nil
+}
+
+// live is what the cluster has of an object; nil is nothing.
+type live struct {
+	UID        types.UID
+	Generation int64
+	// Applied is the digest of the manifest that Penstock applied last.
+	Applied manifest.Digest
+	Chain   string
+}
+
+// read looks every object up.
+func (c *cluster) read(ctx context.Context, wanted []manifest.Ref) (map[manifest.ID]*live, error) {
+	found := map[manifest.ID]*live{}
+	for _, ref := range wanted {
+		object, err := c.readOne(ctx, ref)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", ref.ID, err)
+		}
+		found[ref.ID] = object
+	}
+	return found, nil
+}
+
+func (c *cluster) readOne(ctx context.Context, ref manifest.Ref) (*live, error) {
+	client, err := c.resource(ref)
+	if meta.IsNoMatchError(err) {
+		return nil, nil // its CustomResourceDefinition is not there (any more)
+	}
+	if err != nil {
+		return nil, err
+	}
+	object, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &live{
+		UID: object.UID, Generation: object.Generation,
+		Applied: manifest.Digest(object.Annotations[olmv1alpha1.AppliedAnnotation]),
+		Chain:   object.Labels[olmv1alpha1.ChainLabel],
+	}, nil
+}
+
+// resource is the client for objects like the given one.
+func (c *cluster) resource(ref manifest.Ref) (metadata.ResourceInterface, error) {
+	mapping, err := c.mapper.RESTMapping(ref.GroupKind(), ref.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return c.metadata.Resource(mapping.Resource).Namespace(ref.Namespace), nil
+	}
+	return c.metadata.Resource(mapping.Resource), nil
+}
+
+// strangers are the objects that are not as the revision wants them, each with
+// what is wrong.
+func strangers(chain string, wanted []manifest.Ref, found map[manifest.ID]*live) []string {
+	var wrong []string
+	for _, ref := range wanted {
+		switch object := found[ref.ID]; {
+		case object == nil:
+			wrong = append(wrong, ref.ID.String()+" does not exist")
+		case object.Chain != chain:
+			wrong = append(wrong, fmt.Sprintf("%s belongs to chain %q", ref.ID, object.Chain))
+		case object.Applied != ref.Digest:
+			wrong = append(wrong, fmt.Sprintf("%s has the content %s, not %s", ref.ID, object.Applied, ref.Digest))
+		}
+	}
+	return wrong
+}
+
+// revision reads a revision.
+func (c *cluster) revision(ctx context.Context, name string) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	return c.penstock.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, name, metav1.GetOptions{})
+}
+
+// followRevision shows each state of a revision until see returns true.
+func (c *cluster) followRevision(ctx context.Context, name string, see func(*olmv1alpha1.ClusterExtensionRevision) bool) error {
+	return follow(ctx, c.penstock.OlmV1alpha1().ClusterExtensionRevisions(), named(name), c.alive,
+		func(list *olmv1alpha1.ClusterExtensionRevisionList) []*olmv1alpha1.ClusterExtensionRevision {
+			return pointers(list.Items)
+		}, see)
+}
+
+// deployment reads a Deployment.
+func (c *cluster) deployment(ctx context.Context, id manifest.ID) (*appsv1.Deployment, error) {
+	return c.core.AppsV1().Deployments(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
+}
+
+// followDeployment shows each state of a Deployment until see returns true; it
+// does not matter whether Penstock runs.
+func (c *cluster) followDeployment(ctx context.Context, id manifest.ID, see func(*appsv1.Deployment) bool) error {
+	return follow(ctx, c.core.AppsV1().Deployments(id.Namespace), named(id.Name), func() error { return nil },
+		func(list *appsv1.DeploymentList) []*appsv1.Deployment { return pointers(list.Items) }, see)
+}
+
+// followEvent waits for an event about a revision.
+func (c *cluster) followEvent(ctx context.Context, revision, reason string, see func(*corev1.Event) bool) error {
+	selector := fields.Set{"involvedObject.name": revision, "reason": reason}.AsSelector()
+	return follow(ctx, c.core.CoreV1().Events(metav1.NamespaceDefault), selector, c.alive,
+		func(list *corev1.EventList) []*corev1.Event { return pointers(list.Items) }, see)
+}
+
+// unavailable are the Deployments that serve nobody.
+func (c *cluster) unavailable(ctx context.Context, wanted []manifest.Ref) ([]string, error) {
+	var down []string
+	for _, ref := range deployments(wanted) {
+		deployment, err := c.deployment(ctx, ref.ID)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", ref.ID, err)
+		}
+		if ptr.Deref(deployment.Spec.Replicas, 1) > 0 && deployment.Status.AvailableReplicas == 0 {
+			down = append(down, ref.ID.String())
+		}
+	}
+	return down, nil
+}
+
+// complete is true when all replicas of a Deployment are of its present template
+// and available.
+func complete(d *appsv1.Deployment) bool {
+	want := ptr.Deref(d.Spec.Replicas, 1)
+	return d.Status.ObservedGeneration == d.Generation &&
+		d.Status.UpdatedReplicas == want && d.Status.Replicas == want && d.Status.AvailableReplicas == want
+}
+
+// image of the first container of a Deployment.
+func image(d *appsv1.Deployment) string {
+	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+		return containers[0].Image
+	}
+	return ""
+}
+
+// served is nil when kube-apiserver reaches Penstock, and offers revisions to
+// clients that ask what there is, as kubectl does before anything else.
+func (c *cluster) served(ctx context.Context) error {
+	if _, err := c.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return fmt.Errorf("listing revisions: %w", err)
+	}
+	_, resources, err := c.core.Discovery().ServerGroupsAndResources()
+	offered := slices.ContainsFunc(resources, func(list *metav1.APIResourceList) bool {
+		return list.GroupVersion == olmv1alpha1.SchemeGroupVersion.String() && len(list.APIResources) > 0
+	})
+	if !offered {
+		return errors.Join(fmt.Errorf("kube-apiserver does not offer %s", olmv1alpha1.SchemeGroupVersion), err)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// user is who Penstock is in the cluster. It is nobody else's name, so that the
+// audit log tells its requests apart.
+const user = "penstock"
+
+// demo is one performance.
+type demo struct {
+	settings
+	*screen
+	began time.Time
+
+	// dir holds everything: the cluster, the store, logs.
+	dir     string
+	plane   *plane.Plane
+	server  *server
+	shell   *shell
+	cluster *cluster
+
+	// number of the newest revision.
+	number int
+	// current is the revision whose content is in the cluster, and wanted what
+	// that is.
+	current string
+	wanted  []manifest.Ref
+	// seen are all objects of all revisions.
+	seen map[manifest.ID]bool
+}
+
+func newDemo(settings settings, screen *screen) *demo {
+	return &demo{settings: settings, screen: screen, began: time.Now(), seen: map[manifest.ID]bool{}}
+}
+
+// run performs all acts and cleans up behind them, whatever happens. What went
+// wrong was printed when it returns an error.
+func (d *demo) run(ctx context.Context) (err error) {
+	var requests plane.Requests
+	complete := false
+	// Deferred, so that it happens when an act panics, too.
+	defer func() {
+		interrupted := ctx.Err() != nil
+		d.tell(err, interrupted)
+		if d.Keep && d.server != nil && !interrupted {
+			d.sayHowToReach(complete, len(requests))
+			return
+		}
+		if closing := d.close(); closing != nil {
+			d.wrong(closing.Error())
+			err = errors.Join(err, closing)
+		}
+		if complete && err == nil {
+			d.line("")
+			d.ok("%s; nothing left running.", d.sum(len(requests)))
+		}
+	}()
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	if err := d.perform(ctx); err != nil {
+		return err
+	}
+	requests, err = d.plane.Audit().Since(ctx, 0, plane.ByUser(user))
+	complete = err == nil
+	return err
+}
+
+// begin says what will be shown, tries out whether the manifests can be rendered
+// at all, and makes the folder of the performance.
+func (d *demo) begin(ctx context.Context) error {
+	what := "the manifests of " + d.From
+	if d.To != "" {
+		what += ", then of " + d.To
+	}
+	d.line(d.paint(bold, "Penstock demo: "+d.Name))
+	d.detail(what)
+	for _, from := range []string{d.From, d.To, d.Stuck} {
+		if from == "" {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, d.Penstock, "render", from, "--name="+d.Name, "--revision=1").Output()
+		if exit := new(exec.ExitError); errors.As(err, &exit) {
+			return &failure{claim: from + " can be rendered", want: "manifests", got: strings.TrimSpace(string(exit.Stderr))}
+		}
+		if err != nil || len(out) == 0 {
+			return fmt.Errorf("running %s render: %w", d.Penstock, err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "penstock-demo-")
+	if err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	// The process table is searched for it: there must be one spelling.
+	if d.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return fmt.Errorf("resolving %s: %w", dir, err)
+	}
+	return nil
+}
+
+// perform plays the acts in order.
+func (d *demo) perform(ctx context.Context) error {
+	all := acts()
+	for i, act := range all {
+		d.title(fmt.Sprintf("%d of %d: %s", i+1, len(all), act.title))
+		d.why(act.why)
+		if reason := act.skip(d); reason != "" {
+			d.note("skipped: %s", reason)
+			continue
+		}
+		if err := act.play(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell prints what went wrong.
+func (d *demo) tell(err error, interrupted bool) {
+	if err == nil {
+		return
+	}
+	d.line("")
+	if interrupted {
+		d.note("interrupted; stopping everything")
+		return
+	}
+	if wrong := new(failure); errors.As(err, &wrong) {
+		d.wrong(wrong.claim)
+		d.detail("expected  " + wrong.want)
+		d.detail("found     " + wrong.got)
+	} else {
+		d.wrong(err.Error())
+	}
+	if d.server != nil {
+		d.line("")
+		d.detail("the end of penstock's log:")
+		d.line(d.server.end(20))
+	}
+	if !d.Keep {
+		d.line("")
+		d.note("KEEP=1 leaves everything running for a look")
+	}
+}
+
+// close stops everything and removes the folder.
+func (d *demo) close() error {
+	var errs []error
+	if d.server != nil {
+		errs = append(errs, d.server.stop())
+	}
+	if d.plane != nil {
+		errs = append(errs, d.plane.Stop())
+	}
+	if d.dir == "" {
+		return errors.Join(errs...)
+	}
+	left, err := leftovers(d.dir)
+	if len(left) > 0 {
+		err = &failure{claim: "nothing is left running", want: "no process of this demo", got: fmt.Sprint(left)}
+	}
+	return errors.Join(append(errs, err, os.RemoveAll(d.dir))...)
+}
+
+// sum is what there was, in one line.
+func (d *demo) sum(requests int) string {
+	return fmt.Sprintf("%s in %s, %s to the host, %.0f s", counted(len(d.seen), "object"),
+		counted(d.number, "revision"), counted(requests, "request"), time.Since(d.began).Seconds())
+}
+
+// sayHowToReach tells where everything is that goes on running.
+func (d *demo) sayHowToReach(complete bool, requests int) {
+	d.line("")
+	if complete {
+		d.ok("%s.", d.sum(requests))
+	}
+	d.note("the cluster and Penstock go on running (KEEP=1). To reach them:")
+	d.line("    export KUBECONFIG=" + quoted(d.plane.Kubeconfig()) + " PATH=" + quoted(filepath.Join(d.dir, "bin")) + ":$PATH")
+	d.line("    tail -f " + quoted(d.server.log))
+	d.note("to stop them, in this checkout:")
+	if d.server.running != nil {
+		d.line(fmt.Sprintf("    kill %d", d.server.pid()))
+	}
+	d.line("    go run ./hack/cluster -dir " + quoted(d.plane.Dir()) + " down && rm -r " + quoted(d.dir))
+}

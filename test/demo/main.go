@@ -1,0 +1,36 @@
+// Command demo shows Penstock at work on a real Kubernetes control plane, in
+// acts whose claims are checked: what does not hold ends it with a non-zero
+// exit. `make demo` runs it. These variables change it:
+//
+//	FROM, TO   directories of plain manifests to install and to upgrade to
+//	NAME       what to call the extension, with FROM
+//	SILENCE    how many seconds of silence to listen to at the end (60)
+//	KEEP       1 leaves the cluster and Penstock running
+//	PENSTOCK   the program (bin/penstock)
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// SIGPIPE is among them so that a reader of ours who goes away, as in
+	// `make demo | head`, ends the demo like Ctrl-C and not without cleaning up.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	defer stop()
+	// A second Ctrl-C is not waited for.
+	context.AfterFunc(ctx, stop)
+
+	settings, err := readSettings(os.Getenv)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "demo: %v\n", err)
+		os.Exit(2)
+	}
+	if err := newDemo(settings, newScreen(os.Stdout, os.Getenv)).run(ctx); err != nil {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// columns is the width that the transcript keeps to.
+const columns = 100
+
+// Colours as terminals understand them.
+const (
+	plain  = "\x1b[0m"
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+)
+
+// screen prints the transcript. It reads well in a file too: colours and lines
+// that replace each other are only for terminals.
+type screen struct {
+	out    io.Writer
+	tty    bool
+	colour bool
+	// passing is true while a line is shown that the next one replaces.
+	passing bool
+}
+
+// newScreen prints to a file. NO_COLOR is honoured (https://no-color.org).
+func newScreen(out *os.File, getenv func(string) string) *screen {
+	info, err := out.Stat()
+	tty := err == nil && info.Mode()&os.ModeCharDevice != 0 && getenv("TERM") != "dumb"
+	return &screen{out: out, tty: tty, colour: tty && getenv("NO_COLOR") == ""}
+}
+
+// title begins an act.
+func (s *screen) title(text string) {
+	rule := strings.Repeat("─", max(3, columns-utf8.RuneCountInString(text)-4))
+	s.line("")
+	s.line(s.paint(bold, "── "+text+" "+rule))
+}
+
+// why says what an act is about.
+func (s *screen) why(text string) {
+	for _, line := range wrap(text, columns, "") {
+		s.line(s.paint(dim, line))
+	}
+	s.line("")
+}
+
+// command is what a user would type.
+func (s *screen) command(text string) {
+	for i, line := range strings.Split(broken(text, columns-len("    ")), "\n") {
+		prompt := "$ "
+		if i > 0 {
+			prompt = "    "
+		}
+		s.line(s.paint(bold, prompt+line))
+	}
+}
+
+// output is what a command printed. Nothing is cut off: long lines go on in the
+// next one, indented.
+func (s *screen) output(text string) {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return
+	}
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), " ")
+		s.item(line, "      ")
+	}
+}
+
+// item is a line of a list; it goes on behind the indentation.
+func (s *screen) item(text, indent string) {
+	for _, part := range wrap(text, columns-2, indent) {
+		s.line("  " + part)
+	}
+}
+
+// ok is a claim that was checked.
+func (s *screen) ok(format string, args ...any) {
+	s.marked(green, "✓", fmt.Sprintf(format, args...))
+}
+
+// note is something to know that nobody checked.
+func (s *screen) note(format string, args ...any) {
+	s.marked(yellow, "·", fmt.Sprintf(format, args...))
+}
+
+// wrong is a claim that does not hold.
+func (s *screen) wrong(text string) { s.marked(red, "✗", text) }
+
+// detail belongs to the line before it.
+func (s *screen) detail(text string) {
+	for _, line := range wrap(text, columns-4, "  ") {
+		s.line("    " + line)
+	}
+}
+
+func (s *screen) marked(colour, mark, text string) {
+	for i, line := range wrap(text, columns-2, "") {
+		if i == 0 {
+			s.line(s.paint(colour, mark) + " " + line)
+		} else {
+			s.line("  " + line)
+		}
+	}
+}
+
+// pass shows a line that the next one replaces, on a terminal.
+func (s *screen) pass(format string, args ...any) {
+	if !s.tty {
+		return
+	}
+	text := clip("  "+fmt.Sprintf(format, args...), columns-1)
+	fmt.Fprintf(s.out, "\r\x1b[K%s", s.paint(dim, text))
+	s.passing = true
+}
+
+// line prints a line. When nobody reads any more, SIGPIPE ends the demo.
+func (s *screen) line(text string) {
+	s.clear()
+	fmt.Fprintln(s.out, text)
+}
+
+func (s *screen) clear() {
+	if s.passing {
+		fmt.Fprint(s.out, "\r\x1b[K")
+		s.passing = false
+	}
+}
+
+func (s *screen) paint(colour, text string) string {
+	if !s.colour || text == "" {
+		return text
+	}
+	return colour + text + plain
+}

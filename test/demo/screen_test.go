@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// perform prints one of everything.
+func perform(s *screen) {
+	s.title("1 of 2: install")
+	s.why("because")
+	s.command("kubectl get cer |\nhead")
+	s.pass("waiting for %s", "deploy")
+	s.output("NAME\tAGE  \nx   1s\n")
+	s.ok("%d of %d", 1, 2)
+	s.note("so it is")
+	s.wrong("not so")
+	s.detail("expected  1")
+}
+
+func TestScreenInAFileIsPlain(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "transcript"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	perform(newScreen(file, func(string) string { return "" }))
+	content, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "\n── 1 of 2: install " + strings.Repeat("─", 81) + `
+because
+
+$ kubectl get cer |
+    head
+  NAME  AGE
+  x   1s
+✓ 1 of 2
+· so it is
+✗ not so
+    expected  1
+`
+	if diff := cmp.Diff(want, string(content)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestScreenOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{out: &out, tty: true, colour: true}
+	perform(s)
+	if got := out.String(); !strings.Contains(got, green+"✓"+plain) {
+		t.Errorf("there are no colours: %q", got)
+	}
+	if got := out.String(); !strings.Contains(got, "waiting for deploy"+plain+"\r\x1b[K") {
+		t.Errorf("a passing line is not wiped out: %q", got)
+	}
+}
+
+func TestScreenKeepsToItsColumns(t *testing.T) {
+	long := strings.Repeat("word ", 60) + strings.Repeat("x", 150)
+	var out bytes.Buffer
+	s := &screen{out: &out}
+	s.why(long)
+	s.output(long)
+	s.ok("%s", long)
+	s.detail(long)
+	s.item(long, "       ")
+	s.command("kubectl " + strings.Repeat("word ", 60))
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+func TestClaim(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{out: &out}
+	if err := s.claim(true, "it holds", "", ""); err != nil || out.String() != "✓ it holds\n" {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	err := s.claim(false, "all exist", "all", "none")
+	if err == nil || err.Error() != "all exist: expected all, found none" {
+		t.Errorf("the failure is %v", err)
+	}
+}
+
+func TestStartedFor(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   bool
+	}{
+		"ours":        {"a program of ours with a path in the folder", []string{"/cache/etcd", "--data-dir=/tmp/demo/cluster/etcd"}, true},
+		"by its path": {"the link in the folder", []string{"/tmp/demo/bin/penstock", "serve"}, true},
+		"reader":      {"somebody looks at a log", []string{"tail", "-f", "/tmp/demo/penstock.log"}, false},
+		"another":     {"a folder whose name begins the same", []string{"/cache/etcd", "--data-dir=/tmp/demo2/etcd"}, false},
+		"none":        {"", nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := startedFor("/tmp/demo", tc.args); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}

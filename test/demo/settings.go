@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+const (
+	defaultName    = "lighthouse"
+	defaultSilence = 60 * time.Second
+	maxSilence     = time.Hour
+)
+
+// settings are what a person asked for.
+type settings struct {
+	// From, To and Stuck are directories of manifests as one types them. To is
+	// empty when there is nothing to upgrade to; Stuck when the stuck upgrade
+	// is to be made from the newest of the others.
+	From, To, Stuck string
+	// Name of the extension.
+	Name string
+	// Silence is how long to listen at the end.
+	Silence time.Duration
+	// Keep leaves everything running.
+	Keep bool
+	// Penstock is the absolute path of the program.
+	Penstock string
+}
+
+// readSettings reads the environment. Relative directories are relative to the
+// working directory; the defaults are in the checkout around it.
+func readSettings(getenv func(string) string) (settings, error) {
+	root, err := plane.Root()
+	if err != nil {
+		return settings{}, err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return settings{}, fmt.Errorf("finding the working directory: %w", err)
+	}
+	if root, err = filepath.Rel(here, root); err != nil {
+		return settings{}, fmt.Errorf("finding the checkout: %w", err)
+	}
+	s, err := parseSettings(getenv, root)
+	if err != nil {
+		return settings{}, err
+	}
+	return s, s.check()
+}
+
+// parseSettings interprets the environment without looking at any file.
+func parseSettings(getenv func(string) string, root string) (settings, error) {
+	s := settings{
+		From: getenv("FROM"), To: getenv("TO"), Name: getenv("NAME"), Silence: defaultSilence,
+		Penstock: getenv("PENSTOCK"),
+	}
+	var errs []error
+	switch {
+	case s.From == "" && (s.To != "" || s.Name != ""):
+		errs = append(errs, errors.New("FROM is missing: with TO or NAME give FROM, the directory of manifests to install"))
+	case s.From == "":
+		examples := filepath.Join(root, "artifacts", "examples", "lighthouse")
+		s.Name = defaultName
+		s.From, s.To = filepath.Join(examples, "v1.0.0"), filepath.Join(examples, "v1.1.0")
+		s.Stuck = filepath.Join(examples, "v1.2.0-stuck")
+	case s.Name == "":
+		errs = append(errs, errors.New("NAME is missing: with FROM give NAME, what to call the extension"))
+	}
+	if s.Penstock == "" {
+		s.Penstock = filepath.Join(root, "bin", "penstock")
+	}
+	if value := getenv("SILENCE"); value != "" {
+		seconds, err := strconv.Atoi(strings.TrimSuffix(value, "s"))
+		s.Silence = time.Duration(seconds) * time.Second
+		if err != nil || s.Silence < time.Second || s.Silence > maxSilence {
+			errs = append(errs, fmt.Errorf("SILENCE is %q: want whole seconds, 1 to %d", value, int(maxSilence.Seconds())))
+		}
+	}
+	switch value := getenv("KEEP"); value {
+	case "", "0":
+	case "1":
+		s.Keep = true
+	default:
+		errs = append(errs, fmt.Errorf("KEEP is %q: want 1 to leave everything running, or nothing", value))
+	}
+	return s, errors.Join(errs...)
+}
+
+// check looks whether what was asked for exists.
+func (s *settings) check() error {
+	var errs []error
+	for _, dir := range []struct{ variable, path string }{{"FROM", s.From}, {"TO", s.To}, {"the stuck upgrade", s.Stuck}} {
+		if dir.path == "" {
+			continue
+		}
+		if info, err := os.Stat(dir.path); err != nil || !info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s: %s is not a directory", dir.variable, dir.path))
+		}
+	}
+	path, err := filepath.Abs(s.Penstock)
+	if err != nil {
+		return fmt.Errorf("finding %s: %w", s.Penstock, err)
+	}
+	s.Penstock = path
+	if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		errs = append(errs, fmt.Errorf("there is no program %s: run `make build`, or set PENSTOCK to one", path))
+	}
+	return errors.Join(errs...)
+}

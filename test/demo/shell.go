@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// commandTimeout bounds one command of the transcript.
+const commandTimeout = 2 * time.Minute
+
+// shell runs what the transcript shows, to the letter.
+type shell struct {
+	env []string
+}
+
+// newShell puts links to the programs into a folder and that folder first on
+// PATH, so that the commands are those of a user who has them installed.
+func newShell(dir, kubeconfig string, programs ...string) (*shell, error) {
+	bin := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return nil, fmt.Errorf("making a folder for programs: %w", err)
+	}
+	for _, program := range programs {
+		if err := os.Symlink(program, filepath.Join(bin, filepath.Base(program))); err != nil {
+			return nil, fmt.Errorf("linking %s: %w", program, err)
+		}
+	}
+	return &shell{env: append(os.Environ(),
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+kubeconfig,
+		// The user's own cache and preferences have nothing to do with this.
+		"KUBECACHEDIR="+filepath.Join(dir, "kubectl-cache"),
+		"KUBERC=off",
+	)}, nil
+}
+
+// result is what a command printed and how it ended.
+type result struct {
+	Stdout, Stderr string
+	ExitCode       int
+}
+
+// run runs a command line. A non-zero exit is in the result; an error means that
+// it did not run to its end.
+func (s *shell) run(ctx context.Context, line string) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, &stdout, &stderr
+	// All parts of a pipe are stopped together.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	out := result{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}
+	if exit := new(exec.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
+		err = nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("running %s: %w", strings.ReplaceAll(line, "\n", " "), errors.Join(ctx.Err(), err))
+	}
+	return out, nil
+}

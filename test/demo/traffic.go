@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// harmless are the kinds of requests that an idle Penstock may send, in the order
+// in which they are told.
+func harmless() []trafficKind {
+	is := func(verb, group, resource string) plane.Filter {
+		return func(r plane.Request) bool {
+			return r.Verb == verb && r.Group == group && r.Resource == resource && r.Subresource == ""
+		}
+	}
+	return []trafficKind{
+		{noun: "watch renewed", plural: "watches renewed", filter: plane.ByVerb("watch")},
+		{noun: "read of its lease", plural: "reads of its lease", filter: is("get", "coordination.k8s.io", "leases")},
+		{noun: "renewal of its lease", plural: "renewals of its lease", filter: is("update", "coordination.k8s.io", "leases")},
+		// kube-apiserver asks Penstock for its health, discovery and OpenAPI;
+		// Penstock asks back who that is and whether he may.
+		{noun: "token review", plural: "token reviews", filter: is("create", "authentication.k8s.io", "tokenreviews")},
+		{noun: "access review", plural: "access reviews", filter: is("create", "authorization.k8s.io", "subjectaccessreviews")},
+		// At most a minute after the last change Penstock notes in a ConfigMap how
+		// far its store has come: two reads and a write, once.
+		{noun: "request to note the last change", plural: "requests to note the last change", most: 3, filter: func(r plane.Request) bool {
+			return r.Resource == "configmaps" && r.Name == "penstock-store" && (r.Verb == "get" || r.Verb == "update")
+		}},
+	}
+}
+
+// trafficKind is a kind of requests that have a good reason.
+type trafficKind struct {
+	noun, plural string
+	filter       plane.Filter
+	// most is how many there may be however long the silence; 0 is any number.
+	most int
+}
+
+// traffic is a number of requests, sorted.
+type traffic struct {
+	// counts are in the order of harmless.
+	counts []int
+	// offenders have no good reason.
+	offenders plane.Requests
+}
+
+func classify(requests plane.Requests) traffic {
+	known := harmless()
+	t := traffic{counts: make([]int, len(known))}
+	for _, request := range requests {
+		i := slices.IndexFunc(known, func(k trafficKind) bool { return k.filter(request) })
+		if i < 0 || known[i].most > 0 && t.counts[i] == known[i].most {
+			t.offenders = append(t.offenders, request)
+		} else {
+			t.counts[i]++
+		}
+	}
+	return t
+}
+
+// String lists what there was: "4 watches renewed, 30 renewals of its lease".
+func (t traffic) String() string {
+	var parts []string
+	for i, kind := range harmless() {
+		switch t.counts[i] {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+kind.noun)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", t.counts[i], kind.plural))
+		}
+	}
+	if len(t.offenders) > 0 {
+		parts = append(parts, fmt.Sprintf("%d others", len(t.offenders)))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}

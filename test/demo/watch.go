@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// patience bounds every wait of the demo: what takes longer does not happen.
+	patience = 90 * time.Second
+	// again is how long to wait before a watch that broke is opened again.
+	again = 100 * time.Millisecond
+)
+
+// lister lists and watches one resource. Typed clients have both methods; List
+// differs in its type from client to client.
+type lister[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// follow shows every state of one object, or of all that a field selector picks,
+// until see returns true. While the server is away it keeps trying, as long as
+// alive returns nil. What it waited for in vain is in the error.
+func follow[T runtime.Object, L runtime.Object](
+	ctx context.Context, resource lister[L], selector fields.Selector, alive func() error, items func(L) []T, see func(T) bool,
+) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nothing of the kind within %s", patience))
+	defer cancel()
+	for {
+		done, err := followOnce(ctx, resource, selector, items, see)
+		if done {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if gone := alive(); gone != nil {
+			return errors.Join(gone, err)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(again):
+		}
+	}
+}
+
+// followOnce lists and then watches, until the watch ends.
+func followOnce[T runtime.Object, L runtime.Object](
+	ctx context.Context, resource lister[L], selector fields.Selector, items func(L) []T, see func(T) bool,
+) (bool, error) {
+	options := metav1.ListOptions{FieldSelector: selector.String()}
+	list, err := resource.List(ctx, options)
+	if err != nil {
+		return false, err
+	}
+	for _, item := range items(list) {
+		if see(item) {
+			return true, nil
+		}
+	}
+	listed, err := meta.ListAccessor(list)
+	if err != nil {
+		return false, err
+	}
+	options.ResourceVersion = listed.GetResourceVersion()
+	watching, err := resource.Watch(ctx, options)
+	if err != nil {
+		return false, err
+	}
+	defer watching.Stop()
+	for event := range watching.ResultChan() {
+		if item, ok := event.Object.(T); ok && event.Type != watch.Deleted && see(item) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// named selects one object.
+func named(name string) fields.Selector {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, name)
+}
+
+// pointers to the items of a list.
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
