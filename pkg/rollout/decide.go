@@ -82,8 +82,8 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 // decideOurs is the drift rule: while our Apply entry in managedFields is the one
 // we recorded, nobody changed a value of ours through the API.
 func decideOurs(who Identity, step stage.Step, seen observe.Observation, memo *Entry) Decision {
-	if memo == nil || memo.Intent() || memo.Digest != step.Digest {
-		// New content, or the write that made the object was not recorded: an
+	if memo == nil || memo.UID != seen.UID || memo.Digest != step.Digest {
+		// New content, or the write that made this object was not recorded: an
 		// apply of the same content costs one request and changes nothing.
 		return Decision{Action: Update}
 	}
@@ -151,6 +151,11 @@ func newest(who Identity, seen observe.Observation, memo *Entry) observe.Observa
 		Applied:         memo.Digest,
 		Entries:         []observe.Entry{{Manager: who.Manager, Digest: memo.ManagedEntry}},
 	}
+}
+
+// predecessor is true for an object that had the name before ours was made.
+func predecessor(seen observe.Observation, memo *Entry) bool {
+	return memo != nil && !memo.Intent() && memo.UID != seen.UID && older(seen.ResourceVersion, memo.ResourceVersion)
 }
 
 // older compares two resource versions of one resource. They are comparable

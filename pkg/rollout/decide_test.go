@@ -98,6 +98,10 @@ func TestDecide(t *testing.T) {
 		"ours, intent": {
 			reason: "the same, with the intent stored", seen: present().ours(want).Seen, memo: &Entry{}, want: Update,
 		},
+		"ours, made again, no record": {
+			reason: "a crash came between making it again and the record; its entry may look as the first one's did",
+			seen:   present().ours(want).with(func(o *observe.Observation) { o.UID = "uid-2" }).Seen, memo: recorded(want), want: Update,
+		},
 		"ours, entry changed": {
 			reason: "someone changed a value of ours", seen: present().ours(want).entry("entry-2").Seen, memo: recorded(want), want: Recover,
 		},

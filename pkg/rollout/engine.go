@@ -122,8 +122,10 @@ func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
 	if err := p.save(ctx); err != nil {
 		return p.report(), err
 	}
-	// 7. Watch objects by name that turned out to be hidden from watches by label.
+	// 7. Watch objects by name that turned out to be hidden from watches by label,
+	// and forget what was tried for manifests that nobody wants any more.
 	p.watch()
+	p.tidy()
 	return p.report(), nil
 }
 

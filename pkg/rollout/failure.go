@@ -39,7 +39,7 @@ func (p *pass) conclude(t task, result *carried) {
 		p.memory.hidden[id] = true
 	}
 	if result.applied {
-		p.memory.done(id)
+		p.memory.done(t.step.Ref)
 	}
 	if result.looked {
 		p.memory.looked(id, p.engine.Clock.Now())
@@ -61,9 +61,9 @@ func (p *pass) schedule(t task, result carried) {
 		p.again(settleFallback)
 	default:
 		if !result.held {
-			p.memory.retry(t.step.ID, attemptOf(t, result.seen), *result.failure, now, p.engine.Jitter)
+			p.memory.retry(t.step.Ref, attemptOf(result.seen), *result.failure, now, p.engine.Jitter)
 		}
-		p.again(p.memory.failed[t.step.ID].until.Sub(now))
+		p.again(p.memory.failed[t.step.Ref].until.Sub(now))
 	}
 }
 

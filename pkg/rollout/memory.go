@@ -1,12 +1,12 @@
 package rollout
 
 import (
+	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
@@ -27,22 +27,24 @@ const (
 type memory struct {
 	// hidden objects exist but have not our label: they are watched by name.
 	hidden map[manifest.ID]bool
-	// passed preflight checks, by what was checked.
-	passed map[manifest.ID]attempt
-	// failed attempts and when to try again.
-	failed map[manifest.ID]failedAttempt
+	// passed preflight checks, by the manifest and what it would be written onto.
+	passed map[manifest.Ref]attempt
+	// failed attempts and when to try again, by manifest: while a newer layer
+	// fails, an older one goes on with content of its own.
+	failed map[manifest.Ref]failedAttempt
 	// repairs of drifted objects.
 	repairs map[manifest.ID]repairs
-	// deleted are the objects that we sent a delete for, by uid.
-	deleted map[manifest.ID]types.UID
+	// deleted are the objects that accepted a delete of ours, as they were then.
+	deleted map[manifest.ID]host.Precondition
 	// interests that the observer was told last.
 	interests []observe.Interest
 }
 
-// attempt identifies a write: the same content onto the same live object.
+// attempt is what a manifest was tried on: the live object, or its absence. When
+// that changes, so may the answer.
 type attempt struct {
-	digest manifest.Digest
-	// resourceVersion of the live object; empty for none.
+	presence observe.Presence
+	// resourceVersion of a present object.
 	resourceVersion string
 }
 
@@ -61,10 +63,10 @@ type repairs struct {
 func newMemory() *memory {
 	return &memory{
 		hidden:  map[manifest.ID]bool{},
-		passed:  map[manifest.ID]attempt{},
-		failed:  map[manifest.ID]failedAttempt{},
+		passed:  map[manifest.Ref]attempt{},
+		failed:  map[manifest.Ref]failedAttempt{},
 		repairs: map[manifest.ID]repairs{},
-		deleted: map[manifest.ID]types.UID{},
+		deleted: map[manifest.ID]host.Precondition{},
 	}
 }
 
@@ -80,22 +82,29 @@ func (m *memory) watched(interests []observe.Interest) bool {
 }
 
 // retry notes a failed attempt and returns how long to wait for the next.
-func (m *memory) retry(id manifest.ID, what attempt, failure Failure, now time.Time, jitter func(time.Duration) time.Duration) time.Duration {
-	previous := m.failed[id]
+func (m *memory) retry(ref manifest.Ref, what attempt, failure Failure, now time.Time, jitter func(time.Duration) time.Duration) time.Duration {
 	count := 0
-	if previous.attempt == what {
+	if previous, again := m.failed[ref]; again && previous.attempt == what {
 		count = previous.count + 1
 	}
 	wait := jitter(backoff(count))
-	m.failed[id] = failedAttempt{attempt: what, failure: failure, count: count, until: now.Add(wait)}
+	m.failed[ref] = failedAttempt{attempt: what, failure: failure, count: count, until: now.Add(wait)}
 	return wait
 }
 
-// done forgets the failures and checks of an object that was written.
-func (m *memory) done(id manifest.ID) {
-	delete(m.failed, id)
-	delete(m.passed, id)
-	delete(m.hidden, id)
+// done forgets the failures and checks of a manifest that was written, and that
+// the object was hidden or deleted.
+func (m *memory) done(ref manifest.Ref) {
+	delete(m.failed, ref)
+	delete(m.passed, ref)
+	delete(m.hidden, ref.ID)
+	delete(m.deleted, ref.ID)
+}
+
+// keep forgets the failures and checks of manifests that nobody wants any more.
+func (m *memory) keep(wanted func(manifest.Ref) bool) {
+	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
+	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ attempt) bool { return !wanted(ref) })
 }
 
 // patience returns how long to leave an object alone that changes all the time.

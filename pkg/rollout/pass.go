@@ -183,9 +183,16 @@ func (p *pass) verdict(gate stage.Gate) probe.Verdict {
 func (p *pass) look(id manifest.ID) Seen {
 	observation, presence := p.engine.Observer.Get(id)
 	seen := Seen{Presence: presence, Observation: observation}
-	if presence == observe.Present {
-		seen.Observation = newest(p.who, observation, p.memo(id))
+	if presence != observe.Present {
+		return seen
 	}
+	memo := p.memo(id)
+	if predecessor(observation, memo) {
+		// Of ours, which had not been made then, the watch knows nothing yet.
+		seen.Presence = observe.Absent
+		return seen
+	}
+	seen.Observation = newest(p.who, observation, memo)
 	return seen
 }
 
@@ -195,6 +202,25 @@ func (p *pass) memo(id manifest.ID) *Entry {
 		return &entry
 	}
 	return nil
+}
+
+// tidy keeps the memory of attempts from growing with the revisions of a chain.
+func (p *pass) tidy() {
+	if len(p.memory.failed)+len(p.memory.passed) == 0 {
+		return
+	}
+	wanted := map[manifest.Ref]bool{}
+	for id := range p.inventory.Entries {
+		wanted[p.ref(id)] = true
+	}
+	for _, layer := range p.Layers {
+		for _, stg := range layer.Stages {
+			for _, step := range stg.Steps {
+				wanted[step.Ref] = true
+			}
+		}
+	}
+	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] })
 }
 
 // again asks for another pass after d at the latest.

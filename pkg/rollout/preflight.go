@@ -37,7 +37,7 @@ func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
 	for i, t := range tasks {
 		p.conclude(t, &results[i])
 		if results[i].passed != nil {
-			p.memory.passed[t.step.ID] = *results[i].passed
+			p.memory.passed[t.step.Ref] = *results[i].passed
 		}
 		if failure := results[i].failure; failure != nil {
 			p.refused[t.step.ID] = *failure
@@ -87,8 +87,8 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	default:
 		return carried{seen: seen}
 	}
-	what := attemptOf(t, seen)
-	if p.memory.passed[t.step.ID] == what {
+	what := attemptOf(seen)
+	if p.memory.passed[t.step.Ref] == what {
 		return carried{seen: seen}
 	}
 	body, err := p.body(ctx, t.step.Ref)

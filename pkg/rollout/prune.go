@@ -78,10 +78,10 @@ func (p *pass) guard(ctx context.Context, leaving []manifest.ID) (bool, error) {
 	free := true
 	for _, id := range leaving {
 		entry := p.inventory.Entries[id]
-		if !isCRD(id) || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] || entry.Intent() {
+		if !isCRD(id) || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] {
 			continue
 		}
-		if begun := len(p.memory.deleted) > 0; begun && entry.Rank != p.inventory.Entries[leaving[0]].Rank || p.memory.deleted[id] != "" {
+		if begun := len(p.memory.deleted) > 0; begun && entry.Rank != p.inventory.Entries[leaving[0]].Rank || p.memory.deleted[id].UID != "" {
 			continue // looked at before anything went, and again when it is its turn
 		}
 		instances, err := p.instances(ctx, id, entry, leaving)
@@ -113,7 +113,7 @@ func (p *pass) instances(ctx context.Context, id manifest.ID, entry Entry, leavi
 	if err != nil {
 		return nil, err
 	}
-	if crd.GetUID() != entry.UID {
+	if !p.mayRemove(entry, p.engine.Names.Observe(crd)) {
 		return nil, nil // not ours any more: it will not be deleted
 	}
 	kind, served := servedKind(crd.Object)
@@ -162,13 +162,12 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 		p.events = append(p.events, result.events...)
 		if result.failure == nil {
 			delete(p.inventory.Entries, id)
-			delete(p.memory.deleted, id)
-			p.memory.done(id)
+			p.memory.done(tasks[i].step.Ref)
 			continue
 		}
 		gone = false
-		if result.failure.Reason == ReasonTerminating {
-			p.memory.deleted[id] = p.inventory.Entries[id].UID
+		if result.deleted != nil {
+			p.memory.deleted[id] = *result.deleted
 		}
 		p.leaving = append(p.leaving, *result.failure)
 		p.schedule(tasks[i], result)
@@ -176,23 +175,39 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 	return gone, nil
 }
 
-// removeOne deletes or releases one object. No failure means that the inventory
-// can forget it.
+// removeOne deletes or releases one object, and judges once more from a live read
+// when it turns out to be another than was seen. No failure means that the
+// inventory can forget it.
 func (p *pass) removeOne(ctx context.Context, t task) carried {
-	id := t.step.ID
-	entry := p.inventory.Entries[id]
-	seen := p.look(id)
+	seen := p.look(t.step.ID)
 	if held, ok := p.held(t, seen); ok {
 		return held
 	}
-	switch {
-	case seen.Presence == observe.Absent && p.memory.deleted[id] != "" && !older(seen.ResourceVersion, entry.ResourceVersion):
+	switch deleted, sent := p.memory.deleted[t.step.ID]; {
+	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, p.inventory.Entries[t.step.ID].ResourceVersion):
 		return carried{} // we deleted it, and its watch says it is gone
-	case seen.Presence != observe.Present:
+	case sent && seen.Presence == observe.Present && deleted == preconditionOf(seen):
+		// The watch has not come to the deletion yet.
+		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+	}
+	result := p.takeAway(ctx, t, seen)
+	if surprised(result.err) {
+		result = p.takeAway(ctx, t, Seen{Presence: observe.Unknown})
+	}
+	// A failure is held until what was seen changes, whatever was read since.
+	result.seen = seen
+	return result
+}
+
+// takeAway does the work of removeOne for an object as it was seen, or reads it
+// first.
+func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
+	entry := p.inventory.Entries[t.step.ID]
+	if seen.Presence != observe.Present {
 		// Absent may mean "without our label", unknown that the kind is gone.
 		live, err := p.readLive(ctx, t.step.Ref)
 		if err != nil {
-			return p.vanished(t, seen, err)
+			return p.vanished(t, err)
 		}
 		seen = live
 	}
@@ -205,52 +220,47 @@ func (p *pass) removeOne(ctx context.Context, t task) carried {
 	if seen.Deleting {
 		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
 	}
-	err := p.engine.Writer.Delete(ctx, t.step.Ref, host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion})
+	precondition := preconditionOf(seen)
+	err := p.engine.Writer.Delete(ctx, t.step.Ref, precondition)
 	switch {
 	case apierrors.IsNotFound(err):
 		return carried{}
-	case surprised(err):
-		return p.refuse(t, seen, ReasonWaiting, false, "changed while it was being deleted")
 	case err != nil:
-		return carried{seen: seen, err: err}
+		return carried{err: err}
 	}
-	return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+	result := p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+	result.deleted = &precondition
+	return result
+}
+
+func preconditionOf(seen Seen) host.Precondition {
+	return host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
 // vanished judges an object that could not be read: where its kind is gone, so is
 // the object.
-func (p *pass) vanished(t task, seen Seen, err error) carried {
+func (p *pass) vanished(t task, err error) carried {
 	if classify(t.step.Ref, err).Reason == ReasonNotServed {
-		return p.refuse(t, seen, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+		return p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
 	}
-	return carried{seen: seen, err: err}
+	return carried{err: err}
 }
 
-// mayRemove is true for the very object that we wrote, unless someone else has
-// taken charge of it since.
+// mayRemove is true for the very object that we wrote, recorded or not, unless
+// someone else has taken charge of it since.
 func (p *pass) mayRemove(entry Entry, seen observe.Observation) bool {
-	if seen.Chain != "" && seen.Chain != p.who.Chain || seen.Controller != nil {
-		return false
-	}
-	if entry.Intent() {
-		_, marked := seen.Entry(p.who.Manager)
-		return marked && seen.Applied != "" && seen.Chain == p.who.Chain
-	}
-	return entry.UID == seen.UID
+	ours, _ := belongs(p.who, seen, &entry)
+	return ours && seen.Controller == nil
 }
 
 // release leaves an object to whoever wants it.
 func (p *pass) release(ctx context.Context, t task, seen Seen) carried {
-	err := p.engine.Writer.Release(ctx, t.step.Ref, host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion},
+	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen),
 		[]string{p.engine.Names.ChainLabel}, []string{p.engine.Names.AppliedAnnotation})
-	switch {
-	case err == nil, apierrors.IsNotFound(err):
+	if err == nil || apierrors.IsNotFound(err) {
 		return carried{}
-	case surprised(err):
-		return p.refuse(t, seen, ReasonWaiting, false, "changed while it was being released")
-	default:
-		return carried{seen: seen, err: err}
 	}
+	return carried{err: err}
 }
 
 // ref is how an object of the inventory is addressed.

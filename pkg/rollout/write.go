@@ -88,6 +88,8 @@ type carried struct {
 	// long that will be so for an object that is being fought over.
 	held bool
 	wait time.Duration
+	// deleted is the object that a delete of ours was accepted for.
+	deleted *host.Precondition
 	// looked is true when a changed object was read, and perhaps repaired.
 	looked bool
 	err    error
@@ -153,16 +155,17 @@ func (p *pass) idle(t task) carried {
 // held returns the last failure again while it is too early for another try of
 // the same write.
 func (p *pass) held(t task, seen Seen) (carried, bool) {
-	last, failed := p.memory.failed[t.step.ID]
-	if !failed || last.attempt != attemptOf(t, seen) || !p.engine.Clock.Now().Before(last.until) {
+	last, failed := p.memory.failed[t.step.Ref]
+	if !failed || last.attempt != attemptOf(seen) || !p.engine.Clock.Now().Before(last.until) {
 		return carried{}, false
 	}
 	return carried{outcome: outcome{failure: &last.failure}, seen: seen, held: true}, true
 }
 
-// attemptOf identifies the write of a task onto what was seen.
-func attemptOf(t task, seen Seen) attempt {
-	what := attempt{digest: t.step.Digest}
+// attemptOf tells apart what a manifest may be written onto. How far the watch
+// of an absent object has come means nothing.
+func attemptOf(seen Seen) attempt {
+	what := attempt{presence: seen.Presence}
 	if seen.Presence == observe.Present {
 		what.resourceVersion = seen.ResourceVersion
 	}

@@ -1,0 +1,582 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+var (
+	_ Writer   = &model{}
+	_ Reader   = &model{}
+	_ Observer = &model{}
+)
+
+// errCrash is what everything answers once the process is dead.
+var errCrash = errors.New("the process was killed by the test")
+
+func testNames() observe.Names {
+	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}
+}
+
+// model is a cluster as far as the engine relies on one: objects with owned
+// fields, preconditions, and a watch that lags behind as far as a test says. It is
+// written from the facts that test/integration/engine proves of a real server.
+type model struct {
+	mu      sync.Mutex
+	version int
+	objects map[manifest.ID]*thing
+	// watched is what the watches have delivered, changes what they still have
+	// to deliver.
+	watched   map[manifest.ID]*thing
+	watchedAt int
+	changes   []change
+	lagging   bool
+	// named objects are watched by name.
+	named map[manifest.ID]bool
+
+	// writes and reads since they were last asked for.
+	writes, reads []string
+	// applied and deleted are all objects that the writer wrote to and deleted.
+	applied, deleted map[types.UID]bool
+	// fuse is how many writes are left until the process dies; negative is never.
+	fuse int
+	dead bool
+	// lastWriteLands tells whether the write at which it dies happens.
+	lastWriteLands bool
+	// refuse lets a test answer a write with an error.
+	refuse func(verb string, ref manifest.Ref) error
+}
+
+type change struct {
+	id      manifest.ID
+	now     *thing // nil when it is gone
+	version int
+}
+
+// thing is one live object. It is immutable: a change makes another one.
+type thing struct {
+	ref        manifest.Ref
+	uid        types.UID
+	version    int
+	generation int64
+	deleting   bool
+	controller *metav1.OwnerReference
+	finalizers []string
+	// fields by path, as values are owned.
+	fields map[string]owned
+	// readyAt is the generation at which its controller was done.
+	readyAt int64
+}
+
+type owned struct {
+	value string
+	by    []string
+}
+
+func newModel() *model {
+	return &model{
+		objects: map[manifest.ID]*thing{}, watched: map[manifest.ID]*thing{}, version: 1, watchedAt: 1, fuse: -1,
+		applied: map[types.UID]bool{}, deleted: map[types.UID]bool{},
+	}
+}
+
+// counts says of a kind whether the server counts its generations.
+func counts(kind string) bool { return kind == "Deployment" }
+
+// store makes an object what it is now, or removes it.
+func (m *model) store(id manifest.ID, now *thing) {
+	m.version++
+	if now != nil {
+		now.version = m.version
+		m.objects[id] = now
+	} else {
+		delete(m.objects, id)
+	}
+	m.changes = append(m.changes, change{id, now, m.version})
+	if !m.lagging {
+		m.deliver(len(m.changes))
+	}
+}
+
+// deliver lets the watches see the next n changes.
+func (m *model) deliver(n int) {
+	for range min(n, len(m.changes)) {
+		c := m.changes[0]
+		m.changes = m.changes[1:]
+		m.watchedAt = c.version
+		if c.now == nil {
+			delete(m.watched, c.id)
+		} else {
+			m.watched[c.id] = c.now
+		}
+	}
+}
+
+func (t *thing) clone() *thing {
+	c := *t
+	c.fields = maps.Clone(t.fields)
+	c.finalizers = slices.Clone(t.finalizers)
+	return &c
+}
+
+// set gives a field a value by a manager, as an update does: another value is
+// his alone.
+func (t *thing) set(path, value, by string) {
+	have, ok := t.fields[path]
+	if ok && have.value == value {
+		return
+	}
+	t.fields[path] = owned{value, []string{by}}
+}
+
+// metadata is what the server shows of an object.
+func (t *thing) metadata() metav1.ObjectMeta {
+	o := metav1.ObjectMeta{
+		Namespace: t.ref.Namespace, Name: t.ref.Name, UID: t.uid, Generation: t.generation,
+		ResourceVersion: fmt.Sprint(t.version), Finalizers: t.finalizers,
+	}
+	if t.deleting {
+		o.DeletionTimestamp = &metav1.Time{}
+	}
+	if t.controller != nil {
+		o.OwnerReferences = []metav1.OwnerReference{*t.controller}
+	}
+	managers := map[string][]string{}
+	for path, field := range t.fields {
+		switch kind, key, _ := strings.Cut(path, ":"); kind {
+		case "labels":
+			metav1.SetMetaDataLabel(&o, key, field.value)
+		case "annotations":
+			metav1.SetMetaDataAnnotation(&o, key, field.value)
+		}
+		for _, by := range field.by {
+			managers[by] = append(managers[by], path)
+		}
+	}
+	for _, by := range slices.Sorted(maps.Keys(managers)) {
+		paths := managers[by]
+		slices.Sort(paths)
+		operation := metav1.ManagedFieldsOperationUpdate
+		if strings.HasPrefix(by, "penstock/") {
+			operation = metav1.ManagedFieldsOperationApply
+		}
+		o.ManagedFields = append(o.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: by, Operation: operation, APIVersion: t.ref.APIVersion(), FieldsType: "FieldsV1",
+			FieldsV1: &metav1.FieldsV1{Raw: fieldsOf(paths)},
+		})
+	}
+	return o
+}
+
+func fieldsOf(paths []string) []byte {
+	tree := map[string]any{}
+	put := func(at map[string]any, keys ...string) {
+		for _, key := range keys {
+			next, ok := at["f:"+key].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				at["f:"+key] = next
+			}
+			at = next
+		}
+	}
+	for _, path := range paths {
+		kind, key, _ := strings.Cut(path, ":")
+		if kind == "data" {
+			put(tree, "data", key)
+		} else {
+			put(tree, "metadata", kind, key)
+		}
+	}
+	raw, err := json.Marshal(tree)
+	if err != nil {
+		panic(err) // maps of strings
+	}
+	return raw
+}
+
+func (t *thing) partial() *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: t.ref.APIVersion(), Kind: t.ref.Kind},
+		ObjectMeta: t.metadata(),
+	}
+}
+
+func (t *thing) whole() *unstructured.Unstructured {
+	raw, err := json.Marshal(t.partial())
+	if err != nil {
+		panic(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(raw); err != nil { // which keeps whole numbers whole
+		panic(err)
+	}
+	data := map[string]any{}
+	for path, field := range t.fields {
+		if key, ok := strings.CutPrefix(path, "data:"); ok {
+			data[key] = field.value
+		}
+	}
+	o.Object["data"] = data
+	o.Object["status"] = map[string]any{"ready": t.readyAt == t.generation}
+	return o
+}
+
+// flatten reads the fields of a manifest.
+func flatten(body []byte) (map[string]string, error) {
+	var parsed struct {
+		Metadata struct{ Labels, Annotations map[string]string }
+		Data     map[string]string
+	}
+	if err := json.Unmarshal(body, &parsed); err != nil {
+		return nil, err
+	}
+	fields := map[string]string{}
+	for kind, values := range map[string]map[string]string{
+		"labels": parsed.Metadata.Labels, "annotations": parsed.Metadata.Annotations, "data": parsed.Data,
+	} {
+		for key, value := range values {
+			fields[kind+":"+key] = value
+		}
+	}
+	return fields, nil
+}
+
+// alive fails once the process is dead.
+func (m *model) alive() error {
+	if m.dead {
+		return errCrash
+	}
+	return nil
+}
+
+// write counts a write; it tells whether it happens, and whether the writer hears
+// of it.
+func (m *model) write(verb string, ref manifest.Ref) (happens bool, err error) {
+	if err := m.alive(); err != nil {
+		return false, err
+	}
+	m.writes = append(m.writes, verb+" "+ref.ID.String())
+	if m.refuse != nil {
+		if err := m.refuse(verb, ref); err != nil {
+			return false, err
+		}
+	}
+	if m.fuse == 0 {
+		m.dead = true
+		return m.lastWriteLands, errCrash
+	}
+	if m.fuse > 0 {
+		m.fuse--
+	}
+	return true, nil
+}
+
+func resourceOf(ref manifest.Ref) schema.GroupResource {
+	return schema.GroupResource{Group: ref.Group, Resource: strings.ToLower(ref.Kind) + "s"}
+}
+
+// Apply is server-side apply with force.
+func (m *model) Apply(_ context.Context, ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o.DryRun {
+		if err := m.alive(); err != nil {
+			return nil, err
+		}
+		m.reads = append(m.reads, "try "+ref.ID.String())
+		if m.refuse != nil {
+			if err := m.refuse("try", ref); err != nil {
+				return nil, err
+			}
+		}
+		return m.apply(ref, body, o)
+	}
+	happens, crash := m.write("apply", ref)
+	if !happens {
+		return nil, crash
+	}
+	live, err := m.apply(ref, body, o)
+	if crash != nil {
+		return nil, crash
+	}
+	return live, err
+}
+
+func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	fields, err := flatten(body)
+	if err != nil {
+		return nil, err
+	}
+	have := m.objects[ref.ID]
+	conflict := func(why string) error { return apierrors.NewConflict(resourceOf(ref), ref.Name, errors.New(why)) }
+	switch {
+	case o.CreateOnly && have != nil:
+		return nil, conflict("it exists")
+	case !o.CreateOnly && have == nil:
+		return nil, conflict("it does not exist")
+	case !o.CreateOnly && (have.uid != o.UID || fmt.Sprint(have.version) != o.ResourceVersion):
+		return nil, conflict("it is another one")
+	}
+	now := &thing{ref: ref, fields: map[string]owned{}, generation: 1, uid: types.UID(fmt.Sprintf("uid-%d", m.version+1))}
+	if !counts(ref.Kind) {
+		now.generation = 0
+	}
+	if have != nil {
+		now = have.clone()
+	}
+	if !o.DryRun {
+		m.applied[now.uid] = true
+	}
+	changed := now.takes(fields, o.FieldManager)
+	if have != nil && !changed {
+		return have.partial(), nil
+	}
+	if have != nil && counts(ref.Kind) && !maps.Equal(valuesOf(have, "data:"), valuesOf(now, "data:")) {
+		now.generation++
+	}
+	if !o.DryRun {
+		m.store(ref.ID, now)
+	}
+	return now.partial(), nil
+}
+
+// takes gives fields to a manager, and removes what was his alone and is not among
+// them.
+func (t *thing) takes(fields map[string]string, manager string) (changed bool) {
+	for path, field := range t.fields {
+		if _, wanted := fields[path]; wanted || !slices.Contains(field.by, manager) {
+			continue
+		}
+		changed = true
+		field.by = slices.DeleteFunc(slices.Clone(field.by), func(by string) bool { return by == manager })
+		if len(field.by) == 0 {
+			delete(t.fields, path)
+		} else {
+			t.fields[path] = field
+		}
+	}
+	for path, value := range fields {
+		have, ok := t.fields[path]
+		switch {
+		case ok && have.value == value && slices.Contains(have.by, manager):
+			continue
+		case ok && have.value == value:
+			t.fields[path] = owned{value, append(slices.Clone(have.by), manager)}
+		default:
+			t.fields[path] = owned{value, []string{manager}}
+		}
+		changed = true
+	}
+	return changed
+}
+
+func valuesOf(t *thing, prefix string) map[string]string {
+	values := map[string]string{}
+	for path, field := range t.fields {
+		if strings.HasPrefix(path, prefix) {
+			values[path] = field.value
+		}
+	}
+	return values
+}
+
+func (m *model) guarded(ref manifest.Ref, p host.Precondition) (*thing, error) {
+	have := m.objects[ref.ID]
+	switch {
+	case have == nil:
+		return nil, apierrors.NewNotFound(resourceOf(ref), ref.Name)
+	case have.uid != p.UID || fmt.Sprint(have.version) != p.ResourceVersion:
+		return nil, apierrors.NewConflict(resourceOf(ref), ref.Name, errors.New("it is another one"))
+	}
+	return have, nil
+}
+
+// Delete deletes an object, or marks it as long as it has finalizers.
+func (m *model) Delete(_ context.Context, ref manifest.Ref, p host.Precondition) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	happens, crash := m.write("delete", ref)
+	if !happens {
+		return crash
+	}
+	have, err := m.guarded(ref, p)
+	if err == nil {
+		m.deleted[have.uid] = true
+		m.remove(have)
+	}
+	return errors.Join(crash, err)
+}
+
+func (m *model) remove(have *thing) {
+	if len(have.finalizers) == 0 {
+		m.store(have.ref.ID, nil)
+		return
+	}
+	now := have.clone()
+	now.deleting = true
+	m.store(have.ref.ID, now)
+}
+
+// Release removes labels and annotations.
+func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition, labels, annotations []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	happens, crash := m.write("release", ref)
+	if !happens {
+		return crash
+	}
+	have, err := m.guarded(ref, p)
+	if err == nil {
+		now := have.clone()
+		for _, key := range labels {
+			delete(now.fields, "labels:"+key)
+		}
+		for _, key := range annotations {
+			delete(now.fields, "annotations:"+key)
+		}
+		if len(now.fields) != len(have.fields) {
+			m.store(ref.ID, now)
+		}
+	}
+	return errors.Join(crash, err)
+}
+
+func (m *model) read(ref manifest.Ref) (*thing, error) {
+	if err := m.alive(); err != nil {
+		return nil, err
+	}
+	m.reads = append(m.reads, "get "+ref.ID.String())
+	have := m.objects[ref.ID]
+	if have == nil {
+		return nil, apierrors.NewNotFound(resourceOf(ref), ref.Name)
+	}
+	return have, nil
+}
+
+// Read reads past the watches.
+func (m *model) Read(_ context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have, err := m.read(ref)
+	if err != nil {
+		return nil, err
+	}
+	return have.whole(), nil
+}
+
+// ReadMetadata reads past the watches.
+func (m *model) ReadMetadata(_ context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have, err := m.read(ref)
+	if err != nil {
+		return nil, err
+	}
+	return have.partial(), nil
+}
+
+// Mapping serves every kind.
+func (m *model) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
+}
+
+// Instances is not modelled: there are no CustomResourceDefinitions.
+func (m *model) Instances(context.Context, manifest.Ref, int64) ([]metav1.PartialObjectMetadata, error) {
+	return nil, nil
+}
+
+// Get answers as watches do: what has no label is seen by name only.
+func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have := m.watched[id]
+	if have == nil || !m.named[id] && have.fields["labels:"+testNames().ChainLabel].value == "" {
+		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(m.watchedAt)}, observe.Absent
+	}
+	seen := testNames().Observe(have.partial())
+	seen.Object = have.whole()
+	return seen, observe.Present
+}
+
+// Want tells which objects to watch by name; all kinds are watched by label.
+func (m *model) Want(_ string, interests ...observe.Interest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.named = map[manifest.ID]bool{}
+	for _, i := range interests {
+		m.named[i.ID] = i.ByName
+	}
+}
+
+// Drop is not needed.
+func (m *model) Drop(string) {}
+
+// Trouble never is.
+func (m *model) Trouble(manifest.ID) error { return nil }
+
+// alter changes an object behind the engine's back.
+func (m *model) alter(id manifest.ID, change func(*thing)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have := m.objects[id]
+	if have == nil {
+		return
+	}
+	now := have.clone()
+	change(now)
+	if counts(id.Kind) && !maps.Equal(valuesOf(have, "data:"), valuesOf(now, "data:")) {
+		now.generation++
+	}
+	m.store(id, now)
+}
+
+// erase deletes an object behind the engine's back.
+func (m *model) erase(id manifest.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if have := m.objects[id]; have != nil {
+		m.store(id, nil)
+	}
+}
+
+// place creates an object of somebody else.
+func (m *model) place(ref manifest.Ref, data map[string]string) types.UID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := &thing{ref: ref, fields: map[string]owned{}, uid: types.UID(fmt.Sprintf("foreign-%d", m.version))}
+	if counts(ref.Kind) {
+		t.generation = 1
+	}
+	for key, value := range data {
+		t.set("data:"+key, value, "somebody")
+	}
+	m.store(ref.ID, t)
+	return t.uid
+}
+
+// spent returns the requests since the last call: writes, then reads and
+// dry-runs.
+func (m *model) spent() (writes, reads []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	writes, reads, m.writes, m.reads = m.writes, m.reads, nil, nil
+	return writes, reads
+}

@@ -1,0 +1,301 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// story is a random history of a chain: revisions come and go, the process dies,
+// watches lag, and other people change, delete and replace things.
+type story struct {
+	*saga
+	scripts map[int64]*script
+	last    int64
+	// foreign objects that nobody but their owner may change, by uid, with
+	// their value.
+	foreign map[types.UID]string
+	// adoptable objects were foreign and may have been taken over.
+	adoptable map[types.UID]bool
+	// stripped objects lost one of our marks while a crash may have kept us from
+	// recording them: then nobody can tell that they were ours.
+	stripped map[types.UID]bool
+	reached  map[string]int
+	died     int
+}
+
+func pool() []string {
+	return []string{"ConfigMap a/x", "ConfigMap a/y", "ConfigMap b/x", "Deployment.apps a/x", "Deployment.apps b/y", "Namespace a"}
+}
+
+// TestProperties holds the engine to its one rule, whatever happens.
+func TestProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &story{
+			saga: newSaga(), scripts: map[int64]*script{}, foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{},
+			stripped: map[types.UID]bool{}, reached: map[string]int{},
+		}
+		s.place(refOf("ConfigMap bystander/x"), map[string]string{"value": "theirs"})
+		bystander := s.objects[refOf("ConfigMap bystander/x").ID].version
+		t.Repeat(map[string]func(*rapid.T){
+			"":        s.check,
+			"pass":    s.reconcile,
+			"crash":   s.crash,
+			"watch":   func(t *rapid.T) { s.deliver(rapid.IntRange(1, 4).Draw(t, "changes")) },
+			"lag":     func(t *rapid.T) { s.lagging = rapid.Bool().Draw(t, "lagging") },
+			"ready":   func(*rapid.T) { s.controllers() },
+			"upgrade": s.upgrade,
+			"archive": s.archive,
+			"pause":   s.pause,
+			"meddle":  s.meddle,
+		})
+		s.end(t)
+		if s.objects[refOf("ConfigMap bystander/x").ID].version != bystander {
+			t.Errorf("an object of nobody's inventory was touched")
+		}
+	})
+}
+
+// upgrade adds a revision.
+func (s *story) upgrade(t *rapid.T) {
+	if len(s.layers) > 3 {
+		t.Skip("enough revisions")
+	}
+	s.last++
+	r := s.revision(s.last).adopting(rapid.SampledFrom([]stage.Adoption{stage.AdoptNever, stage.AdoptUncontrolled}).Draw(t, "adopt"))
+	objects := rapid.Permutation(pool()).Draw(t, "order")
+	for i := range rapid.IntRange(1, 3).Draw(t, "phases") {
+		var listed []string
+		for range rapid.IntRange(0, 2).Draw(t, "objects") {
+			listed = append(listed, objects[0]+"="+rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value"))
+			objects = objects[1:]
+		}
+		r.phase(fmt.Sprint("phase-", i), listed...)
+	}
+	s.scripts[s.last] = r
+	s.layers = append([]Layer{r.layer()}, s.layers...)
+	if r.adopt == stage.AdoptUncontrolled {
+		for uid := range s.foreign {
+			s.adoptable[uid] = true
+		}
+	}
+}
+
+// archive takes any revision away.
+func (s *story) archive(t *rapid.T) {
+	if len(s.layers) == 0 {
+		t.Skip("no revision")
+	}
+	i := rapid.IntRange(0, len(s.layers)-1).Draw(t, "layer")
+	s.layers = slices.Delete(slices.Clone(s.layers), i, i+1)
+}
+
+// pause pauses or resumes the newest revision.
+func (s *story) pause(t *rapid.T) {
+	if len(s.layers) == 0 {
+		t.Skip("no revision")
+	}
+	s.layers = slices.Clone(s.layers)
+	s.layers[0].Paused = !s.layers[0].Paused
+}
+
+// meddle is what other people do.
+func (s *story) meddle(t *rapid.T) {
+	ref := refOf(rapid.SampledFrom(pool()).Draw(t, "object"))
+	have := s.objects[ref.ID]
+	if have == nil {
+		if rapid.Bool().Draw(t, "foreign") {
+			s.foreign[s.place(ref, map[string]string{"value": "theirs"})] = "theirs"
+			for _, layer := range s.layers {
+				s.note(layer)
+			}
+		}
+		return
+	}
+	if _, theirs := s.foreign[have.uid]; theirs {
+		s.erase(ref.ID)
+		return
+	}
+	switch rapid.SampledFrom([]string{"change", "remove", "strip", "wipe", "delete", "replace", "hold", "same"}).Draw(t, "how") {
+	case "change":
+		s.alter(ref.ID, func(o *thing) { o.set("data:value", "drifted", "somebody") })
+	case "remove":
+		s.alter(ref.ID, func(o *thing) { delete(o.fields, "data:value") })
+	case "strip":
+		s.stripped[have.uid] = true
+		s.alter(ref.ID, func(o *thing) { delete(o.fields, "labels:"+testNames().ChainLabel) })
+	case "wipe":
+		s.stripped[have.uid] = true
+		s.alter(ref.ID, func(o *thing) {
+			for path, field := range o.fields {
+				o.fields[path] = owned{field.value, []string{"before-first-apply"}}
+			}
+		})
+	case "delete":
+		s.erase(ref.ID)
+	case "replace":
+		s.erase(ref.ID)
+		s.foreign[s.place(ref, map[string]string{"value": "theirs"})] = "theirs"
+		for _, layer := range s.layers {
+			s.note(layer)
+		}
+	case "hold":
+		s.alter(ref.ID, func(o *thing) { o.finalizers = []string{"example.com/hold"} })
+	case "same":
+		s.alter(ref.ID, func(o *thing) { o.set("annotations:note", "hello", "somebody") })
+	}
+}
+
+// note remembers what a layer may adopt.
+func (s *story) note(layer Layer) {
+	if s.scripts[layer.Revision].adopt == stage.AdoptUncontrolled {
+		for uid := range s.foreign {
+			s.adoptable[uid] = true
+		}
+	}
+}
+
+func (s *story) reconcile(t *rapid.T) {
+	if _, err := s.pass(); err != nil {
+		t.Fatalf("reconciling: %v", err)
+	}
+}
+
+// crash lets the process die at one of its next writes, before or behind it.
+func (s *story) crash(t *rapid.T) {
+	s.fuse = rapid.IntRange(0, 6).Draw(t, "writes")
+	s.lastWriteLands = rapid.Bool().Draw(t, "lands")
+	if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
+		t.Fatalf("reconciling: %v", err)
+	}
+	s.died++
+	s.restart()
+	s.lagging = false
+}
+
+// check is what holds at any moment.
+func (s *story) check(t *rapid.T) {
+	for key, n := range s.reached {
+		if s.stored.Reached[key] < n {
+			t.Errorf("layer %s had reached %d stages, and now %d", key, n, s.stored.Reached[key])
+		}
+	}
+	maps.Copy(s.reached, s.stored.Reached)
+	for uid := range s.deleted {
+		if !s.applied[uid] {
+			t.Errorf("deleted %s, which was never ours", uid)
+		}
+	}
+	for uid := range s.foreign {
+		if s.applied[uid] && !s.adoptable[uid] {
+			t.Errorf("wrote to %s, which is somebody else's", uid)
+		}
+	}
+}
+
+// end lets everything come to rest and compares the cluster with the rule.
+func (s *story) end(t *rapid.T) {
+	s.lagging = false
+	s.layers = slices.Clone(s.layers)
+	for i := range s.layers {
+		s.layers[i].Paused = false
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(s.objects), compareIDs) {
+		switch o := s.objects[id]; {
+		case o.deleting:
+			s.erase(id)
+		case len(o.finalizers) > 0:
+			s.alter(id, func(o *thing) { o.finalizers = nil })
+		}
+	}
+	report := s.settle(t)
+	s.check(t)
+
+	wanted := map[manifest.ID]stage.Step{}
+	listed := map[manifest.ID]bool{}
+	for _, layer := range slices.Backward(s.layers) {
+		for i, stg := range layer.Stages {
+			for _, step := range stg.Steps {
+				listed[step.ID] = true
+				if i < s.stored.Reached[layer.Key] {
+					wanted[step.ID] = step
+				}
+			}
+		}
+	}
+	for id, step := range wanted {
+		s.compare(t, step, s.objects[id])
+	}
+	for id, o := range s.objects {
+		_, theirs := s.foreign[o.uid]
+		if !listed[id] && s.applied[o.uid] && !theirs && !s.stripped[o.uid] {
+			t.Errorf("%s is in no layer and still there: %+v", id, o)
+		}
+	}
+	for id, entry := range s.stored.Entries {
+		if !listed[id] {
+			t.Errorf("%s is in no layer and still in the inventory: %+v", id, entry)
+		}
+		// What is listed in a stage that was not reached stays as it is.
+		_, held := wanted[id]
+		if o := s.objects[id]; held && !entry.Intent() && o != nil && !s.stripped[o.uid] && o.uid != entry.UID && !strings.HasPrefix(string(o.uid), "foreign") {
+			t.Errorf("%s is %s in the cluster and %s in the inventory", id, o.uid, entry.UID)
+		}
+	}
+	if s.quiet(t); len(s.layers) > 0 && report.Layers[0].Complete {
+		for _, layer := range s.layers[:1] {
+			if s.stored.Reached[layer.Key] != len(layer.Stages) {
+				t.Errorf("complete with %d of %d stages", s.stored.Reached[layer.Key], len(layer.Stages))
+			}
+		}
+	}
+}
+
+// compare holds one object to its manifest.
+func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
+	if o == nil {
+		t.Errorf("%s is missing", step.ID)
+		return
+	}
+	if value, theirs := s.foreign[o.uid]; theirs && !s.applied[o.uid] {
+		if have := o.fields["data:value"].value; have != value {
+			t.Errorf("%s of somebody else says %q, want %q", step.ID, have, value)
+		}
+		return
+	}
+	if _, replaced := s.foreign[o.uid]; !replaced && s.stripped[o.uid] && s.died > 0 {
+		return // it may not be recognised as ours any more
+	}
+	fields, err := flatten(s.bodies[step.Digest])
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	fields["labels:"+testNames().ChainLabel] = "argocd"
+	fields["annotations:"+testNames().AppliedAnnotation] = string(step.Digest)
+	for path, want := range fields {
+		if have := o.fields[path].value; have != want {
+			t.Errorf("%s: %s is %q, want %q (%+v, recorded as %+v)", step.ID, path, have, want, o, s.stored.Entries[step.ID])
+		}
+	}
+}
+
+// quiet: what is at rest costs nothing, also for a new process, but for what it
+// has to find out again about objects that no label shows.
+func (s *story) quiet(t *rapid.T) {
+	s.spent()
+	if _, err := s.pass(); err != nil {
+		t.Fatalf("reconciling: %v", err)
+	}
+	if writes, reads := s.spent(); len(writes)+len(reads) > 0 {
+		t.Errorf("a pass over what is at rest made requests: %v %v", writes, reads)
+	}
+}

@@ -1,0 +1,246 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// failer is what testing.TB and rapid.T have in common.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// saga is one chain on a model, with what survives the death of a process.
+type saga struct {
+	*model
+	engine *Engine
+	clock  *clocktesting.FakePassiveClock
+	stored Inventory
+	bodies map[manifest.Digest][]byte
+	layers []Layer
+	orphan map[int64]bool
+}
+
+func newSaga() *saga {
+	s := &saga{
+		model: newModel(), bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{},
+		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
+	}
+	s.restart()
+	return s
+}
+
+// restart is a new process on the same store and cluster.
+func (s *saga) restart() {
+	s.dead, s.fuse, s.named = false, -1, nil
+	s.deliver(len(s.changes))
+	s.engine = New(Options{Writer: s.model, Reader: s.model, Observer: s.model, Names: testNames(), Clock: s.clock, Parallel: 1})
+}
+
+// Body reads a manifest.
+func (s *saga) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
+	body, ok := s.bodies[ref.Digest]
+	if !ok {
+		return nil, fmt.Errorf("there is no manifest %s", ref.Digest)
+	}
+	return body, nil
+}
+
+// pass is one Reconcile.
+func (s *saga) pass() (Report, error) {
+	return s.engine.Reconcile(context.Background(), Work{
+		Owner: "argocd", Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save,
+	})
+}
+
+// save is a write too: a process may die before or behind it.
+func (s *saga) save(_ context.Context, inventory Inventory) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	happens, crash := s.write("save", manifest.Ref{})
+	if happens {
+		s.stored = inventory
+	}
+	return crash
+}
+
+// settle does passes until nothing more happens, in a cluster where everything
+// becomes ready and all watches catch up.
+func (s *saga) settle(t failer) Report {
+	t.Helper()
+	var last Report
+	var requests []string
+	for range 200 {
+		s.controllers()
+		s.deliver(len(s.changes))
+		s.spent()
+		report, err := s.pass()
+		if err != nil {
+			t.Fatalf("reconciling: %v", err)
+		}
+		writes, reads := s.spent()
+		if len(writes)+len(reads)+len(s.changes) == 0 && slices.Equal(failures(last), failures(report)) && len(s.unready()) == 0 {
+			return report
+		}
+		last, requests = report, append(writes, reads...)
+		s.clock.SetTime(s.clock.Now().Add(max(time.Second, report.RequeueAfter)))
+	}
+	t.Fatalf("it does not come to rest: %v, and the last pass sent %v", failures(last), requests)
+	return last
+}
+
+// unready are the workloads whose controllers have something to do.
+func (s *saga) unready() []manifest.ID {
+	var ids []manifest.ID
+	for id, o := range s.objects {
+		if counts(id.Kind) && o.readyAt != o.generation {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// controllers make all workloads ready.
+func (s *saga) controllers() {
+	for _, id := range s.unready() {
+		s.alter(id, func(o *thing) { o.readyAt = o.generation })
+	}
+}
+
+// failures prints what a report is not content with.
+func failures(r Report) []string {
+	var out []string
+	for _, layer := range r.Layers {
+		for _, phase := range layer.Phases {
+			for _, f := range phase.Failures {
+				out = append(out, fmt.Sprintf("%d/%s %s %s", layer.Revision, phase.Name, f.ID, f.Reason))
+			}
+		}
+	}
+	for _, f := range r.Leaving {
+		out = append(out, fmt.Sprintf("leaving %s %s", f.ID, f.Reason))
+	}
+	return out
+}
+
+// readiness is the gate of workloads.
+type readiness struct{}
+
+func (readiness) For(kind schema.GroupKind) probe.Probe {
+	if counts(kind.Kind) {
+		return readiness{}
+	}
+	return nil
+}
+
+func (readiness) Reads() probe.Reads { return probe.Reads{Status: true} }
+
+func (readiness) Probe(o *unstructured.Unstructured) probe.Verdict {
+	if ready, _, _ := unstructured.NestedBool(o.Object, "status", "ready"); ready {
+		return probe.Verdict{Status: probe.True}
+	}
+	return probe.Verdict{Status: probe.False, Message: "is not ready"}
+}
+
+// ref names an object as "ConfigMap a/x" or "Deployment.apps a/x".
+func refOf(object string) manifest.Ref {
+	kind, name, _ := strings.Cut(object, " ")
+	namespace, name, namespaced := strings.Cut(name, "/")
+	if !namespaced {
+		namespace, name = "", namespace
+	}
+	gk := schema.ParseGroupKind(kind)
+	return manifest.Ref{ID: manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: namespace, Name: name}, Version: "v1"}
+}
+
+// script is a revision in the making:
+//
+//	s.revision(1).phase("config", "ConfigMap a/x=1").phase("deploy", "Deployment.apps a/y=1")
+type script struct {
+	saga   *saga
+	number int64
+	adopt  stage.Adoption
+	phases []stage.Phase
+	paused bool
+}
+
+func (s *saga) revision(number int64) *script { return &script{saga: s, number: number} }
+
+func (r *script) adopting(a stage.Adoption) *script {
+	r.adopt = a
+	return r
+}
+
+// phase adds a phase of objects with their content.
+func (r *script) phase(name string, objects ...string) *script {
+	p := stage.Phase{Name: name}
+	for _, object := range objects {
+		object, value, _ := strings.Cut(object, "=")
+		ref := refOf(object)
+		metadata := map[string]any{"name": ref.Name}
+		if ref.Namespace != "" {
+			metadata["namespace"] = ref.Namespace
+		}
+		raw, err := json.Marshal(map[string]any{
+			"apiVersion": ref.APIVersion(), "kind": ref.Kind, "metadata": metadata, "data": map[string]any{"value": value},
+		})
+		if err != nil {
+			panic(err) // maps of strings
+		}
+		made, err := manifest.Digester{}.FromJSON(raw)
+		if err != nil {
+			panic(err) // a mistake in a test
+		}
+		r.saga.bodies[made.Digest] = made.JSON
+		p.Steps = append(p.Steps, stage.Step{Ref: made.Ref, Policy: stage.Policy{Adopt: r.adopt}})
+	}
+	r.phases = append(r.phases, p)
+	return r
+}
+
+// layer compiles the revision.
+func (r *script) layer() Layer {
+	stages, err := stage.Compile(r.phases, stage.Options{Probes: readiness{}})
+	if err != nil {
+		panic(err) // a mistake in a test
+	}
+	return Layer{Key: fmt.Sprintf("uid-of-%d", r.number), Revision: r.number, Stages: stages, Paused: r.paused}
+}
+
+// roll makes revisions the layers of the chain, newest first, and lets it settle.
+func (s *saga) roll(t testing.TB, revisions ...*script) Report {
+	t.Helper()
+	s.become(revisions...)
+	return s.settle(t)
+}
+
+func (s *saga) become(revisions ...*script) {
+	s.layers = nil
+	for _, r := range revisions {
+		s.layers = append(s.layers, r.layer())
+	}
+}
+
+// content of an object, or "absent".
+func (s *saga) content(object string) string {
+	o := s.objects[refOf(object).ID]
+	if o == nil {
+		return "absent"
+	}
+	return o.fields["data:value"].value
+}
