@@ -95,7 +95,7 @@ func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) (*olm
 		return nil, err
 	}
 	if err := <-killed; err != nil {
-		return nil, &failure{claim: trigger.ID.String() + " is written again", want: "that", got: err.Error()}
+		return nil, &failure{claim: trigger.ID.String() + " is written again", want: "that within " + patience.String(), got: err.Error()}
 	}
 	d.command(fmt.Sprintf("kill -9 %d", d.server.pid()))
 	if err := d.server.gone(ctx); err != nil {

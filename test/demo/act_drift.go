@@ -92,7 +92,7 @@ func (d *demo) told(ctx context.Context, target manifest.ID) error {
 func (d *demo) calm(ctx context.Context, target manifest.ID) error {
 	err := d.cluster.followDeployment(ctx, target, complete)
 	if err != nil {
-		return &failure{claim: short(target) + " has the replicas that it should have", want: "that", got: err.Error()}
+		return &failure{claim: short(target) + " has the replicas that it should have", want: "that within " + patience.String(), got: err.Error()}
 	}
 	return d.follow(ctx, d.current, d.current+" is available again", newProgress(time.Now(), nil), rolledOut)
 }

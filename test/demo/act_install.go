@@ -64,7 +64,9 @@ func (d *demo) startCluster(ctx context.Context) error {
 	if d.cluster, err = newCluster(d.plane.Config(), d.server.alive); err != nil {
 		return err
 	}
-	d.shell, err = newShell(d.dir, d.plane.Kubeconfig(), d.Penstock, filepath.Join(tools, "kubectl"))
+	d.shell, err = newShell(d.dir, d.plane.Kubeconfig(), map[string]string{
+		"penstock": d.Penstock, "kubectl": filepath.Join(tools, "kubectl"),
+	})
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ func acts() []act {
 		},
 		{
 			title: "silence", skip: always, play: silence,
-			why: "Controllers that look at everything all the time wear the API server down. When nothing happens, Penstock asks for nothing.",
+			why: "Controllers that look at everything again and again wear the API server down. " +
+				"While nothing happens, Penstock keeps its lease and answers who asks it, and that is all.",
 		},
 	}
 }
@@ -155,7 +156,7 @@ func (d *demo) follow(ctx context.Context, name, claim string, progress *progres
 	})
 	d.clear()
 	if err != nil {
-		return &failure{claim: claim, want: "that", got: fmt.Sprintf("%v; %s", err, conditions(last))}
+		return &failure{claim: claim, want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(last))}
 	}
 	return nil
 }
@@ -183,7 +184,7 @@ func (d *demo) untilArchived(ctx context.Context, name string) error {
 		return archived(revision)
 	})
 	if err != nil {
-		return &failure{claim: name + " is archived", want: "that", got: fmt.Sprintf("%v; %s", err, conditions(last))}
+		return &failure{claim: name + " is archived", want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(last))}
 	}
 	return nil
 }

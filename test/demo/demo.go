@@ -144,11 +144,12 @@ func (d *demo) tell(err error, interrupted bool) {
 	} else {
 		d.wrong(err.Error())
 	}
-	if d.server != nil {
-		d.line("")
-		d.detail("the end of penstock's log:")
-		d.line(d.server.end(20))
+	if d.server == nil {
+		return
 	}
+	d.line("")
+	d.detail("the end of penstock's log:")
+	d.line(d.server.end(20))
 	if !d.Keep {
 		d.line("")
 		d.note("KEEP=1 leaves everything running for a look")

@@ -99,8 +99,10 @@ func (s *screen) wrong(text string) { s.marked(red, "✗", text) }
 
 // detail belongs to the line before it.
 func (s *screen) detail(text string) {
-	for _, line := range wrap(text, columns-4, "  ") {
-		s.line("    " + line)
+	for line := range strings.SplitSeq(text, "\n") {
+		for _, part := range wrap(line, columns-4, "  ") {
+			s.line("    " + part)
+		}
 	}
 }
 

@@ -21,16 +21,17 @@ type shell struct {
 	env []string
 }
 
-// newShell puts links to the programs into a folder and that folder first on
-// PATH, so that the commands are those of a user who has them installed.
-func newShell(dir, kubeconfig string, programs ...string) (*shell, error) {
+// newShell puts links to the programs, given by name, into a folder and that
+// folder first on PATH, so that the commands are those of a user who has them
+// installed.
+func newShell(dir, kubeconfig string, programs map[string]string) (*shell, error) {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		return nil, fmt.Errorf("making a folder for programs: %w", err)
 	}
-	for _, program := range programs {
-		if err := os.Symlink(program, filepath.Join(bin, filepath.Base(program))); err != nil {
-			return nil, fmt.Errorf("linking %s: %w", program, err)
+	for name, path := range programs {
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+			return nil, fmt.Errorf("linking %s: %w", path, err)
 		}
 	}
 	return &shell{env: append(os.Environ(),

@@ -33,7 +33,7 @@ type lister[L runtime.Object] interface {
 func follow[T runtime.Object, L runtime.Object](
 	ctx context.Context, resource lister[L], selector fields.Selector, alive func() error, items func(L) []T, see func(T) bool,
 ) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nothing of the kind within %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
 	defer cancel()
 	for {
 		done, err := followOnce(ctx, resource, selector, items, see)
