@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -74,6 +76,7 @@ func startChains(ctx context.Context, term server.Term) error {
 	}
 	return chain.Add(term.Manager, chain.Options{
 		Client: term.Manager.GetClient(),
+		Reader: term.Manager.GetAPIReader(),
 		Engine: rollout.New(rollout.Options{
 			Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
 			Jitter: func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
@@ -98,17 +101,20 @@ func notifier(ctx context.Context, changed chan<- ctrlevent.TypedGenericEvent[st
 }
 
 // recorder writes events to the host until the term ends.
-func recorder(ctx context.Context, term server.Term) (events.EventRecorder, error) {
+//
+// It is the one of the core group: that of events.k8s.io takes an event that
+// differs from an earlier one in its message alone for a repetition, and drops the
+// message. What was repaired, and who had changed it, would be told once in six
+// minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
+func recorder(ctx context.Context, term server.Term) (record.EventRecorder, error) {
 	client, err := kubernetes.NewForConfig(component(term.Host, "events"))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the host for events: %w", err)
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return nil, fmt.Errorf("starting to record events: %w", err)
-	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events(corev1.NamespaceAll)})
 	context.AfterFunc(ctx, broadcaster.Shutdown)
-	return broadcaster.NewRecorder(clientscheme.Scheme, "penstock"), nil
+	return broadcaster.NewRecorder(clientscheme.Scheme, corev1.EventSource{Component: "penstock"}), nil
 }
 
 // component is a client configuration whose requests can be told apart in the

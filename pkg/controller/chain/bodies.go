@@ -43,6 +43,16 @@ func (l *library) read(ctx context.Context, root string) (map[manifest.Digest][]
 	return bodies, nil
 }
 
+// close drops the packs of revisions that are at rest: they hold Secrets.
+func (l *library) close(revisions []olmv1alpha1.ClusterExtensionRevision) {
+	if l.open.Len() == 0 {
+		return
+	}
+	for i := range revisions {
+		l.open.Remove(pack.Root(refs(&revisions[i])))
+	}
+}
+
 // shelf finds the manifests of a chain's layers. It is for one pass.
 type shelf struct {
 	library *library

@@ -6,8 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,13 +28,19 @@ import (
 // of them share one limiter (see package host).
 const workers = 8
 
+// compiledLayers is how many compiled revisions are kept. Active ones beyond that
+// are compiled anew in each pass.
+const compiledLayers = 1024
+
 // Options of the controller. All are required.
 type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client client.Client
+	// Reader reads our own API past the cache.
+	Reader client.Reader
 	Engine *rollout.Engine
 	// Events is where people are told; they are stored in the host cluster.
-	Events      events.EventRecorder
+	Events      record.EventRecorder
 	Packs       Packs
 	Heads       Heads
 	Inventories Inventories
@@ -45,13 +52,18 @@ type Options struct {
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, options Options) error {
-	r := &reconciler{Options: options, library: newLibrary(options.Packs), historian: newHistorian(options.Heads)}
+	r := &reconciler{
+		Options:   options,
+		library:   newLibrary(options.Packs),
+		historian: newHistorian(options.Heads),
+		compiled:  lru.New(compiledLayers),
+	}
 	changed := source.TypedChannel[string, reconcile.Request](options.Changed, handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, chain string) []reconcile.Request { return []reconcile.Request{request(chain)} }))
 	err := builder.ControllerManagedBy(mgr).
 		Named("chain").
 		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(byChain),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: concerns})).
 		WatchesRawSource(changed).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, SkipNameValidation: ptr.To(true)}).
 		Complete(r)
@@ -61,8 +73,22 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// byChain maps a revision to its chain. Status alone does not change what is to be
-// done: only this controller writes it.
+// concerns is true for updates that may change what is to be done. Status, and the
+// annotation that sums it up, do not: this controller writes them.
+func concerns(update event.UpdateEvent) bool {
+	before, after := update.ObjectOld, update.ObjectNew
+	if before.GetGeneration() != after.GetGeneration() || len(before.GetFinalizers()) != len(after.GetFinalizers()) {
+		return true
+	}
+	for _, name := range []string{olmv1alpha1.AllowCRDDeletionAnnotation, changeCauseAnnotation} {
+		if before.GetAnnotations()[name] != after.GetAnnotations()[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// byChain maps a revision to its chain.
 func byChain(_ context.Context, revision client.Object) []reconcile.Request {
 	if chain := revision.GetLabels()[olmv1alpha1.ChainLabel]; chain != "" {
 		return []reconcile.Request{request(chain)}
@@ -84,6 +110,5 @@ func (r *reconciler) event(revision *olmv1alpha1.ClusterExtensionRevision, warni
 		APIVersion: olmv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterExtensionRevision",
 		Name: revision.Name, UID: revision.UID, ResourceVersion: revision.ResourceVersion,
 	}
-	// events.k8s.io asks for an action too; our reasons are what was done.
-	r.Events.Eventf(about, nil, kind, reason, reason, "%s", clip(message))
+	r.Events.Event(about, kind, reason, clip(message))
 }

@@ -70,14 +70,22 @@ func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollo
 	return out, given
 }
 
-// holds is true while an object carries the content of a revision.
-func (l *ledger) holds(number int64) bool {
-	for _, entry := range l.inventory.Entries {
-		if entry.Revision == number {
-			return true
+// outlived is true when the inventory knows of a revision that is not listed.
+func (l *ledger) outlived(revisions []olmv1alpha1.ClusterExtensionRevision) bool {
+	inventory, given := l.forget(revisions)
+	return len(given) > 0 || len(inventory.Reached) < len(l.inventory.Reached)
+}
+
+// holder returns an object that carries the content of a revision, always the
+// same one of several, or nil.
+func (l *ledger) holder(number int64) *manifest.ID {
+	var first *manifest.ID
+	for id, entry := range l.inventory.Entries {
+		if entry.Revision == number && (first == nil || id.String() < first.String()) {
+			first = &id
 		}
 	}
-	return false
+	return first
 }
 
 func fromStore(in store.Inventory) rollout.Inventory {

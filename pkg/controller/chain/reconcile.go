@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -28,6 +29,8 @@ type reconciler struct {
 	Options
 	library   *library
 	historian *historian
+	// compiled holds rollout.Layer by uid.
+	compiled *lru.Cache
 }
 
 // visit is one pass over one chain.
@@ -57,61 +60,84 @@ type visit struct {
 //  7. release revisions that are being deleted and hold nothing any more.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}}
-	found, err := v.read(ctx)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("reading chain %s: %w", v.chain, err)
+	if err := v.list(ctx); err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading the revisions of chain %s: %w", v.chain, err)
 	}
-	if !found {
+	if len(v.revisions) == 0 {
 		r.Engine.Forget(v.chain)
 		return ctrl.Result{}, nil
 	}
-	if err := v.confirm(ctx); err != nil {
-		return ctrl.Result{}, fmt.Errorf("confirming the numbers of chain %s: %w", v.chain, err)
-	}
-	if err := v.giveUp(ctx); err != nil {
-		return ctrl.Result{}, fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
-	}
-	engineErr := v.rollOut(ctx)
-	// What was done is told even when the pass did not come to its end.
-	v.announce()
-	if err := errors.Join(engineErr, v.writeStatus(ctx)); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := v.archive(ctx); err != nil {
-		return ctrl.Result{}, fmt.Errorf("archiving superseded revisions of chain %s: %w", v.chain, err)
-	}
-	if err := v.release(ctx); err != nil {
-		return ctrl.Result{}, fmt.Errorf("releasing revisions of chain %s: %w", v.chain, err)
+	if err := v.pass(ctx); err != nil {
+		// A person who reads the revision must see that it is not being kept.
+		return ctrl.Result{}, errors.Join(err, v.complain(ctx, err))
 	}
 	return ctrl.Result{RequeueAfter: v.next()}, nil
 }
 
-// read gets the revisions of the chain and its inventory.
-func (v *visit) read(ctx context.Context) (bool, error) {
+// pass is Reconcile for a chain that exists.
+func (v *visit) pass(ctx context.Context) error {
+	if err := v.prepare(ctx); err != nil {
+		return err
+	}
+	err := v.rollOut(ctx)
+	// What was done is told even when the pass did not come to its end.
+	v.announce()
+	if err != nil {
+		return err
+	}
+	if err := v.writeStatus(ctx); err != nil {
+		return err
+	}
+	if err := v.archive(ctx); err != nil {
+		return fmt.Errorf("archiving superseded revisions of chain %s: %w", v.chain, err)
+	}
+	if err := v.release(ctx); err != nil {
+		return fmt.Errorf("releasing revisions of chain %s: %w", v.chain, err)
+	}
+	return nil
+}
+
+// prepare does the steps before the engine.
+func (v *visit) prepare(ctx context.Context) error {
+	var err error
+	if v.ledger, err = openLedger(ctx, v.Inventories, v.chain); err != nil {
+		return fmt.Errorf("reading the inventory of chain %s: %w", v.chain, err)
+	}
+	if err := v.confirm(ctx); err != nil {
+		return fmt.Errorf("confirming the numbers of chain %s: %w", v.chain, err)
+	}
+	if err := v.giveUp(ctx); err != nil {
+		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
+	}
+	return nil
+}
+
+// list gets the revisions of the chain, newest first.
+func (v *visit) list(ctx context.Context) error {
 	var list olmv1alpha1.ClusterExtensionRevisionList
 	if err := v.Client.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: v.chain}); err != nil {
-		return false, err
-	}
-	if len(list.Items) == 0 {
-		return false, nil
+		return err
 	}
 	newestFirst(list.Items)
 	v.revisions = list.Items
-	var err error
-	v.ledger, err = openLedger(ctx, v.Inventories, v.chain)
-	return true, err
+	return nil
 }
 
 // giveUp drops from the inventory what no revision answers for any more.
 func (v *visit) giveUp(ctx context.Context) error {
-	inventory, given := v.ledger.forget(v.revisions)
-	if len(given) == 0 {
-		// Latches alone are dropped with the next write.
-		v.ledger.inventory = inventory
+	if !v.ledger.outlived(v.revisions) {
 		return nil
 	}
-	klog.FromContext(ctx).Info("Giving up objects of a revision that was removed without its teardown",
-		"chain", v.chain, "objects", len(given))
+	// The cache may be behind, and forgetting is for ever: ask the store itself.
+	var list olmv1alpha1.ClusterExtensionRevisionList
+	if err := v.Reader.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: v.chain}); err != nil {
+		return err
+	}
+	inventory, given := v.ledger.forget(list.Items)
+	if len(given) > 0 {
+		klog.FromContext(ctx).Info("Giving up objects of a revision that was removed without its teardown",
+			"chain", v.chain, "objects", len(given), "first", given[0].String())
+	}
 	return v.ledger.save(ctx, inventory)
 }
 
@@ -135,7 +161,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 			work.Orphan[revision.Spec.Revision] = orphan
 			continue
 		}
-		compiled, err := layer(revision)
+		compiled, err := v.layer(revision)
 		if err != nil {
 			// Its objects stay as they are: an unreadable layer is no reason to
 			// delete anything, nor to roll out what is below it.
@@ -149,8 +175,29 @@ func (v *visit) rollOut(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	v.report, err = v.Engine.Reconcile(ctx, work)
-	return err
+	if v.report, err = v.Engine.Reconcile(ctx, work); err != nil {
+		return err
+	}
+	if v.report.RequeueAfter == 0 && len(v.report.Leaving) == 0 {
+		v.library.close(v.revisions)
+	}
+	return nil
+}
+
+// layer compiles a revision once: what is compiled never changes.
+func (v *visit) layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.Layer, error) {
+	found, ok := v.compiled.Get(revision.UID)
+	if !ok {
+		fresh, err := layer(revision)
+		if err != nil {
+			return rollout.Layer{}, err
+		}
+		v.compiled.Add(revision.UID, fresh)
+		found = fresh
+	}
+	compiled := found.(rollout.Layer)
+	compiled.Paused = revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
+	return compiled, nil
 }
 
 // finding returns what the pass found of a revision.
@@ -160,6 +207,9 @@ func (v *visit) finding(revision *olmv1alpha1.ClusterExtensionRevision) finding 
 		if layer == revision && i < len(v.report.Layers) {
 			found.layer, found.newest = &v.report.Layers[i], i == 0
 		}
+	}
+	if found.layer == nil {
+		found.held = v.ledger.holder(revision.Spec.Revision)
 	}
 	for _, failure := range v.report.Leaving {
 		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
@@ -178,25 +228,43 @@ func (v *visit) writeStatus(ctx context.Context) error {
 		if len(v.invalid) > 0 && found.invalid == nil {
 			continue // nothing was looked at
 		}
-		next := status(revision, found, v.Clock.Now())
-		if equality.Semantic.DeepEqual(next, revision.Status) {
-			continue
-		}
-		updated := revision.DeepCopy()
-		updated.Status = next
-		err := v.Client.Status().Update(ctx, updated)
-		switch {
-		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-			// It was changed meanwhile: that change brings the next pass.
-			v.stale = true
-			continue
-		case err != nil:
-			errs = append(errs, fmt.Errorf("writing the status of %s: %w", revision.Name, err))
-			continue
-		}
-		revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
+		errs = append(errs, v.update(ctx, revision, status(revision, found, v.Clock.Now())))
 	}
 	return errors.Join(errs...)
+}
+
+// complain writes into status that a pass failed, for revisions that should be
+// kept, and leaves all else that status says as it was.
+func (v *visit) complain(ctx context.Context, trouble error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	var errs []error
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		errs = append(errs, v.update(ctx, revision, troubled(revision, trouble, v.Clock.Now())))
+	}
+	return errors.Join(errs...)
+}
+
+// update writes the status of a revision if it is another than before.
+func (v *visit) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next olmv1alpha1.ClusterExtensionRevisionStatus) error {
+	if equality.Semantic.DeepEqual(next, revision.Status) {
+		return nil
+	}
+	updated := revision.DeepCopy()
+	updated.Status = next
+	err := v.Client.Status().Update(ctx, updated)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// It was changed meanwhile: that change brings the next pass.
+		v.stale = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of %s: %w", revision.Name, err)
+	}
+	revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
+	return nil
 }
 
 // archive archives the older revisions once the newest has succeeded.
@@ -225,7 +293,7 @@ func (v *visit) archive(ctx context.Context) error {
 func (v *visit) release(ctx context.Context) error {
 	for i := range v.revisions {
 		revision := &v.revisions[i]
-		if revision.DeletionTimestamp.IsZero() || v.ledger.holds(revision.Spec.Revision) ||
+		if revision.DeletionTimestamp.IsZero() || v.ledger.holder(revision.Spec.Revision) != nil ||
 			!controllerutil.ContainsFinalizer(revision, olmv1alpha1.TeardownFinalizer) {
 			continue
 		}

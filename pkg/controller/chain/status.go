@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -26,6 +27,7 @@ const (
 	reasonInvalid     = "Invalid"
 	reasonDeadline    = "ProgressDeadlineExceeded"
 	reasonNothing     = "NothingToDo"
+	reasonTrouble     = "PassFailed"
 )
 
 // finding is what a pass found of one revision.
@@ -37,6 +39,9 @@ type finding struct {
 	// leaving are the objects whose content is this revision's and that still
 	// have to go.
 	leaving []rollout.Failure
+	// held is an object that still carries the content of a revision that is no
+	// layer any more.
+	held *manifest.ID
 	// invalid is why the revision cannot be compiled.
 	invalid error
 }
@@ -56,6 +61,16 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 		s.active(revision, found)
 	}
 	return s.status
+}
+
+// troubled is the status of a revision whose pass failed: nobody keeps it as it
+// should be until that is cured. What was observed before stays.
+func troubled(revision *olmv1alpha1.ClusterExtensionRevision, trouble error, now time.Time) olmv1alpha1.ClusterExtensionRevisionStatus {
+	w := &writer{generation: revision.Generation, now: now, status: *revision.Status.DeepCopy()}
+	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
+		w.set(kind, true, reasonTrouble, clip(trouble.Error()))
+	}
+	return w.status
 }
 
 // deadline returns when a rollout that goes on is Stalled, if ever.
@@ -182,11 +197,15 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	if !w.is(olmv1alpha1.ConditionSucceeded) {
 		w.set(olmv1alpha1.ConditionSucceeded, false, reason, message)
 	}
-	if len(found.leaving) == 0 {
-		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
-	} else {
+	switch {
+	case len(found.leaving) > 0:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
 			fmt.Sprintf("%d objects are still to go: %s", len(found.leaving), describe(found.leaving[0])))
+	case found.held != nil:
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
+			clip(fmt.Sprintf("%s still has the content of this revision; it waits for the revision that lists it to reach it", found.held)))
+	default:
+		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
 	}
 	person := slices.IndexFunc(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
 	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {

@@ -19,12 +19,16 @@ type KindUnknownError struct {
 }
 
 // Error names the kind and its version.
+//
+// The error does not unwrap to the answer of the server, a 404: that nobody
+// serves a kind does not say that an object of it is gone.
 func (e *KindUnknownError) Error() string {
-	return fmt.Sprintf("the cluster serves no kind %q in %q", e.Kind.Kind, e.Kind.GroupVersion())
+	message := fmt.Sprintf("the cluster serves no kind %q in %q", e.Kind.Kind, e.Kind.GroupVersion())
+	if e.cause != nil {
+		message += ": " + e.cause.Error()
+	}
+	return message
 }
-
-// Unwrap returns the answer of the server, if it was asked.
-func (e *KindUnknownError) Unwrap() error { return e.cause }
 
 // Is makes meta.IsNoMatchError true.
 func (e *KindUnknownError) Is(target error) bool {

@@ -175,9 +175,10 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 			not:    []func(error) bool{meta.IsNoMatchError},
 		},
 		"PathNotFound": {
-			reason: "the kind went away since it was discovered",
+			reason: "the kind went away since it was discovered; of the object that says nothing",
 			answer: http.NotFound,
-			want:   []func(error) bool{apierrors.IsNotFound, meta.IsNoMatchError},
+			want:   []func(error) bool{meta.IsNoMatchError},
+			not:    []func(error) bool{apierrors.IsNotFound},
 		},
 	}
 	for name, tc := range cases {
