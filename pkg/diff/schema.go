@@ -1,0 +1,73 @@
+package diff
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Schema knows the types of objects.
+type Schema interface {
+	// TypeOf returns the type of the objects of a kind, or nil.
+	TypeOf(kind schema.GroupVersionKind) Type
+}
+
+// Type is what a schema knows about the values at one place of an object. A nil
+// Type knows nothing. Types may be recursive, so they are asked step by step.
+type Type interface {
+	// Shape says how values of the type are compared.
+	Shape() Shape
+	// Field returns the type of a field, or of the value behind a key of a map.
+	Field(name string) Type
+	// Item returns the type of the items of a list.
+	Item() Type
+	// Default returns what an API server fills in for a field that its parent
+	// (as decoded from JSON) does not have. An empty object stands for one all
+	// fields of which are defaulted.
+	Default(field string, parent map[string]any) (value any, ok bool)
+}
+
+// ListKind says what identifies the items of a list.
+type ListKind string
+
+// The kinds of lists, as x-kubernetes-list-type spells them. Unknown makes diff
+// look for keys itself, and Atomic as well: that a list has one owner does not
+// say how people read it.
+const (
+	ListUnknown ListKind = ""
+	ListAtomic  ListKind = "atomic"
+	ListMap     ListKind = "map"
+	ListSet     ListKind = "set"
+)
+
+// Shape says how values are compared.
+type Shape struct {
+	List ListKind
+	// Keys are the fields that identify an item of a ListMap.
+	Keys []string
+	// Quantity tells that 0.5 and 500m are one value.
+	Quantity bool
+	// EmptyIsAbsent tells that an empty list or object is stored as none.
+	EmptyIsAbsent bool
+}
+
+// Layers returns a schema that asks several, in order, until one knows. Nil ones
+// are skipped.
+func Layers(schemas ...Schema) Schema {
+	var known layers
+	for _, s := range schemas {
+		if s != nil {
+			known = append(known, s)
+		}
+	}
+	return known
+}
+
+type layers []Schema
+
+func (l layers) TypeOf(kind schema.GroupVersionKind) Type {
+	for _, s := range l {
+		if t := s.TypeOf(kind); t != nil {
+			return t
+		}
+	}
+	return nil
+}

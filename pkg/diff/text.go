@@ -1,0 +1,3 @@
+package diff
+
+func text(s string) string { return s }
