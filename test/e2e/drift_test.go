@@ -1,0 +1,159 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// drift: whatever someone does to what was rolled out is undone, and an event
+// says what it was and who.
+func drift(w world) {
+	ns := w.namespace("drift")
+	meddle := map[string]struct {
+		do     func(name string)
+		reason string
+		says   []string
+	}{
+		"field": {
+			do: func(name string) {
+				w.MustKubectl("patch", "configmap", name, "--namespace="+ns, "--field-manager=mallory", "--type=merge", "-p", `{"data":{"x":"other"}}`)
+			},
+			reason: "Repaired", says: []string{".data.x was changed by mallory"},
+		},
+		"forced": {
+			do: func(name string) {
+				w.MustKubectlInput(configMap(ns, name, "x=other", "y=more").String(), "apply", "--server-side", "--force-conflicts", "--field-manager=gitops", "-f", "-")
+			},
+			reason: "Repaired", says: []string{".data.x was changed by gitops"},
+		},
+		"removed": {
+			do: func(name string) {
+				w.MustKubectl("patch", "configmap", name, "--namespace="+ns, "--type=json", "-p", `[{"op":"remove","path":"/data/x"}]`)
+			},
+			reason: "Repaired", says: []string{".data.x was removed"},
+		},
+		"deleted": {
+			do:     func(name string) { w.MustKubectl("delete", "configmap", name, "--namespace="+ns) },
+			reason: "Recreated", says: []string{"someone had deleted"},
+		},
+		"unlabelled": {
+			do:     func(name string) { w.MustKubectl("label", "configmap", name, "--namespace="+ns, "penstock.dev/chain-") },
+			reason: "Repaired", says: []string{".metadata.labels.penstock.dev/chain was removed"},
+		},
+		"relabelled": {
+			do: func(name string) {
+				w.MustKubectl("label", "configmap", name, "--namespace="+ns, "team-")
+			},
+			reason: "Repaired", says: []string{".metadata.labels.team was removed"},
+		},
+		"unmarked": {
+			do: func(name string) {
+				w.MustKubectl("annotate", "configmap", name, "--namespace="+ns, "penstock.dev/applied-")
+			},
+			reason: "Repaired", says: []string{".metadata.annotations.penstock.dev/applied was removed"},
+		},
+		"unmanaged": {
+			do: func(name string) {
+				w.MustKubectl("patch", "configmap", name, "--namespace="+ns, "--type=merge", "-p", `{"metadata":{"managedFields":[{}]},"data":{"x":"other"}}`)
+			},
+			reason: "Repaired", says: []string{".data.x"},
+		},
+	}
+	d := revision("drift", 1)
+	var objects []object
+	for name := range meddle {
+		o := configMap(ns, name, "x=1")
+		o["metadata"].(map[string]any)["labels"] = map[string]any{"team": "red"}
+		objects = append(objects, o)
+	}
+	w.roll(d.phase("all", objects...))
+	for name, m := range meddle {
+		m.do(name)
+		w.until(configMaps(), ns, name, asRolledOut)
+		w.event("drift-1", m.reason, append(m.says, "ConfigMap drift/"+name)...)
+	}
+	w.condition("drift-1", "Ready", "True")
+	if x := w.read(".data.y", "configmap", "forced", "--namespace="+ns); x != "more" {
+		w.t.Errorf("a field that is not ours was removed: y is %q", x)
+	}
+}
+
+// asRolledOut is nil for a ConfigMap of drift that is as its manifest says.
+func asRolledOut(o *unstructured.Unstructured) error {
+	x, _, _ := unstructured.NestedString(o.Object, "data", "x")
+	switch {
+	case x != "1":
+		return fmt.Errorf("x is %q, want 1", x)
+	case o.GetLabels()["penstock.dev/chain"] != "drift":
+		return fmt.Errorf("it has labels %v", o.GetLabels())
+	case o.GetLabels()["team"] != "red":
+		return fmt.Errorf("it has labels %v", o.GetLabels())
+	case !strings.HasPrefix(o.GetAnnotations()["penstock.dev/applied"], "sha256:"):
+		return fmt.Errorf("it has annotations %v", o.GetAnnotations())
+	}
+	for _, entry := range o.GetManagedFields() {
+		if entry.Manager == "penstock/drift" && entry.Operation == "Apply" {
+			return nil
+		}
+	}
+	return fmt.Errorf("we manage no field of it: %v", o.GetManagedFields())
+}
+
+// additions: what a user adds beside what we apply is his, over upgrades too.
+func additions(w world) {
+	ns := w.namespace("additions")
+	draft := func(number int) draft {
+		return revision("additions", number).phase("all", deployment(ns, "server", fmt.Sprintf("example.com/server:v%d", number)))
+	}
+	w.roll(draft(1))
+	in := "--namespace=" + ns
+	w.MustKubectl("label", "deployment", "server", in, "team=blue")
+	w.MustKubectl("annotate", "deployment", "server", in, "example.com/note=mine")
+	w.MustKubectl("rollout", "restart", "deployment/server", in)
+	w.MustKubectl("set", "env", "deployment/server", in, "COLOUR=red")
+	w.MustKubectl("rollout", "status", "deployment/server", in, timeout)
+	kept := func() {
+		w.t.Helper()
+		out := w.MustKubectl("get", "deployment", "server", in, "-o", "yaml")
+		w.says(out, "team: blue", "example.com/note: mine", "kubectl.kubernetes.io/restartedAt:", "name: COLOUR")
+	}
+	w.condition("additions-1", "Ready", "True")
+	kept()
+	w.roll(draft(2))
+	w.MustKubectl("rollout", "status", "deployment/server", in, timeout)
+	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", in), "server:v2")
+	kept()
+
+	// What we do apply is repaired beside them.
+	w.MustKubectl("set", "image", "deployment/server", in, "main=example.com/server:hacked")
+	w.event("additions-2", "Repaired", "Deployment.apps additions/server", "image", "was changed by kubectl-set")
+	w.until(deployments(), ns, "server", func(o *unstructured.Unstructured) error {
+		if text := fmt.Sprint(o.Object["spec"]); !strings.Contains(text, "example.com/server:v2") {
+			return fmt.Errorf("spec is %s", text)
+		}
+		return nil
+	})
+	kept()
+}
+
+// replaced: another object under the same name is somebody else's, whatever it
+// was copied from.
+func replaced(w world) {
+	ns := w.namespace("replaced")
+	w.roll(revision("replaced", 1).phase("all", configMap(ns, "a", "x=1")))
+	in := "--namespace=" + ns
+	w.MustKubectl("patch", "cer", "replaced-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
+	w.condition("replaced-1", "Progressing", "False", "paused")
+	w.MustKubectl("delete", "configmap", "a", in)
+	w.MustKubectlInput(configMap(ns, "a", "x=theirs").String(), "create", "-f", "-")
+	w.MustKubectl("patch", "cer", "replaced-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
+	w.condition("replaced-1", "Failing", "True", "ConfigMap replaced/a", "was replaced or taken over")
+	if x := w.read(".data.x", "configmap", "a", in); x != "theirs" {
+		w.t.Errorf("somebody's object was overwritten: x is %s", x)
+	}
+	// A delete leaves it alone.
+	w.MustKubectl("delete", "cer", "replaced-1", timeout)
+	w.MustKubectl("get", "configmap", "a", in)
+}

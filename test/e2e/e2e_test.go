@@ -1,0 +1,128 @@
+// Package e2e_test does with plain kubectl, through the real aggregator and with
+// the real program, what a user does: it writes revisions, reads them, rolls
+// them out on a control plane whose Deployments become Available, meddles with
+// what was rolled out, and cleans up.
+//
+// All tests share one control plane and one server. Each has extension names,
+// a namespace and kinds of its own, so that they do not disturb each other:
+//
+//	go test ./test/e2e -run 'TestPenstock/Rollout/Drift'
+package e2e_test
+
+import (
+	"testing"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// world is the shared control plane with Penstock on it, as a test sees it.
+type world struct {
+	*cluster.Cluster
+	t       *testing.T
+	program *penstock.Program
+	server  *penstock.Server
+	dataDir string
+	// client watches what kubectl cannot wait for.
+	client dynamic.Interface
+}
+
+// scenario is a test in the shared world.
+type scenario func(w world)
+
+func TestPenstock(t *testing.T) {
+	w := start(t)
+	w.group("Kubectl", map[string]scenario{
+		"Create":          create,
+		"Table":           table,
+		"Watch":           watchTable,
+		"Select":          selectors,
+		"Explain":         explain,
+		"ServerSide":      serverSideApply,
+		"ClientSide":      clientSideApply,
+		"Diff":            diff,
+		"Edit":            edit,
+		"Immutable":       immutable,
+		"Lifecycle":       lifecycleChanges,
+		"Numbers":         numbers,
+		"Digests":         digestsOnly,
+		"Manifests":       manifests,
+		"HiddenSecrets":   hiddenSecrets,
+		"Rights":          rights,
+		"Refusals":        refusals,
+		"UnknownFields":   unknownFields,
+		"ManyAtOnce":      manyAtOnce,
+		"StatusIsNotOurs": statusIsNotOurs,
+	})
+	w.group("Rollout", map[string]scenario{
+		"Lighthouse":       lighthouse,
+		"Paused":           paused,
+		"Drift":            drift,
+		"Additions":        additions,
+		"Replaced":         replaced,
+		"Collision":        collision,
+		"Adoption":         adoption,
+		"Sharing":          sharing,
+		"Refused":          refusedByHost,
+		"NamespaceMissing": namespaceMissing,
+		"Teardown":         teardown,
+		"Orphan":           orphan,
+		"Acknowledged":     acknowledged,
+		"InstanceGone":     instanceGone,
+		"Probes":           probes,
+		"Retention":        retention,
+	})
+	w.group("Real", map[string]scenario{"CertManager": certManager})
+	// Alone, after all that makes requests.
+	w.run("DryRun", dryRun)
+	w.run("Idle", idle)
+	w.run("Restart", restart)
+}
+
+func start(t *testing.T) world {
+	t.Helper()
+	c := cluster.Start(t, cluster.Workloads())
+	program := penstock.Build(t)
+	dir := penstock.DataDir(t)
+	server := program.Serve(t, c, dir)
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world{Cluster: c, t: t, program: program, server: server, dataDir: dir, client: client}
+}
+
+// in returns the world for a subtest: what fails, fails there.
+func (w world) in(t *testing.T) world {
+	w.Cluster, w.t = w.Cluster.In(t), t
+	return w
+}
+
+// group runs scenarios, as many at a time as there are processors, and returns
+// when all have ended.
+func (w world) group(name string, scenarios map[string]scenario) {
+	w.t.Run(name, func(t *testing.T) {
+		for name, do := range scenarios {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w.in(t).do(do)
+			})
+		}
+	})
+}
+
+// run runs one scenario while no other does.
+func (w world) run(name string, do scenario) {
+	w.t.Run(name, func(t *testing.T) { w.in(t).do(do) })
+}
+
+func (w world) do(do scenario) {
+	select {
+	case <-w.server.Ended():
+		w.t.Fatalf("the server has ended:\n%s", w.server.Log())
+	default:
+	}
+	do(w)
+}

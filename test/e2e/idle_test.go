@@ -1,0 +1,64 @@
+package e2e_test
+
+import (
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// ours passes requests of the parts that roll out: the engine, its watches, and
+// its events.
+func ours(r plane.Request) bool {
+	if !strings.HasPrefix(r.UserAgent, "penstock/") {
+		return false
+	}
+	for _, part := range []string{" rollout", " watch", " events"} {
+		if strings.HasSuffix(r.UserAgent, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// idle: what is rolled out costs nothing but watches that are open.
+func idle(w world) {
+	const silence = 20 * time.Second
+	ns := w.namespace("idle")
+	w.roll(revision("idle", 1).phase("all", configMap(ns, "settings", "x=1"), deployment(ns, "server", "example.com/server:v1")))
+	w.condition("idle-1", "Ready", "True")
+	mark := w.Audit().Mark()
+	// This is not a wait for something to happen: nothing is to happen.
+	timer := time.NewTimer(silence)
+	defer timer.Stop()
+	<-timer.C
+	if requests := w.Audit().Since(mark, ours, plane.Not(plane.ByVerb("watch"))); len(requests) > 0 {
+		w.t.Errorf("%d requests in %s of silence:\n%s", len(requests), silence, requests)
+	}
+	if before := w.Audit().Since(0, ours, plane.Writes()); len(before) == 0 {
+		w.t.Error("not even the rollout is in the audit log: the test sees nothing")
+	}
+}
+
+// restart: a new process finds everything as it should be, and does nothing but
+// what there is to do.
+func restart(w world) {
+	in := "--namespace=idle"
+	w.server.Stop(w.t)
+	mark := w.Audit().Mark()
+	w.program.Serve(w.t, w, w.dataDir)
+	// Something to do: when it is done, everything else was looked at too.
+	w.MustKubectl("patch", "configmap", "settings", in, "--field-manager=mallory", "--type=merge", "-p", `{"data":{"x":"other"}}`)
+	w.value("1", ".data.x", "configmap/settings", in)
+	w.event("idle-1", "Repaired", ".data.x was changed by mallory")
+	w.condition("idle-1", "Ready", "True")
+	writes := w.Audit().Since(mark, ours, plane.Writes(), func(r plane.Request) bool { return !strings.Contains(r.URI, "dryRun=") })
+	for _, r := range writes {
+		if r.Resource != "events" && (r.Namespace != "idle" || r.Name != "settings") {
+			w.t.Errorf("a restart writes: %s", r)
+		}
+	}
+	if len(writes) == 0 {
+		w.t.Error("not even the repair is in the audit log: the test sees nothing")
+	}
+}

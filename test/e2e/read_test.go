@@ -1,0 +1,252 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// kubectlProgram is for runs that Access does not offer: with an environment, or
+// ended by us.
+func (w world) kubectlProgram(ctx context.Context, args ...string) *exec.Cmd {
+	w.t.Helper()
+	tools, err := plane.Tools(ctx, os.Stderr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(tools, "kubectl"), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig())
+	return cmd
+}
+
+// kubectlWith runs kubectl with a variable in its environment.
+func (w world) kubectlWith(variable string, args ...string) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	cmd := w.kubectlProgram(ctx, args...)
+	cmd.Env = append(cmd.Env, variable)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// table has the columns that people and scripts rely on.
+func table(w world) {
+	w.roll(small("table", 1))
+	lines := strings.Split(w.MustKubectl("get", "cer", "table-1"), "\n")
+	if want := "NAME      REVISION   STATE    AVAILABLE   PROGRESSING   OBJECTS   AGE"; lines[0] != want {
+		w.t.Errorf("the columns are\n%s, want\n%s", lines[0], want)
+	}
+	if want := regexp.MustCompile(`^table-1   1          Active   True        False         3         \d+s$`); !want.MatchString(lines[1]) {
+		w.t.Errorf("the row is\n%s, want\n%s", lines[1], want)
+	}
+	lines = strings.Split(w.MustKubectl("get", "cer", "table-1", "-o", "wide"), "\n")
+	if want := "NAME      REVISION   STATE    AVAILABLE   PROGRESSING   OBJECTS   AGE   REASON      MESSAGE"; lines[0] != want {
+		w.t.Errorf("the wide columns are\n%s, want\n%s", lines[0], want)
+	}
+	w.says(lines[1], "RolledOut   3 objects in 2 phases are as rolled out")
+
+	yaml := w.MustKubectl("get", "cer", "table-1", "-o", "yaml")
+	w.says(yaml, "digest: sha256:", "digest: hmac-sha256:", "penstock.dev/chain: table", "username: admin", "size: ")
+	for _, body := range []string{"number", "hunter2", "object:"} {
+		if strings.Contains(yaml, body) {
+			w.t.Errorf("%q, a part of a manifest, is in:\n%s", body, yaml)
+		}
+	}
+	describe := w.MustKubectl("describe", "cer", "table-1")
+	w.says(describe, "penstock.dev/summary: RolledOut: 3 objects in 2 phases are as rolled out", "Conditions:", "Digest:")
+	w.says(w.MustKubectl("get", "olm", "-o", "name"), "clusterextensionrevision.olm.operatorframework.io/table-1")
+	w.says(w.MustKubectl("get", "clusterextensionrevision/table-1", "--sort-by=.spec.revision"), "table-1")
+}
+
+// watchTable: -w prints a line for every change, the last one when it is gone.
+func watchTable(w world) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	cmd := w.kubectlProgram(ctx, "get", "cer", "--selector=penstock.dev/chain=watch", "--watch", "--output-watch-events")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	// kubectl lists, then watches: whatever happens in between is printed.
+	w.roll(small("watch", 1))
+	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
+	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
+	w.MustKubectl("delete", "cer", "watch-1", timeout)
+
+	want := []string{`watch-1 +1 +Active +True`, `watch-1 +1 +Paused`, `watch-1 +1 +Deleting`, `DELETED +watch-1`}
+	var printed []string
+	for lines := bufio.NewScanner(stdout); len(want) > 0 && lines.Scan(); {
+		printed = append(printed, lines.Text())
+		if regexp.MustCompile(want[0]).MatchString(lines.Text()) {
+			want = want[1:]
+		}
+	}
+	if len(want) > 0 {
+		w.t.Errorf("no line says %q:\n%s", want[0], strings.Join(printed, "\n"))
+	}
+	cancel()
+	_ = cmd.Wait() // it was killed
+}
+
+func selectors(w world) {
+	w.roll(small("select", 1))
+	w.roll(small("select", 2))
+	w.roll(small("selection", 1))
+	w.value("Archived", ".spec.lifecycleState", "cer/select-1")
+	const chain = "--selector=penstock.dev/chain=select"
+	for selector, want := range map[string][]string{
+		chain: {"select-1", "select-2"},
+		"--selector=penstock.dev/chain in (select,selection),!other":             {"select-1", "select-2", "selection-1"},
+		chain + " --field-selector=spec.revision=2":                              {"select-2"},
+		chain + " --field-selector=spec.lifecycleState=Archived":                 {"select-1"},
+		chain + " --field-selector=spec.lifecycleState!=Archived":                {"select-2"},
+		chain + " --field-selector=spec.revision=2,spec.lifecycleState=Archived": {},
+		"--field-selector=metadata.name=selection-1":                             {"selection-1"},
+	} {
+		args := []string{"get", "cer", "-o", "jsonpath={.items[*].metadata.name}"}
+		for _, flag := range strings.Split(selector, " --") {
+			args = append(args, "--"+strings.TrimPrefix(flag, "--"))
+		}
+		if got := strings.Fields(w.MustKubectl(args...)); strings.Join(got, " ") != strings.Join(want, " ") {
+			w.t.Errorf("%s selects %v, want %v", selector, got, want)
+		}
+	}
+	w.refused("", []string{"get", "cer", "--field-selector=spec.colour=red"},
+		`field label not supported: "spec.colour"`, "supported are metadata.name, spec.revision and spec.lifecycleState")
+
+	// By one at a time the same revisions come in the same order.
+	all := w.MustKubectl("get", "cer", "-o", "name", chain)
+	if chunks := w.MustKubectl("get", "cer", "-o", "name", "--chunk-size=1", chain); chunks != all {
+		w.t.Errorf("with --chunk-size=1:\n%s, want\n%s", chunks, all)
+	}
+	w.MustKubectl("delete", "cer", chain, timeout)
+	w.says(w.MustKubectl("get", "cer", "selection-1"), "True")
+}
+
+func explain(w world) {
+	out := w.MustKubectl("explain", "cer.spec.phases.objects")
+	w.says(out, "KIND:       ClusterExtensionRevision", "object	<Manifest>", "manifest is at the subresource manifests")
+	// One screen: the schema of a body must not print Kubernetes' page about
+	// raw extensions.
+	if lines := strings.Count(out, "\n"); lines > 55 {
+		w.t.Errorf("it has %d lines:\n%s", lines, out)
+	}
+	w.says(w.MustKubectl("explain", "cer.spec.phases.objects.object"), "Manifest is any Kubernetes object")
+	w.says(w.MustKubectl("explain", "cer.spec.lifecycleState"), "ENUM:", "Active", "Archived", "Paused", "Archived is")
+	w.says(w.MustKubectl("explain", "cer.status", "--recursive"), "conditions", "requestedBy", "failing")
+}
+
+// manifests are what was written, and kubectl takes them back.
+func manifests(w world) {
+	w.roll(small("manifests", 1))
+	yaml := w.MustKubectl("get", "cer", "manifests-1", "--subresource=manifests", "-o", "yaml")
+	w.says(yaml, "kind: List", `number: "1"`, "password: hunter2")
+	applied := w.MustKubectlInput(yaml, "apply", "--dry-run=server", "--server-side", "--force-conflicts", "-f", "-")
+	w.says(applied, "configmap/manifests-first serverside-applied (server dry run)", "secret/manifests-secret", "configmap/manifests-second")
+	out := w.KubectlInput(yaml, "apply", "--dry-run=server", "-f", "-")
+	w.says(out.Stdout, "configmap/manifests-first configured (server dry run)")
+	if out.ExitCode != 0 {
+		w.t.Error(out)
+	}
+	w.says(w.MustKubectl("get", "cer", "manifests-1", "--subresource=manifests"), "KIND", "NAMESPACE", "NAME", "DIGEST", "SIZE", "manifests-second")
+
+	path := "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/manifests-1/manifests"
+	one := w.MustKubectl("get", "--raw", path+"?objectKind=ConfigMap&objectName=manifests-second")
+	var list struct{ Items []json.RawMessage }
+	if err := json.Unmarshal([]byte(one), &list); err != nil || len(list.Items) != 1 {
+		w.t.Errorf("one manifest was asked for: %v\n%s", err, one)
+	}
+	w.refused("", []string{"get", "cer", "manifests-7", "--subresource=manifests"}, "NotFound")
+}
+
+// reader is a user who may read revisions and their manifests, and nothing else.
+func (w world) reader(name string) {
+	w.t.Helper()
+	w.MustKubectl("create", "clusterrole", name, "--verb=get,list,watch",
+		"--resource=clusterextensionrevisions.olm.operatorframework.io,clusterextensionrevisions.olm.operatorframework.io/manifests")
+	w.MustKubectl("create", "clusterrolebinding", name, "--clusterrole="+name, "--user="+name)
+}
+
+// hiddenSecrets: what one may not read in the cluster, one may not read here.
+func hiddenSecrets(w world) {
+	w.roll(small("hidden", 1))
+	w.reader("hidden-reader")
+	user := w.User("hidden-reader")
+	read := func() (string, string) {
+		out := user.Kubectl("get", "cer", "hidden-1", "--subresource=manifests", "-o", "yaml")
+		return out.Stdout, out.Stderr
+	}
+	stdout, stderr := w.eventually(read, func(stdout string) bool { return strings.Contains(stdout, "hidden-first") })
+	w.says(stderr, "Warning: 1 of the Secrets left out, as you may not get them: default/hidden-secret")
+	w.says(stdout, "hidden-first", "hidden-second")
+	if strings.Contains(stdout, "hunter2") {
+		w.t.Errorf("a Secret is shown:\n%s", stdout)
+	}
+	w.MustKubectl("create", "role", "hidden-reader", "--verb=get", "--resource=secrets", "--resource-name=hidden-secret")
+	w.MustKubectl("create", "rolebinding", "hidden-reader", "--role=hidden-reader", "--user=hidden-reader")
+	stdout, stderr = w.eventually(read, func(stdout string) bool { return strings.Contains(stdout, "hunter2") })
+	w.says(stdout, "hidden-first", "hunter2", "hidden-second")
+	if stderr != "" {
+		w.t.Errorf("there is nothing to warn of: %s", stderr)
+	}
+}
+
+// eventually repeats a command until its output passes: rights take effect when
+// kube-apiserver sees them, and decisions are cached; neither can be watched.
+func (w world) eventually(run func() (string, string), passes func(string) bool) (string, string) {
+	w.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		stdout, stderr := run()
+		if passes(stdout) {
+			return stdout, stderr
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("it does not happen:\n%s%s", stdout, stderr)
+		}
+	}
+}
+
+// rights are those of the cluster's RBAC.
+func rights(w world) {
+	w.roll(small("rights", 1))
+	w.reader("rights-reader")
+	user := w.User("rights-reader")
+	w.eventually(func() (string, string) {
+		out := user.Kubectl("get", "cer", "rights-1")
+		return out.Stdout, out.Stderr
+	}, func(stdout string) bool { return strings.Contains(stdout, "rights-1") })
+	forbidden := func(input string, args ...string) {
+		w.t.Helper()
+		out := user.KubectlInput(input, args...)
+		if out.ExitCode == 0 {
+			w.t.Errorf("a reader may not do it: %s", out)
+		}
+		w.says(out.Stderr, "Error from server (Forbidden)", `User "rights-reader" cannot`)
+	}
+	forbidden(small("rights", 2).String(), "create", "-f", "-")
+	forbidden(small("rights", 2).String(), "apply", "--server-side", "-f", "-")
+	forbidden("", "patch", "cer", "rights-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	forbidden("", "delete", "cer", "rights-1")
+	forbidden("", "patch", "cer", "rights-1", "--subresource=status", "--type=merge", "-p", `{"status":{}}`)
+	if out := user.Kubectl("auth", "can-i", "create", "cer"); strings.TrimSpace(out.Stdout) != "no" {
+		w.t.Error(out)
+	}
+	nobody := w.User("rights-nobody")
+	w.says(nobody.Kubectl("get", "cer").Stderr, "Forbidden")
+}

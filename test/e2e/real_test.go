@@ -1,0 +1,71 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// manifestsDir has the releases of cert-manager as they are published. It is not
+// part of the repository.
+const manifestsDir = "../../../shared/data/manifests/cert-manager"
+
+// certManager is installed and upgraded twice, and every object looked at.
+func certManager(w world) {
+	if _, err := os.Stat(manifestsDir); err != nil {
+		w.t.Skipf("there are no manifests of cert-manager to roll out: %v", err)
+	}
+	for i, version := range []string{"1.18.4", "1.19.5", "1.20.3"} {
+		number := i + 1
+		name := fmt.Sprintf("cert-manager-%d", number)
+		rendered := w.program.Run(w.t, "", "render", manifestsDir+"/"+version, "--name=cert-manager", fmt.Sprintf("--revision=%d", number))
+		if rendered.ExitCode != 0 {
+			w.t.Fatal(rendered)
+		}
+		w.t.Log(firstLines(rendered.Stderr, 1))
+		w.MustKubectlInput(rendered.Stdout, "create", "-f", "-")
+		w.succeeded(name)
+		w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=cert-manager", timeout)
+		w.rolledOut(name)
+		if number > 1 {
+			w.value("Archived", ".spec.lifecycleState", fmt.Sprintf("cer/cert-manager-%d", number-1))
+		}
+	}
+	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "cert-manager", "--namespace=cert-manager"), ":v1.20.3")
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=cert-manager", timeout)
+	w.absent("namespace", "cert-manager")
+	w.absent("crd", "certificates.cert-manager.io")
+	w.absent("validatingwebhookconfiguration", "cert-manager-webhook")
+}
+
+// rolledOut looks at every object of a revision: it is there, as the revision
+// says. And nothing else has the chain's label.
+func (w world) rolledOut(name string) {
+	w.t.Helper()
+	var revision struct {
+		Metadata struct{ Labels map[string]string }
+		Spec     struct {
+			Phases []struct {
+				Objects []struct{ APIVersion, Kind, Namespace, Name, Digest string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(w.MustKubectl("get", "cer", name, "-o", "json")), &revision); err != nil {
+		w.t.Fatal(err)
+	}
+	chain := revision.Metadata.Labels["penstock.dev/chain"]
+	live := w.MustKubectlInput(w.MustKubectl("get", "cer", name, "--subresource=manifests", "-o", "yaml"), "get", "-f", "-", "-o",
+		`jsonpath={range .items[*]}{.apiVersion} {.kind} {.metadata.namespace}/{.metadata.name} {.metadata.labels.penstock\.dev/chain} {.metadata.annotations.penstock\.dev/applied}{"\n"}{end}`)
+	count := 0
+	for _, phase := range revision.Spec.Phases {
+		for _, o := range phase.Objects {
+			count++
+			w.says(live, fmt.Sprintf("%s %s %s/%s %s %s\n", o.APIVersion, o.Kind, o.Namespace, o.Name, chain, o.Digest))
+		}
+	}
+	if lines := strings.Count(live, "\n"); lines != count || count == 0 {
+		w.t.Errorf("%s has %d objects, %d are there", name, count, lines)
+	}
+	w.t.Logf("%s: %d objects are there with their digests", name, count)
+}

@@ -1,0 +1,170 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// example renders one version of the operator in artifacts/examples.
+func (w world) example(version string, number int) string {
+	w.t.Helper()
+	return w.program.MustRun(w.t, "", "render", "../../artifacts/examples/lighthouse/"+version, "--name=lighthouse", fmt.Sprintf("--revision=%d", number))
+}
+
+// lighthouse is installed, upgraded, gets stuck, falls back and is removed.
+func lighthouse(w world) {
+	image := func() string {
+		return w.read(".spec.template.spec.containers[0].image", "deployment", "lighthouse-controller", "--namespace=lighthouse-system")
+	}
+	// An install.
+	w.MustKubectlInput(w.example("v1.0.0", 1), "create", "-f", "-")
+	w.succeeded("lighthouse-1")
+	w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=lighthouse-system", "--timeout=1s")
+	w.MustKubectl("get", "configmap", "lighthouse-legacy-beams", "--namespace=lighthouse-system")
+
+	// An upgrade: what the new version lacks is gone when it has succeeded.
+	w.MustKubectlInput(w.example("v1.1.0", 2), "create", "-f", "-")
+	w.succeeded("lighthouse-2")
+	w.value("Archived", ".spec.lifecycleState", "cer/lighthouse-1")
+	w.gone("configmap/lighthouse-legacy-beams", "--namespace=lighthouse-system")
+	w.MustKubectl("get", "poddisruptionbudget", "lighthouse-webhook", "--namespace=lighthouse-system")
+	w.says(image(), "controller:v1.1.0")
+	w.event("lighthouse-1", "Archived", "revision 2 has succeeded")
+	w.condition("lighthouse-2", "Ready", "True")
+	w.condition("lighthouse-1", "Progressing", "False")
+
+	// One that cannot finish says so on the first screen.
+	w.MustKubectlInput(w.example("v1.2.0-stuck", 3), "create", "-f", "-")
+	w.condition("lighthouse-3", "Progressing", "True", "phase deploy", "Deployment.apps lighthouse-system/lighthouse-controller", "ErrImagePull")
+	first := firstLines(w.MustKubectl("describe", "cer", "lighthouse-3"), 24)
+	w.says(first, "phase deploy (", "Deployment.apps lighthouse-system/lighthouse-controller", "no such host")
+	w.says(w.MustKubectl("get", "cer", "lighthouse-3", "-o", "wide"), "Active", "False", "True", "RollingOut", "phase deploy")
+	w.says(w.MustKubectl("get", "cer", "lighthouse-2", "--no-headers"), "Active")
+	w.says(image(), "registry.invalid")
+
+	// Archived, it gives back what it had taken.
+	w.MustKubectl("patch", "cer", "lighthouse-3", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	w.condition("lighthouse-3", "Progressing", "False")
+	w.condition("lighthouse-2", "Ready", "True")
+	w.says(image(), "controller:v1.1.0")
+	w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=lighthouse-system", timeout)
+
+	// Removed, everything is.
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=lighthouse", timeout)
+	w.absent("crd", "beacons.lighthouse.example.com")
+	w.absent("namespace", "lighthouse-system")
+	w.absent("validatingwebhookconfiguration", "lighthouse-webhook")
+}
+
+func firstLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[:min(n, len(lines))], "\n")
+}
+
+// paused: nothing is written, and status says what would be.
+func paused(w world) {
+	ns := w.namespace("paused")
+	one := revision("paused", 1).phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1"))
+	w.MustKubectlInput(one.with("lifecycleState", "Paused").String(), "create", "-f", "-")
+	w.condition("paused-1", "Progressing", "False", "paused")
+	w.absent("configmap", "a", "--namespace="+ns)
+	lifecycle := func(state string) {
+		w.t.Helper()
+		w.MustKubectl("patch", "cer", "paused-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"`+state+`"}}`)
+	}
+	lifecycle("Active")
+	w.succeeded("paused-1")
+
+	// Drift of a paused revision stays, and is told.
+	lifecycle("Paused")
+	w.condition("paused-1", "Progressing", "False", "paused")
+	w.MustKubectl("patch", "configmap", "a", "--namespace="+ns, "--type=merge", "-p", `{"data":{"x":"drifted"}}`)
+	w.condition("paused-1", "Available", "False", "ConfigMap paused/a", "differs from the manifest")
+	w.MustKubectl("delete", "configmap", "b", "--namespace="+ns)
+	w.until(revisionsResource(), "", "paused-1", func(o *unstructured.Unstructured) error { return failing(o, "b") })
+	w.absent("configmap", "b", "--namespace="+ns)
+	if x := w.read(".data.x", "configmap", "a", "--namespace="+ns); x != "drifted" {
+		w.t.Errorf("a paused revision repaired a change: x is %s", x)
+	}
+	lifecycle("Active")
+	w.condition("paused-1", "Available", "True")
+	w.value("1", ".data.x", "configmap/a", "configmap/b", "--namespace="+ns)
+
+	// While the newest one is paused, the one before it holds what it has.
+	two := revision("paused", 2).phase("all", configMap(ns, "a", "x=2")).with("lifecycleState", "Paused")
+	w.MustKubectlInput(two.String(), "create", "-f", "-")
+	w.condition("paused-2", "Progressing", "False", "paused")
+	w.MustKubectl("patch", "configmap", "a", "--namespace="+ns, "--type=merge", "-p", `{"data":{"x":"drifted"}}`)
+	w.value("1", ".data.x", "configmap/a", "--namespace="+ns)
+	w.MustKubectl("patch", "cer", "paused-2", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
+	w.succeeded("paused-2")
+	w.value("2", ".data.x", "configmap/a", "--namespace="+ns)
+	w.gone("configmap/b", "--namespace="+ns)
+}
+
+// failing is nil when a revision's status lists the object of a name as failing.
+func failing(o *unstructured.Unstructured, name string) error {
+	phases, _, err := unstructured.NestedSlice(o.Object, "status", "phases")
+	if err != nil {
+		return err
+	}
+	for _, phase := range phases {
+		list, _, _ := unstructured.NestedSlice(phase.(map[string]any), "failing")
+		for _, item := range list {
+			if item.(map[string]any)["name"] == name {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s is not among the failing objects: %v", name, phases)
+}
+
+// refusedByHost: what the host does not take keeps its whole phase back.
+func refusedByHost(w world) {
+	ns := w.namespace("refusedbyhost")
+	bad := deployment(ns, "bad", "example.com/image:v1")
+	bad["spec"].(map[string]any)["replicas"] = -1
+	d := revision("refusedbyhost", 1).
+		phase("first", configMap(ns, "first", "x=1")).
+		phase("second", configMap(ns, "second", "x=1"), bad)
+	w.MustKubectlInput(d.String(), "create", "-f", "-")
+	w.condition("refusedbyhost-1", "Failing", "True", "Deployment.apps refusedbyhost/bad", "spec.replicas", "must be greater than or equal to 0")
+	w.condition("refusedbyhost-1", "Stalled", "True", "Deployment.apps refusedbyhost/bad")
+	w.MustKubectl("get", "configmap", "first", "--namespace="+ns)
+	w.absent("configmap", "second", "--namespace="+ns)
+	w.says(w.read(`.status.phases[?(@.name=="second")].state`, "cer", "refusedbyhost-1"), "Failing")
+
+	good := revision("refusedbyhost", 2).
+		phase("first", configMap(ns, "first", "x=2")).
+		phase("second", configMap(ns, "second", "x=2"), deployment(ns, "bad", "example.com/image:v1"))
+	w.roll(good)
+	w.value("Archived", ".spec.lifecycleState", "cer/refusedbyhost-1")
+	w.value("2", ".data.x", "configmap/first", "configmap/second", "--namespace="+ns)
+}
+
+// namespaceMissing: who makes what is missing need not tell us.
+func namespaceMissing(w world) {
+	w.MustKubectlInput(revision("missing", 1).phase("all", configMap("missing", "a", "x=1")).String(), "create", "-f", "-")
+	w.condition("missing-1", "Failing", "True", "ConfigMap missing/a", `namespaces "missing" not found`)
+	w.namespace("missing")
+	w.succeeded("missing-1")
+	w.condition("missing-1", "Failing", "False")
+}
+
+// retention: five archived revisions are kept.
+func retention(w world) {
+	const last = 8
+	for n := 1; n <= last; n++ {
+		w.roll(revision("retention", n).phase("all", configMap("default", "retention", fmt.Sprintf("number=%d", n))))
+	}
+	w.gone("cer/retention-1", "cer/retention-2")
+	w.value("Archived", ".spec.lifecycleState", "cer/retention-7")
+	names := w.MustKubectl("get", "cer", "--selector=penstock.dev/chain=retention", "-o", "jsonpath={.items[*].metadata.name}")
+	if want := "retention-3 retention-4 retention-5 retention-6 retention-7 retention-8"; names != want {
+		w.t.Errorf("there are %s, want %s", names, want)
+	}
+	w.value("8", ".data.number", "configmap/retention", "--namespace=default")
+	w.refused(small("retention", 1).String(), []string{"create", "-f", "-"}, "the next one is 9")
+}

@@ -1,0 +1,215 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// patience bounds every wait: what takes longer does not happen.
+const patience = time.Minute
+
+// timeout is patience for `kubectl wait`.
+var timeout = "--timeout=" + patience.String()
+
+func revisionsResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions"}
+}
+
+func configMaps() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+}
+
+func deployments() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+}
+
+// roll creates a revision and returns when it has Succeeded.
+func (w world) roll(d draft) {
+	w.t.Helper()
+	w.MustKubectlInput(d.String(), "create", "-f", "-")
+	w.succeeded(d.name)
+}
+
+// succeeded waits as a user does.
+func (w world) succeeded(name string) {
+	w.t.Helper()
+	out := w.Kubectl("wait", "--for=condition=Succeeded", "cer/"+name, timeout)
+	if out.ExitCode != 0 {
+		w.t.Fatalf("%s\n%s", out, w.Kubectl("describe", "cer", name))
+	}
+}
+
+// namespace makes a namespace of the scenario's own.
+func (w world) namespace(name string) string {
+	w.t.Helper()
+	w.MustKubectl("create", "namespace", name)
+	return name
+}
+
+// gone waits until an object does not exist.
+func (w world) gone(args ...string) {
+	w.t.Helper()
+	w.MustKubectl(append([]string{"wait", "--for=delete", timeout}, args...)...)
+}
+
+// absent fails when an object exists.
+func (w world) absent(args ...string) {
+	w.t.Helper()
+	out := w.Kubectl(append([]string{"get", "--output=name"}, args...)...)
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "NotFound") {
+		w.t.Errorf("it should not be there: %s", out)
+	}
+}
+
+// value waits until a field of an object has a value.
+func (w world) value(want, path string, args ...string) {
+	w.t.Helper()
+	w.MustKubectl(append([]string{"wait", timeout, "--for=jsonpath={" + path + "}=" + want}, args...)...)
+}
+
+// read returns one field of an object, "" for none.
+func (w world) read(path string, args ...string) string {
+	w.t.Helper()
+	return w.MustKubectl(append([]string{"get", "--output=jsonpath={" + path + "}"}, args...)...)
+}
+
+// until watches one object until a check returns nil. It is for what kubectl
+// cannot wait for.
+func (w world) until(resource schema.GroupVersionResource, namespace, name string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+	w.t.Helper()
+	last := fmt.Errorf("it does not exist")
+	found, err := w.watch(w.client.Resource(resource).Namespace(namespace), fields.OneTermEqualSelector("metadata.name", name), func(o *unstructured.Unstructured) bool {
+		last = check(o)
+		return last == nil
+	})
+	if err != nil {
+		w.t.Fatalf("%s %s/%s: %v (%v)\n%s", resource.Resource, namespace, name, last, err, w.Kubectl("get", "cer", "-o", "wide"))
+	}
+	return found
+}
+
+// watch returns the first object that there is or comes and that passes.
+func (w world) watch(client dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector.String()
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector.String()
+			return client.Watch(ctx, options)
+		},
+	}
+	event, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+		o, ok := event.Object.(*unstructured.Unstructured)
+		return ok && event.Type != watch.Deleted && passes(o), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return event.Object.(*unstructured.Unstructured), nil
+}
+
+// condition waits until a condition of a revision has a status and a message
+// with all the texts, and returns the message.
+func (w world) condition(revision, kind, status string, texts ...string) string {
+	w.t.Helper()
+	message := ""
+	w.until(revisionsResource(), "", revision, func(o *unstructured.Unstructured) error {
+		c, err := conditionOf(o, kind)
+		if err != nil {
+			return err
+		}
+		message = c.Message
+		if string(c.Status) != status {
+			return fmt.Errorf("condition %s is %s (%s: %s), want %s", kind, c.Status, c.Reason, c.Message, status)
+		}
+		for _, text := range texts {
+			if !strings.Contains(c.Message, text) {
+				return fmt.Errorf("the message of %s does not say %q: %s", kind, text, c.Message)
+			}
+		}
+		return nil
+	})
+	return message
+}
+
+func conditionOf(o *unstructured.Unstructured, kind string) (metav1.Condition, error) {
+	var status struct {
+		Status struct{ Conditions []metav1.Condition }
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &status); err != nil {
+		return metav1.Condition{}, err
+	}
+	c := meta.FindStatusCondition(status.Status.Conditions, kind)
+	if c == nil {
+		return metav1.Condition{}, fmt.Errorf("there is no condition %s", kind)
+	}
+	if c.ObservedGeneration != o.GetGeneration() {
+		return metav1.Condition{}, fmt.Errorf("condition %s is of generation %d, not of %d", kind, c.ObservedGeneration, o.GetGeneration())
+	}
+	return *c, nil
+}
+
+// event waits for an event about a revision that says all the texts.
+func (w world) event(revision, reason string, texts ...string) {
+	w.t.Helper()
+	events := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default")
+	selector := fields.SelectorFromSet(fields.Set{"involvedObject.name": revision, "reason": reason})
+	var seen []string
+	_, err := w.watch(events, selector, func(o *unstructured.Unstructured) bool {
+		note, _, _ := unstructured.NestedString(o.Object, "message")
+		seen = append(seen, note)
+		return containsAll(note, texts)
+	})
+	if err != nil {
+		w.t.Errorf("no event %s about %s says %q (%v); seen:\n%s", reason, revision, texts, err, strings.Join(seen, "\n"))
+	}
+}
+
+func containsAll(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// says fails when an output lacks one of the texts.
+func (w world) says(output string, texts ...string) {
+	w.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(output, text) {
+			w.t.Errorf("%q is not in:\n%s", text, output)
+		}
+	}
+}
+
+// refused runs kubectl with an input that has to be refused, with a message that
+// has all the texts.
+func (w world) refused(input string, args []string, texts ...string) {
+	w.t.Helper()
+	out := w.KubectlInput(input, args...)
+	if out.ExitCode == 0 {
+		w.t.Errorf("it is not refused: %s", out)
+	}
+	w.says(out.Stderr, texts...)
+}
