@@ -44,6 +44,9 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.looked {
 		p.memory.looked(id, p.engine.Clock.Now())
 	}
+	if result.lost != "" {
+		p.memory.lost(id, result.lost)
+	}
 	p.again(result.wait)
 	if result.failure != nil {
 		p.schedule(t, *result)

@@ -57,7 +57,7 @@ func lostFields(wanted map[string]any, live *unstructured.Unstructured, manager 
 			}
 		})
 	}
-	for _, path := range missing(wanted, live.Object, "") {
+	for _, path := range missing(wanted, live.Object, ours, "") {
 		if _, ok := found[path]; !ok {
 			found[path] = ""
 		}
@@ -123,15 +123,17 @@ func matches(item any, element fieldpath.PathElement) bool {
 }
 
 // subset is true when everything that is wanted is there. It knows no schema:
-// lists of maps match in any order, other lists must be equal.
+// lists of maps match in any order, other lists must be equal, and what is empty
+// may be left out, as typed servers do.
 func subset(wanted, live any) bool {
-	switch want := wanted.(type) {
-	case nil:
+	if wanted == nil || live == nil && empty(wanted) {
 		return true
+	}
+	switch want := wanted.(type) {
 	case map[string]any:
 		have, ok := live.(map[string]any)
 		if !ok {
-			return len(want) == 0 && live == nil
+			return false
 		}
 		for key, value := range want {
 			if !subset(value, have[key]) {
@@ -155,6 +157,20 @@ func subset(wanted, live any) bool {
 	}
 }
 
+// empty is true for null and the zero values of JSON.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	default:
+		return v == false || v == "" || v == int64(0) || v == float64(0)
+	}
+}
+
 func ofMaps(items []any) bool {
 	return len(items) > 0 && !slices.ContainsFunc(items, func(item any) bool {
 		_, ok := item.(map[string]any)
@@ -163,18 +179,21 @@ func ofMaps(items []any) bool {
 }
 
 // missing lists the paths of maps that are wanted and not there at all. It does
-// not look into lists.
-func missing(wanted, live map[string]any, path string) []string {
+// not look into lists. What is empty and still in our entry was not lost: the
+// server does not store it.
+func missing(wanted, live map[string]any, ours *fieldpath.Set, path string) []string {
 	var out []string
 	for key, want := range wanted {
-		have, ok := live[key]
-		switch below, isMap := want.(map[string]any); {
-		case !ok && want != nil:
+		element := fieldpath.PathElement{FieldName: &key}
+		have, there := live[key]
+		below, isMap := want.(map[string]any)
+		haveMap, _ := have.(map[string]any)
+		switch {
+		case want == nil, !there && empty(want) && ours.Members.Has(element):
+		case !there:
 			out = append(out, path+"."+key)
-		case isMap:
-			if haveMap, ok := have.(map[string]any); ok {
-				out = append(out, missing(below, haveMap, path+"."+key)...)
-			}
+		case isMap && haveMap != nil:
+			out = append(out, missing(below, haveMap, ours.WithPrefix(element), path+"."+key)...)
 		}
 	}
 	return out

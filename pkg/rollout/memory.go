@@ -58,6 +58,8 @@ type failedAttempt struct {
 type repairs struct {
 	count int
 	last  time.Time
+	// lost says what had been changed when the object was read last.
+	lost string
 }
 
 func newMemory() *memory {
@@ -122,7 +124,15 @@ func (m *memory) looked(id manifest.ID, now time.Time) {
 	if now.Sub(r.last) > fightWindow {
 		r = repairs{}
 	}
-	m.repairs[id] = repairs{count: r.count + 1, last: now}
+	r.count, r.last = r.count+1, now
+	m.repairs[id] = r
+}
+
+// lost notes what had been changed in an object.
+func (m *memory) lost(id manifest.ID, what string) {
+	r := m.repairs[id]
+	r.lost = what
+	m.repairs[id] = r
 }
 
 // backoff doubles from firstRetry to lastRetry.

@@ -16,9 +16,12 @@ import (
 // does not concern what we apply costs that read and no write.
 func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) carried {
 	wait := p.memory.patience(t.step.ID, p.engine.Clock.Now())
-	if action == Verify && wait > 0 {
-		// Someone writes to it all the time. It was right when we looked last.
+	if lost := p.memory.repairs[t.step.ID].lost; wait > 0 && (action == Verify || lost != "") {
+		// Someone writes to it all the time: what was found last has to do.
 		result := p.idle(t)
+		if action == Recover {
+			result = p.contested(t, seen, lost)
+		}
 		result.wait = wait
 		return result
 	}
@@ -46,17 +49,25 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 	}
 	losses := lostFields(wanted, live, p.who.Manager)
 	if wait > 0 {
-		result := p.refuse(t, now, ReasonContested, false, fmt.Sprintf("is changed back again and again: %s", describe(losses)))
+		result := p.contested(t, now, describe(losses))
 		result.wait = wait
 		return result
 	}
 	result := p.apply(ctx, t, now, onto(now))
-	result.looked = true
+	result.looked, result.lost = true, describe(losses)
 	if result.applied && len(losses) > 0 {
 		event := p.event(t, "Repaired", "repaired %s: %s", t.step.ID, describe(losses))
 		event.Warning = true
 		result.events = append(result.events, event)
 	}
+	return result
+}
+
+// contested is a repair that has to wait, because someone changes the object again
+// and again.
+func (p *pass) contested(t task, seen Seen, lost string) carried {
+	result := p.refuse(t, seen, ReasonContested, false, fmt.Sprintf("is changed back again and again: %s", lost))
+	result.lost = lost
 	return result
 }
 

@@ -92,7 +92,9 @@ type carried struct {
 	deleted *host.Precondition
 	// looked is true when a changed object was read, and perhaps repaired.
 	looked bool
-	err    error
+	// lost says what someone else had changed when the object was read.
+	lost string
+	err  error
 }
 
 // carryOut runs a function over tasks, some at a time. The error is the
