@@ -2,7 +2,9 @@ package rollout
 
 import (
 	"fmt"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -50,8 +52,13 @@ type Seen struct {
 type Identity struct {
 	// Chain is the value of the chain label.
 	Chain string
-	// Manager is the field manager.
+	// Manager is the field manager: a prefix that all chains share, and the chain.
 	Manager string
+}
+
+// managerOf returns the field manager of another chain.
+func (i Identity) managerOf(chain string) string {
+	return strings.TrimSuffix(i.Manager, i.Chain) + chain
 }
 
 // Decide says what has to be done with one object. Memo is the object's entry in
@@ -118,22 +125,32 @@ func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner
 
 // belongs says whether a live object is ours, and if not, in words, whose it is.
 func belongs(who Identity, seen observe.Observation, memo *Entry) (ours bool, owner string) {
+	recorded := memo != nil && !memo.Intent() && memo.UID == seen.UID
 	if seen.Chain != "" && seen.Chain != who.Chain {
-		return false, fmt.Sprintf("belongs to the extension %q", seen.Chain)
+		// Another chain that has taken it over has an entry of its own. A label
+		// alone is an edit, and is repaired as any other.
+		if _, applied := seen.Entry(who.managerOf(seen.Chain)); applied || !recorded {
+			return false, fmt.Sprintf("belongs to the extension %q", seen.Chain)
+		}
 	}
-	if memo != nil && !memo.Intent() && memo.UID == seen.UID {
+	if recorded {
 		return true, ""
 	}
-	// Without a record we recognise our own write by all three marks, which only
-	// an apply of ours leaves together. This is the crash between the write and
-	// its record.
+	// Without a record we recognise our own write by all three marks: this is the
+	// crash between the write and its record. Whoever may write the object could
+	// forge them, and so hand it to the chain, which is no more than he could do
+	// to it himself.
 	if _, found := seen.Entry(who.Manager); found && seen.Applied != "" && seen.Chain == who.Chain {
 		return true, ""
 	}
 	if c := seen.Controller; c != nil {
-		return false, fmt.Sprintf("is controlled by %s %q", c.Kind, c.Name)
+		return false, controlledBy(c)
 	}
 	return false, "was not made by this extension"
+}
+
+func controlledBy(controller *metav1.OwnerReference) string {
+	return fmt.Sprintf("is controlled by %s %q", controller.Kind, controller.Name)
 }
 
 // newest returns the observation, or what the inventory knows better: a watch

@@ -168,7 +168,13 @@ func TestDecide(t *testing.T) {
 		},
 		"taken over by another chain": {
 			reason: "two chains that both take everything over must not fight", adopt: stage.AdoptAlways,
-			seen: present().with(func(o *observe.Observation) { o.Chain = "flux" }).Seen, memo: recorded(want), want: Collision,
+			seen: present().with(func(o *observe.Observation) {
+				o.Chain, o.Entries = "flux", []observe.Entry{{Manager: "penstock/flux", Digest: "theirs"}}
+			}).Seen, memo: recorded(want), want: Collision,
+		},
+		"label changed": {
+			reason: "the label of a chain that never applied it is an edit", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Chain = "flux" }).Seen, memo: recorded(want), want: Recover,
 		},
 		"replaced by someone": {
 			reason: "another object under the name of ours is not ours", adopt: stage.AdoptAlways,

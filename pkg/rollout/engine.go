@@ -147,6 +147,7 @@ func (e *Engine) begin(work Work) *pass {
 		places:    map[manifest.ID]place{},
 		outcomes:  map[manifest.ID]outcome{},
 		refused:   map[manifest.ID]Failure{},
+		guarded:   map[manifest.ID]bool{},
 		memory:    mem,
 	}
 }

@@ -3,8 +3,10 @@ package rollout
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -35,8 +37,8 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.entry != nil {
 		p.inventory.Entries[id] = *result.entry
 	}
-	if result.hidden && !result.applied {
-		p.memory.hidden[id] = true
+	if result.hidden && result.failure != nil && result.failure.Reason == ReasonCollision {
+		p.hide(id)
 	}
 	if result.applied {
 		p.memory.done(t.step.Ref)
@@ -51,6 +53,16 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.failure != nil {
 		p.schedule(t, *result)
 	}
+}
+
+// hide has a colliding object watched by name: nothing else tells when it goes.
+// Each such watch is a connection, so beyond some of them time has to tell.
+func (p *pass) hide(id manifest.ID) {
+	if p.memory.hidden[id] || len(p.memory.hidden) < mostHidden {
+		p.memory.hidden[id] = true
+		return
+	}
+	p.again(lastRetry)
 }
 
 // schedule decides when a failed task is tried again.
@@ -82,6 +94,8 @@ func classify(ref manifest.Ref, err error) *Failure {
 		failure.Reason, failure.NeedsPerson = ReasonRejected, true
 	case meta.IsNoMatchError(err):
 		failure.Reason = ReasonNotServed
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		failure.Reason = ReasonRejected // until the namespace is gone
 	case surprised(err):
 		failure.Reason = ReasonWaiting // it changed twice while we looked: the next event finds it settled
 	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
@@ -101,11 +115,17 @@ func isSchemaError(err error) bool {
 }
 
 // explain is an error for status. A Secret's is reduced to its reason and fields:
-// validation messages quote values.
+// validation messages quote values, and so may anything that parses.
 func explain(ref manifest.Ref, err error) string {
-	var status apierrors.APIStatus
-	if ref.Group != "" || ref.Kind != "Secret" || !errors.As(err, &status) {
+	if !ref.IsSecret() {
 		return err.Error()
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		if quotesNothing(err) {
+			return err.Error()
+		}
+		return "it failed; what went wrong is not repeated here, because it may quote the Secret"
 	}
 	message := fmt.Sprintf("the API server refused it: %s", status.Status().Reason)
 	if details := status.Status().Details; details != nil {
@@ -114,4 +134,12 @@ func explain(ref manifest.Ref, err error) string {
 		}
 	}
 	return message
+}
+
+// quotesNothing recognises errors that do not depend on the content of an object.
+func quotesNothing(err error) bool {
+	var body *bodyError
+	var scope *host.ScopeError
+	var unanswered *url.Error
+	return errors.As(err, &body) || errors.As(err, &scope) || errors.As(err, &unanswered) || meta.IsNoMatchError(err)
 }

@@ -18,6 +18,8 @@ const (
 	// fightWindow; after that each repair waits twice as long as the one before.
 	fightAllowance = 5
 	fightWindow    = 10 * time.Minute
+	// mostHidden is how many objects of a chain are watched by name.
+	mostHidden = 50
 	// settleFallback is when to look again at what an event should have told.
 	settleFallback = 30 * time.Second
 )

@@ -27,6 +27,9 @@ type pass struct {
 	// refused are the failures of a phase that could not be started.
 	refused map[manifest.ID]Failure
 
+	// guarded are the CustomResourceDefinitions that were looked at in this pass.
+	guarded map[manifest.ID]bool
+
 	leaving []Failure
 	events  []Event
 	requeue time.Duration

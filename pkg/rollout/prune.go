@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,14 +30,22 @@ func (p *pass) prune(ctx context.Context) error {
 			return nil
 		}
 	}
-	if free, err := p.guard(ctx, leaving); err != nil || !free {
-		return err
+	if len(p.memory.deleted) == 0 {
+		// Before anything goes, all of it is looked at: the controllers of the
+		// instances should not go while there are some.
+		if free, err := p.guard(ctx, leaving); err != nil || !free {
+			return err
+		}
 	}
 	for len(leaving) > 0 {
 		rank := p.inventory.Entries[leaving[0]].Rank
 		next := slices.IndexFunc(leaving, func(id manifest.ID) bool { return p.inventory.Entries[id].Rank != rank })
 		if next < 0 {
 			next = len(leaving)
+		}
+		// Someone may have made an instance while the ranks above went.
+		if free, err := p.guard(ctx, leaving[:next]); err != nil || !free {
+			return err
 		}
 		gone, err := p.remove(ctx, leaving[:next])
 		if err != nil {
@@ -71,9 +80,8 @@ func (p *pass) unclaimed() []manifest.ID {
 	return leaving
 }
 
-// guard holds everything back while a CustomResourceDefinition that is to go
-// still has instances which are not leaving with it: deleting it would delete
-// them, and their controllers should not go before they do.
+// guard holds objects back while a CustomResourceDefinition among them still has
+// instances which are not leaving with it: deleting it would delete them.
 func (p *pass) guard(ctx context.Context, leaving []manifest.ID) (bool, error) {
 	free := true
 	for _, id := range leaving {
@@ -81,10 +89,11 @@ func (p *pass) guard(ctx context.Context, leaving []manifest.ID) (bool, error) {
 		if !isCRD(id) || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] {
 			continue
 		}
-		if begun := len(p.memory.deleted) > 0; begun && entry.Rank != p.inventory.Entries[leaving[0]].Rank || p.memory.deleted[id].UID != "" {
-			continue // looked at before anything went, and again when it is its turn
+		if p.memory.deleted[id].UID != "" || p.guarded[id] {
+			continue
 		}
-		instances, err := p.instances(ctx, id, entry, leaving)
+		p.guarded[id] = true
+		instances, err := p.instances(ctx, id, entry)
 		switch {
 		case ctx.Err() != nil:
 			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
@@ -105,7 +114,8 @@ func (p *pass) guard(ctx context.Context, leaving []manifest.ID) (bool, error) {
 
 // instances names up to three instances of a CustomResourceDefinition that are not
 // leaving themselves.
-func (p *pass) instances(ctx context.Context, id manifest.ID, entry Entry, leaving []manifest.ID) ([]string, error) {
+func (p *pass) instances(ctx context.Context, id manifest.ID, entry Entry) ([]string, error) {
+	leaving := p.unclaimed()
 	crd, err := p.engine.Reader.Read(ctx, p.ref(id))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -113,12 +123,12 @@ func (p *pass) instances(ctx context.Context, id manifest.ID, entry Entry, leavi
 	if err != nil {
 		return nil, err
 	}
-	if !p.mayRemove(entry, p.engine.Names.Observe(crd)) {
-		return nil, nil // not ours any more: it will not be deleted
+	if ours, _ := p.mayRemove(entry, p.engine.Names.Observe(crd)); !ours {
+		return nil, nil // it will not be deleted
 	}
 	kind, served := servedKind(crd.Object)
 	if !served {
-		return nil, nil
+		return nil, errors.New("none of its versions is served")
 	}
 	also := 0
 	for _, other := range leaving {
@@ -127,9 +137,6 @@ func (p *pass) instances(ctx context.Context, id manifest.ID, entry Entry, leavi
 		}
 	}
 	found, err := p.engine.Reader.Instances(ctx, kind, int64(also+3))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +218,11 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 		}
 		seen = live
 	}
-	if seen.Presence == observe.Absent || !p.mayRemove(entry, seen.Observation) {
+	if seen.Presence == observe.Absent {
 		return carried{}
+	}
+	if ours, owner := p.mayRemove(entry, seen.Observation); !ours {
+		return p.left(t, entry, owner)
 	}
 	if p.Orphan[entry.Revision] {
 		return p.release(ctx, t, seen)
@@ -237,8 +247,8 @@ func preconditionOf(seen Seen) host.Precondition {
 	return host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
-// vanished judges an object that could not be read: where its kind is gone, so is
-// the object.
+// vanished judges an object that could not be read: that its kind is not served
+// does not say that it is gone.
 func (p *pass) vanished(t task, err error) carried {
 	if classify(t.step.Ref, err).Reason == ReasonNotServed {
 		return p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
@@ -248,9 +258,22 @@ func (p *pass) vanished(t task, err error) carried {
 
 // mayRemove is true for the very object that we wrote, recorded or not, unless
 // someone else has taken charge of it since.
-func (p *pass) mayRemove(entry Entry, seen observe.Observation) bool {
-	ours, _ := belongs(p.who, seen, &entry)
-	return ours && seen.Controller == nil
+func (p *pass) mayRemove(entry Entry, seen observe.Observation) (ours bool, owner string) {
+	ours, owner = belongs(p.who, seen, &entry)
+	if c := seen.Controller; ours && c != nil {
+		return false, controlledBy(c)
+	}
+	return ours, owner
+}
+
+// left tells that an object is not ours to remove, and lets the inventory forget
+// it. An intent that was never carried out is nothing to tell of.
+func (p *pass) left(t task, entry Entry, owner string) carried {
+	if entry.Intent() {
+		return carried{}
+	}
+	message := fmt.Sprintf("left %s as it is: it %s", t.step.ID, owner)
+	return carried{events: []Event{{Revision: entry.Revision, Warning: true, Reason: "Left", Message: message}}}
 }
 
 // release leaves an object to whoever wants it.

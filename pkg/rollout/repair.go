@@ -55,7 +55,9 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 	}
 	result := p.apply(ctx, t, now, onto(now))
 	result.looked, result.lost = true, describe(losses)
-	if result.applied && len(losses) > 0 {
+	// An apply that changes nothing keeps the version: what differed was a form
+	// that the server does not keep, such as a Secret's stringData.
+	if result.applied && len(losses) > 0 && result.entry.ResourceVersion != now.ResourceVersion {
 		event := p.event(t, "Repaired", "repaired %s: %s", t.step.ID, describe(losses))
 		event.Warning = true
 		result.events = append(result.events, event)
