@@ -78,7 +78,7 @@ func TestUnusableSecretIsLeftAlone(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey], err = authority.sign([]string{"x"}, nil, time.Now())
+				s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey], err = authority.sign([]string{"x"}, nil, time.Now(), time.Now().Add(time.Hour))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -189,6 +189,36 @@ func TestLeafIsRenewedInTime(t *testing.T) {
 		if want := fake.Now().Add(validity).Truncate(time.Second).UTC(); !fresh.NotAfter.Equal(want) {
 			t.Errorf("it expires at %s, want %s", fresh.NotAfter, want)
 		}
+	}
+}
+
+// Near the authority's end a leaf is shorter than others, and is renewed in the
+// course of its own life.
+func TestLeafNearTheAuthoritysEnd(t *testing.T) {
+	authority := newAuthority(t)
+	end := authority.cert.NotAfter
+	cases := map[string]struct {
+		reason string
+		left   time.Duration
+		want   time.Duration
+	}{
+		"Far":    {"two thirds of a full life", validity + time.Hour, validity * 2 / 3},
+		"Near":   {"two thirds of what is left", 3 * time.Hour, 2 * time.Hour},
+		"Moment": {"a new leaf would not last longer, so there is no hurry", 3 * time.Second, retry},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			leaf, err := NewLeaf(authority, []string{"localhost"}, nil, testingclock.NewFakeClock(end.Add(-tc.left)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := leaf.untilRenewal(); got != tc.want {
+				t.Errorf("%s: renewed after %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if _, err := NewLeaf(authority, []string{"localhost"}, nil, testingclock.NewFakeClock(end.Add(time.Second))); err == nil || !strings.Contains(err.Error(), "expired at") {
+		t.Errorf("an authority that has expired signed a leaf: %v", err)
 	}
 }
 

@@ -21,11 +21,14 @@ import (
 )
 
 const (
-	// validity of a leaf. It is renewed when a third of it is left.
+	// validity of a leaf, unless its authority ends before. It is renewed when a
+	// third of its life is left.
 	validity = 7 * 24 * time.Hour
 	// backdate makes a leaf valid for peers whose clock is behind ours.
 	backdate = 5 * time.Minute
-	// retry is how long to wait after a failure to renew.
+	// retry is how long to wait after a failure to renew, and at least between
+	// two renewals: a leaf cannot outlive its authority, so near that one's end
+	// new leaves would come faster and faster and help nobody.
 	retry = time.Minute
 )
 
@@ -118,13 +121,17 @@ func (l *Leaf) untilRenewal() time.Duration {
 
 func (l *Leaf) renew() error {
 	now := l.clock.Now()
-	certPEM, keyPEM, err := l.authority.sign(l.names, l.ips, now)
+	notAfter := now.Add(validity)
+	if end := l.authority.cert.NotAfter; end.Before(notAfter) {
+		notAfter = end
+	}
+	certPEM, keyPEM, err := l.authority.sign(l.names, l.ips, now, notAfter)
 	if err != nil {
 		return fmt.Errorf("signing a serving certificate for %v: %w", l.names, err)
 	}
 	l.mu.Lock()
 	l.certPEM, l.keyPEM = certPEM, keyPEM
-	l.renewAt = now.Add(validity * 2 / 3)
+	l.renewAt = now.Add(max(notAfter.Sub(now)*2/3, retry))
 	listeners := l.listeners
 	l.mu.Unlock()
 	for _, listener := range listeners {
@@ -135,7 +142,10 @@ func (l *Leaf) renew() error {
 
 // sign makes a new key and a server certificate for it, followed by the
 // authority's own.
-func (a *Authority) sign(names []string, ips []net.IP, now time.Time) (certPEM, keyPEM []byte, err error) {
+func (a *Authority) sign(names []string, ips []net.IP, now, notAfter time.Time) (certPEM, keyPEM []byte, err error) {
+	if now.After(a.cert.NotAfter) {
+		return nil, nil, fmt.Errorf("the authority expired at %s: delete its secret and restart, and a new one is made", a.cert.NotAfter.UTC().Format(time.RFC3339))
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -143,10 +153,6 @@ func (a *Authority) sign(names []string, ips []net.IP, now time.Time) (certPEM, 
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, nil, err
-	}
-	notAfter := now.Add(validity)
-	if notAfter.After(a.cert.NotAfter) {
-		notAfter = a.cert.NotAfter
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
