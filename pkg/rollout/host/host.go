@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,7 +28,7 @@ const defaultLimit = 16
 // Options of a host.
 type Options struct {
 	// Config of the target cluster; required. Its rate limits are ignored: the
-	// server says when it is busy, and then everybody waits.
+	// server says when it is busy, and then all requests to that API group wait.
 	Config *rest.Config
 	// Limit is how many requests may be in flight at once; the default is 16.
 	Limit int
@@ -62,6 +63,11 @@ func New(o Options) (*Host, error) {
 	h := &Host{counter: &Counter{}, limiter: newLimiter(o.Limit, o.Clock)}
 
 	config := rest.CopyConfig(o.Config)
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("opening a host: %w", err)
+	}
+	h.limiter.root = strings.TrimSuffix(base.Path, "/")
 	// A negative QPS switches client-go's own limiter off, which would delay
 	// requests that the server is glad to serve.
 	config.QPS, config.RateLimiter = -1, nil

@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,33 +15,40 @@ import (
 const (
 	// defaultPause follows a 429 that does not say how long to wait.
 	defaultPause = time.Second
-	// longestPause bounds what one answer can do to all others: an aggregated
-	// API that asks for an hour must not stop every rollout for an hour.
+	// longestPause bounds what one answer can do to all others: a server that
+	// asks for an hour must not stop every rollout for an hour.
 	longestPause = time.Minute
 )
 
-// limiter bounds the requests in flight, and pauses all of them when the server
-// says that it is busy. It sits below client-go's own retries, which sleep for
-// one request only, so that it sees every answer.
+// limiter bounds the requests in flight, and when the server says that it is
+// busy pauses all those to the same API group: each group may be served by
+// another server, and one that is always busy must not stop the rollout of
+// everything else. It sits below client-go's own retries, which sleep for one
+// request only, so that it sees every answer.
 type limiter struct {
 	clock clock.Clock
+	// root is the path below which the cluster is served, without a slash at
+	// the end.
+	root string
 	// slots has one element per request in flight.
 	slots chan struct{}
 
 	mu sync.Mutex
-	// until is when the pause ends; in the past for none.
-	until time.Time
+	// until is when the pause of a group ends, by what group returns; absent or
+	// in the past for none.
+	until map[string]time.Time
 }
 
 func newLimiter(limit int, clk clock.Clock) *limiter {
-	return &limiter{clock: clk, slots: make(chan struct{}, limit)}
+	return &limiter{clock: clk, slots: make(chan struct{}, limit), until: map[string]time.Time{}}
 }
 
 // wrap returns a transport whose requests are limited together with those of all
 // other transports wrapped by this limiter.
 func (l *limiter) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-		if err := l.admit(request.Context()); err != nil {
+		group := l.group(request.URL.Path)
+		if err := l.admit(request.Context(), group); err != nil {
 			// A transport has to close the body also when it sends nothing.
 			if request.Body != nil {
 				request.Body.Close()
@@ -49,21 +58,37 @@ func (l *limiter) wrap(next http.RoundTripper) http.RoundTripper {
 		defer func() { <-l.slots }()
 		response, err := next.RoundTrip(request)
 		if err == nil {
-			l.heed(response)
+			l.heed(group, response)
 		}
 		return response, err
 	})
 }
 
-// admit waits for a free slot outside of a pause, and takes it.
-func (l *limiter) admit(ctx context.Context) error {
+// group returns the beginning of a path that tells API groups apart: /api, or
+// /apis with the group's name. What belongs to no group stays together.
+func (l *limiter) group(path string) string {
+	rest := strings.TrimPrefix(path, l.root)
+	first, rest, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	name, _, _ := strings.Cut(rest, "/")
+	switch {
+	case first == "api":
+		return "/api"
+	case first == "apis" && name != "":
+		return "/apis/" + name
+	default:
+		return "/"
+	}
+}
+
+// admit waits for a free slot outside of a pause of the group, and takes it.
+func (l *limiter) admit(ctx context.Context, group string) error {
 	for {
 		select {
 		case l.slots <- struct{}{}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		wait := l.remaining()
+		wait := l.remaining(group)
 		if wait <= 0 {
 			return nil
 		}
@@ -78,14 +103,19 @@ func (l *limiter) admit(ctx context.Context) error {
 	}
 }
 
-func (l *limiter) remaining() time.Duration {
+// remaining is how long the pause of a group still lasts; zero or less for none.
+func (l *limiter) remaining(group string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.until.Sub(l.clock.Now())
+	until, paused := l.until[group]
+	if !paused {
+		return 0
+	}
+	return until.Sub(l.clock.Now())
 }
 
 // heed starts or prolongs the pause that an answer asks for.
-func (l *limiter) heed(response *http.Response) {
+func (l *limiter) heed(group string, response *http.Response) {
 	now := l.clock.Now()
 	pause, asked := retryAfter(response.Header.Get("Retry-After"), now)
 	switch {
@@ -100,8 +130,9 @@ func (l *limiter) heed(response *http.Response) {
 	until := now.Add(min(pause, longestPause))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until.After(l.until) {
-		l.until = until
+	maps.DeleteFunc(l.until, func(_ string, end time.Time) bool { return !end.After(now) })
+	if until.After(l.until[group]) {
+		l.until[group] = until
 	}
 }
 

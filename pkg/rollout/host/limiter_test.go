@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -23,7 +24,11 @@ func occupy(h *Host) (release func()) {
 
 // get sends a request past client-go, whose own retries would hide the answers.
 func get(ctx context.Context, l *limiter, answer *http.Response) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://example.com", nil)
+	return getFrom(ctx, l, "/api/v1/namespaces/a", answer)
+}
+
+func getFrom(ctx context.Context, l *limiter, path string, answer *http.Response) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://example.com"+path, nil)
 	if err != nil {
 		return err
 	}
@@ -63,10 +68,70 @@ func TestPause(t *testing.T) {
 			if err := get(context.Background(), l, tc.answer); err != nil {
 				t.Fatal(err)
 			}
-			if got := max(0, l.remaining()); got != tc.want {
+			if got := max(0, l.remaining("/api")); got != tc.want {
 				t.Errorf("%s: want a pause of %s, got %s", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestPauseOfOneGroup: an aggregated API that is busy says nothing about the
+// others.
+func TestPauseOfOneGroup(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	cases := map[string]struct {
+		reason       string
+		root         string
+		busy, other  string
+		want, wanted time.Duration
+	}{
+		"Group":        {"a group waits alone", "", "/apis/a.example/v1/things", "/apis/b.example/v1/things", time.Minute, 0},
+		"Core":         {"also from the core API", "", "/apis/a.example/v1/things", "/api/v1/namespaces/apis", time.Minute, 0},
+		"OtherVersion": {"one server may serve all versions of a group", "", "/apis/a.example/v1/things", "/apis/a.example/v2", time.Minute, time.Minute},
+		"Discovery":    {"the list of groups is nobody's", "", "/apis/a.example", "/apis", time.Minute, 0},
+		"BehindAPath":  {"a cluster may be served below a path", "/clusters/one", "/clusters/one/apis/a.example/v1/things", "/clusters/one/apis/b.example/v1/things", time.Minute, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newLimiter(1, clocktesting.NewFakeClock(now))
+			l.root = tc.root
+			if err := getFrom(context.Background(), l, tc.busy, answer(429, "60")); err != nil {
+				t.Fatal(err)
+			}
+			if got := max(0, l.remaining(l.group(tc.busy))); got != tc.want {
+				t.Errorf("%s: want a pause of %s for the busy one, got %s", tc.reason, tc.want, got)
+			}
+			if got := max(0, l.remaining(l.group(tc.other))); got != tc.wanted {
+				t.Errorf("%s: want a pause of %s for the other one, got %s", tc.reason, tc.wanted, got)
+			}
+		})
+	}
+}
+
+func TestGroupsOfAClusterBelowAPath(t *testing.T) {
+	for address, want := range map[string]string{"https://example.com": "", "example.com/": "", "https://example.com/clusters/one/": "/clusters/one"} {
+		h, err := New(Options{Config: &rest.Config{Host: address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.limiter.root != want {
+			t.Errorf("the cluster at %s is taken to be below %q, want %q", address, h.limiter.root, want)
+		}
+	}
+}
+
+// TestPausesAreForgotten: what ended takes no memory.
+func TestPausesAreForgotten(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	l := newLimiter(1, clk)
+	for _, group := range []string{"a", "b", "c"} {
+		if err := getFrom(context.Background(), l, "/apis/"+group+"/v1", answer(429, "5")); err != nil {
+			t.Fatal(err)
+		}
+		clk.Step(time.Minute)
+	}
+	if len(l.until) != 1 {
+		t.Errorf("%d pauses are remembered, want the last one", len(l.until))
 	}
 }
 
@@ -165,7 +230,7 @@ func TestRetriesPassTheLimiter(t *testing.T) {
 	if _, err := h.ReadMetadata(context.Background(), namespace("a")); err != nil {
 		t.Fatal(err)
 	}
-	if h.limiter.until.Before(start) {
+	if h.limiter.until["/api"].Before(start) {
 		t.Error("the limiter did not see the 429")
 	}
 	if got := h.RequestsByMethod()[http.MethodGet]; got != 3 {
