@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -268,16 +269,24 @@ func mark(raw []byte, marks map[string]map[string]string) ([]byte, error) {
 	if err := json.Unmarshal(content["metadata"], &metadata); err != nil {
 		return nil, err
 	}
+	if metadata == nil {
+		return nil, errors.New("it has no metadata")
+	}
 	for field, entries := range marks {
-		have := map[string]string{}
+		var have map[string]string
 		if raw, ok := metadata[field]; ok {
 			if err := json.Unmarshal(raw, &have); err != nil {
 				return nil, fmt.Errorf("metadata.%s: %w", field, err)
 			}
 		}
-		maps.Copy(have, entries)
+		all := maps.Clone(entries)
+		for key, value := range have {
+			if _, ours := entries[key]; !ours {
+				all[key] = value
+			}
+		}
 		var err error
-		if metadata[field], err = json.Marshal(have); err != nil {
+		if metadata[field], err = json.Marshal(all); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,138 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
+
+func asIs(d time.Duration) time.Duration { return d }
+
+func TestBackoff(t *testing.T) {
+	var got []time.Duration
+	for count := range 10 {
+		got = append(got, backoff(count))
+	}
+	s := time.Second
+	want := []time.Duration{1 * s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 120 * s, 120 * s, 120 * s}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestRetry(t *testing.T) {
+	m, ref := newMemory(), manifest.Ref{ID: manifest.ID{Name: "x"}, Digest: "1"}
+	absent, first := attempt{presence: observe.Absent}, attempt{observe.Present, "1"}
+	steps := []struct {
+		reason string
+		ref    manifest.Ref
+		what   attempt
+		want   time.Duration
+	}{
+		{"the first failure", ref, absent, time.Second},
+		{"the same again", ref, absent, 2 * time.Second},
+		{"and again", ref, absent, 4 * time.Second},
+		{"the object is there now", ref, first, time.Second},
+		{"the same again", ref, first, 2 * time.Second},
+		{"another manifest of the object", manifest.Ref{ID: ref.ID, Digest: "2"}, first, time.Second},
+		{"whose failures are counted apart", ref, first, 4 * time.Second},
+	}
+	for i, step := range steps {
+		if got := m.retry(step.ref, step.what, Failure{}, noon(), asIs); got != step.want {
+			t.Errorf("step %d, %s: wait %s, want %s", i, step.reason, got, step.want)
+		}
+	}
+	if until := m.failed[ref].until; !until.Equal(noon().Add(4 * time.Second)) {
+		t.Errorf("until %s", until)
+	}
+	if got := m.retry(ref, first, Failure{}, noon(), func(d time.Duration) time.Duration { return d / 2 }); got != 4*time.Second {
+		t.Errorf("jitter is not applied: %s", got)
+	}
+}
+
+func TestDoneForgetsTheManifestAlone(t *testing.T) {
+	m := newMemory()
+	old, fresh := manifest.Ref{ID: manifest.ID{Name: "x"}, Digest: "1"}, manifest.Ref{ID: manifest.ID{Name: "x"}, Digest: "2"}
+	for _, ref := range []manifest.Ref{old, fresh} {
+		m.retry(ref, attempt{}, Failure{}, noon(), asIs)
+		m.passed[ref] = attempt{}
+	}
+	m.hidden[old.ID], m.deleted[old.ID] = true, host.Precondition{UID: "1"}
+	m.done(old)
+	if _, ok := m.failed[fresh]; !ok || len(m.failed) != 1 || len(m.passed) != 1 || len(m.hidden)+len(m.deleted) != 0 {
+		t.Errorf("got %+v", m)
+	}
+	m.keep(func(ref manifest.Ref) bool { return ref != fresh })
+	if len(m.failed)+len(m.passed) != 0 {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestPatience(t *testing.T) {
+	m, id := newMemory(), manifest.ID{Name: "x"}
+	now := noon()
+	var got []time.Duration
+	for range fightAllowance + 4 {
+		wait := m.patience(id, now)
+		got = append(got, wait)
+		now = now.Add(wait)
+		m.looked(id, now)
+	}
+	s := time.Second
+	if diff := cmp.Diff([]time.Duration{0, 0, 0, 0, 0, 4 * s, 8 * s, 16 * s, 32 * s}, got); diff != "" {
+		t.Errorf("waits before each look (-want +got)\n%s", diff)
+	}
+	m.lost(id, "something")
+	if wait := m.patience(id, now.Add(10*s)); wait != 54*s {
+		t.Errorf("ten seconds later the wait is %s", wait)
+	}
+	later := now.Add(fightWindow + s)
+	if wait := m.patience(id, later); wait != 0 {
+		t.Errorf("after a quiet time the wait is %s", wait)
+	}
+	m.looked(id, later)
+	if r := m.repairs[id]; r.count != 1 || r.lost != "" {
+		t.Errorf("and counting begins anew: %+v", r)
+	}
+}
+
+func TestWatched(t *testing.T) {
+	x := observe.Interest{ID: manifest.ID{Name: "x"}, Version: "v1"}
+	with := func(change func(*observe.Interest)) []observe.Interest {
+		i := x
+		change(&i)
+		return []observe.Interest{i}
+	}
+	cases := map[string]struct {
+		interests []observe.Interest
+		want      bool
+	}{
+		"same":    {[]observe.Interest{x}, true},
+		"none":    {nil, false},
+		"version": {with(func(i *observe.Interest) { i.Version = "v2" }), false},
+		"by name": {with(func(i *observe.Interest) { i.ByName = true }), false},
+		"status":  {with(func(i *observe.Interest) { i.Reads.Status = true }), false},
+		"whole":   {with(func(i *observe.Interest) { i.Reads.Whole = true }), false},
+		"fields":  {with(func(i *observe.Interest) { i.Reads = probe.Reads{Fields: [][]string{{"spec"}}} }), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := newMemory()
+			m.watched([]observe.Interest{x})
+			if got := m.watched(tc.interests); got != tc.want {
+				t.Errorf("told before: %t, want %t", got, tc.want)
+			}
+			if !m.watched(tc.interests) {
+				t.Error("what was told last is not remembered")
+			}
+		})
+	}
+}
