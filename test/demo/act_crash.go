@@ -25,7 +25,7 @@ func crash(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.note("new Pods have to wait, so that the rollout is not over before the kill")
-	revision, err := d.killInTheMiddle(ctx, before)
+	name, err := d.killInTheMiddle(ctx, before)
 	if err != nil {
 		return err
 	}
@@ -36,6 +36,10 @@ func crash(ctx context.Context, d *demo) error {
 		return err
 	}
 	if err := d.startPenstock(ctx); err != nil {
+		return err
+	}
+	revision, err := d.take(ctx, name)
+	if err != nil {
 		return err
 	}
 	if err := d.rollOut(ctx, revision); err != nil {
@@ -72,36 +76,46 @@ func (d *demo) onNodes(ctx context.Context, verb string) error {
 }
 
 // killInTheMiddle creates the next revision and kills Penstock when the first part
-// of it is written.
-func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) (*olmv1alpha1.ClusterExtensionRevision, error) {
+// of it is written. It returns the name of the revision.
+func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) (string, error) {
 	first, err := d.cluster.revision(ctx, d.Name+"-1")
 	if err != nil {
-		return nil, fmt.Errorf("reading the first revision: %w", err)
+		return "", fmt.Errorf("reading the first revision: %w", err)
 	}
 	again := refs(first)
 	writes := writes(before, again)
 	if len(writes) == 0 {
-		return nil, &failure{claim: "there is something to roll back", want: "two versions that differ", got: "the same objects"}
+		return "", &failure{claim: "there is something to roll back", want: "two versions that differ", got: "the same objects"}
 	}
 	trigger := middle(writes)
+	pid := d.server.pid()
+	// kubectl must have its answer before there is nobody to give it.
+	sent := make(chan struct{})
 	killed := make(chan error, 1)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		killed <- d.cluster.followApplied(waiting, trigger, func() { _ = syscall.Kill(d.server.pid(), syscall.SIGKILL) })
+		killed <- d.cluster.followApplied(waiting, trigger, func() {
+			select {
+			case <-sent:
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			case <-waiting.Done():
+			}
+		})
 	}()
-	revision, err := d.apply(ctx, d.From, "")
+	name, err := d.send(ctx, d.From, "")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	close(sent)
 	if err := <-killed; err != nil {
-		return nil, &failure{claim: trigger.ID.String() + " is written again", want: "that within " + patience.String(), got: err.Error()}
+		return "", &failure{claim: trigger.ID.String() + " is written again", want: "that within " + patience.String(), got: err.Error()}
 	}
-	d.command(fmt.Sprintf("kill -9 %d", d.server.pid()))
+	d.command(fmt.Sprintf("kill -9 %d", pid))
 	if err := d.server.gone(ctx); err != nil {
-		return nil, err
+		return "", err
 	}
-	return revision, d.inTheMiddle(ctx, revision.Name, again, writes)
+	return name, d.inTheMiddle(ctx, name, again, writes)
 }
 
 // writes are the objects whose content is another than before, in their order.

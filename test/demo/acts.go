@@ -121,14 +121,26 @@ func (d *demo) show(ctx context.Context, command string) (string, error) {
 // apply renders manifests and applies them as the next revision. Edit is a filter
 // in between, or empty. It returns the revision as the server has it.
 func (d *demo) apply(ctx context.Context, dir, edit string) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	name, err := d.send(ctx, dir, edit)
+	if err != nil {
+		return nil, err
+	}
+	return d.take(ctx, name)
+}
+
+// send is apply without asking for the revision, and returns its name.
+func (d *demo) send(ctx context.Context, dir, edit string) (string, error) {
 	name := d.next()
 	command := fmt.Sprintf("penstock render %s --name %s --revision %d |\n", quoted(dir), d.Name, d.number)
 	if edit != "" {
 		command += edit + " |\n"
 	}
-	if _, err := d.show(ctx, command+"kubectl apply --server-side -f -"); err != nil {
-		return nil, err
-	}
+	_, err := d.show(ctx, command+"kubectl apply --server-side -f -")
+	return name, err
+}
+
+// take reads a revision and counts its objects.
+func (d *demo) take(ctx context.Context, name string) (*olmv1alpha1.ClusterExtensionRevision, error) {
 	revision, err := d.cluster.revision(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %s: %w", name, err)

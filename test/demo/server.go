@@ -75,7 +75,11 @@ func (s *server) alive() error {
 	}
 	select {
 	case <-s.running.exited:
-		return fmt.Errorf("penstock ended by itself: %w", errors.Join(s.running.failure, errors.New("nobody had asked it to")))
+		how := s.running.failure
+		if how == nil {
+			how = errors.New("exit status 0")
+		}
+		return fmt.Errorf("penstock ended by itself: %w", how)
 	default:
 		return nil
 	}
