@@ -207,7 +207,7 @@ func (r *script) phase(name string, objects ...string) *script {
 			panic(err) // a mistake in a test
 		}
 		r.saga.bodies[made.Digest] = made.JSON
-		p.Steps = append(p.Steps, stage.Step{Ref: made.Ref, Policy: stage.Policy{Adopt: r.adopt}})
+		p.Steps = append(p.Steps, stage.Step{Ref: made.Ref})
 	}
 	r.phases = append(r.phases, p)
 	return r
@@ -215,6 +215,11 @@ func (r *script) phase(name string, objects ...string) *script {
 
 // layer compiles the revision.
 func (r *script) layer() Layer {
+	for _, phase := range r.phases {
+		for i := range phase.Steps {
+			phase.Steps[i].Policy.Adopt = r.adopt
+		}
+	}
 	stages, err := stage.Compile(r.phases, stage.Options{Probes: readiness{}})
 	if err != nil {
 		panic(err) // a mistake in a test
