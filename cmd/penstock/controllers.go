@@ -49,8 +49,10 @@ func startChains(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the target cluster: %w", err)
 	}
-	if err := door.SelfTest(ctx); err != nil {
-		return fmt.Errorf("trying out what the target cluster guarantees: %w", err)
+	if again := tryOut(ctx, door, trialBackoff()); again != nil {
+		if err := term.Manager.Add(manager.RunnableFunc(again)); err != nil {
+			return fmt.Errorf("adding the self-test of the target cluster: %w", err)
+		}
 	}
 	names := observe.Names{
 		ChainLabel:        olmv1alpha1.ChainLabel,

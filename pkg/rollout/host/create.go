@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,10 +26,13 @@ const selfTestNamespace = metav1.NamespaceSystem
 // SelfTest finds out, by two dry-runs that store nothing, whether the server
 // honours the precondition of a create-only apply. If it does not, Apply with
 // CreateOnly falls back to POST and a second request. An error means that it
-// could not be found out (the server was not reached, ConfigMaps of kube-system
-// may not be written); nothing changes then.
+// could not be found out, and nothing changes then: a *UntestableError when
+// trying again will not help either (see UsePosts), any other error when it may.
 func (h *Host) SelfTest(ctx context.Context) error {
 	holds, err := h.createOnlyHolds(ctx)
+	if isFinal(err) {
+		err = &UntestableError{Answer: err}
+	}
 	if err != nil {
 		return fmt.Errorf("testing create-only apply: %w", err)
 	}
@@ -35,8 +40,38 @@ func (h *Host) SelfTest(ctx context.Context) error {
 	return nil
 }
 
-// PostsCreates is true when SelfTest found that create-only apply does not work.
+// PostsCreates is true when creates are POSTs: SelfTest found that create-only
+// apply does not work, or UsePosts was called.
 func (h *Host) PostsCreates() bool { return h.postCreates.Load() }
+
+// UsePosts makes Apply with CreateOnly fall back to POST and a second request,
+// which is right for every server, until a SelfTest finds that it need not.
+func (h *Host) UsePosts() { h.postCreates.Store(true) }
+
+// UntestableError says that the server's answer to the self-test was no: the
+// rights are missing, or something in the cluster refuses it.
+type UntestableError struct{ Answer error }
+
+// Error is the server's answer.
+func (e *UntestableError) Error() string { return e.Answer.Error() }
+
+// Unwrap returns the server's answer.
+func (e *UntestableError) Unwrap() error { return e.Answer }
+
+// isFinal tells whether an answer stays the same when one asks again: a refusal,
+// but for those that are about the moment or an expired token.
+func isFinal(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
+}
 
 func (h *Host) createOnlyHolds(ctx context.Context) (bool, error) {
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

@@ -21,19 +21,23 @@ func TestSelfTest(t *testing.T) {
 	conflict := status(apierrors.NewConflict(kind, "a", errors.New("changed")))
 	bad := status(apierrors.NewBadRequest("resourceVersion should not be set on objects to be created"))
 	forbidden := status(apierrors.NewForbidden(kind, "a", errors.New("no")))
+	busy := status(apierrors.NewServiceUnavailable("starting"))
 	fine := func(w http.ResponseWriter, r *http.Request) { reply(w, http.StatusOK, partial("a")) }
 	cases := map[string]struct {
 		reason           string
 		existing, absent http.HandlerFunc
 		wantPost         bool
 		wantErr          bool
+		untestable       bool
 	}{
-		"Holds":            {"what exists is refused, what does not is created", conflict, fine, false, false},
-		"Overwrites":       {"the worst case: it would overwrite what exists", fine, fine, true, false},
-		"RefusesToCreate":  {"it could never create anything", conflict, bad, true, false},
-		"ConflictOnCreate": {"as above", conflict, conflict, true, false},
-		"Forbidden":        {"not allowed to find out is not an answer", forbidden, fine, false, true},
-		"ForbiddenCreate":  {"nor is this", conflict, forbidden, false, true},
+		"Holds":            {"what exists is refused, what does not is created", conflict, fine, false, false, false},
+		"Overwrites":       {"the worst case: it would overwrite what exists", fine, fine, true, false, false},
+		"RefusesToCreate":  {"it could never create anything", conflict, bad, true, false, false},
+		"ConflictOnCreate": {"as above", conflict, conflict, true, false, false},
+		"Forbidden":        {"not allowed to find out is not an answer", forbidden, fine, false, true, true},
+		"RefusesDryRun":    {"a webhook that cannot be asked for dry-runs", bad, bad, false, true, true},
+		"Busy":             {"this may go away by itself", busy, fine, false, true, false},
+		"ForbiddenCreate":  {"nor is this", conflict, forbidden, false, true, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +55,9 @@ func TestSelfTest(t *testing.T) {
 				}
 			}}
 			h := serve(t, server, clock.RealClock{}, 0)
-			if err := h.SelfTest(context.Background()); (err != nil) != tc.wantErr {
+			err := h.SelfTest(context.Background())
+			var untestable *UntestableError
+			if (err != nil) != tc.wantErr || errors.As(err, &untestable) != tc.untestable {
 				t.Errorf("%s: error: %v", tc.reason, err)
 			}
 			if h.PostsCreates() != tc.wantPost {
@@ -82,7 +88,7 @@ func TestPostFallback(t *testing.T) {
 		reply(w, http.StatusOK, partial("a"))
 	}}
 	h := serve(t, server, clock.RealClock{}, 0)
-	h.postCreates.Store(true)
+	h.UsePosts()
 	body := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns"}}`)
 	got, err := h.Apply(context.Background(), configMap("ns", "a"), body, ApplyOptions{FieldManager: "penstock/x", CreateOnly: true})
 	if err != nil {

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+)
+
+// trialTimeout is how long the first self-test may hold up the controllers.
+const trialTimeout = 5 * time.Second
+
+// trialBackoff is how to repeat a self-test that found nothing out.
+func trialBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 9, Cap: 5 * time.Minute}
+}
+
+// tester is a target cluster whose guarantees can be tried out, as *host.Host.
+type tester interface {
+	SelfTest(ctx context.Context) error
+	UsePosts()
+}
+
+// tryOut finds out what the target cluster guarantees. Not finding it out keeps
+// nobody from working: objects are created by POST then, which works everywhere
+// and costs a second request each. When trying again may help, it returns the
+// function that does so until it is known, else nil.
+func tryOut(ctx context.Context, door tester, backoff wait.Backoff) func(context.Context) error {
+	first, cancel := context.WithTimeout(ctx, trialTimeout)
+	defer cancel()
+	if trial(first, door) {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		delay := backoff.DelayFunc()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(delay()):
+			}
+			if trial(ctx, door) {
+				return nil
+			}
+		}
+	}
+}
+
+// trial is one self-test. It tells whether another one would be of no use.
+func trial(ctx context.Context, door tester) (settled bool) {
+	err := door.SelfTest(ctx)
+	if err == nil {
+		return true
+	}
+	door.UsePosts()
+	log := klog.FromContext(ctx)
+	var untestable *host.UntestableError
+	if errors.As(err, &untestable) {
+		log.Error(err, "The target cluster does not let create-only apply be tried out; every object is created with two requests instead of one. "+
+			"To change that, allow Penstock to list and patch ConfigMaps in kube-system: it only makes dry-runs there")
+		return true
+	}
+	log.Error(err, "It is not known yet whether create-only apply works in the target cluster; trying again, and creating objects with two requests until then")
+	return false
+}
