@@ -126,7 +126,8 @@ func commandBreak(line string, width int) int {
 			}
 		}
 	}
-	if option > 0 {
+	// A break near the beginning would only make one more line.
+	if option > width/2 {
 		return option
 	}
 	return any
