@@ -1,0 +1,152 @@
+// Package fences keeps the imports of the source tree pointing one way: what is a
+// library stays one. docs/adr and the package comments say why; this test says
+// whether it is still so.
+package fences
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/penstock-project/penstock/"
+
+// fence is what the packages of a folder may import of ours, by folder, besides
+// the folder itself.
+type fence struct {
+	folder string
+	may    []string
+	reason string
+}
+
+// fences lists folders, the deepest first: the first one that a package is in
+// counts.
+func fences() []fence {
+	engine := []string{"pkg/manifest", "pkg/rollout"}
+	api := []string{"pkg/apis", "pkg/generated"}
+	library := append(append([]string{"pkg/store", "pkg/source", "pkg/diff", "pkg/governance"}, engine...), api...)
+	return []fence{
+		{"pkg/manifest", nil, "everybody needs it"},
+		{"pkg/apis", []string{"pkg/manifest"}, "clients of others import the types; validation needs the rules of manifests"},
+		{"pkg/generated", []string{"pkg/apis", "pkg/manifest"}, "it is made of the types"},
+		{"pkg/source", []string{"pkg/manifest"}, "files in, objects out: also where there is no cluster"},
+		{"pkg/diff", []string{"pkg/manifest"}, "it is pure"},
+		{"pkg/store", []string{"pkg/manifest"}, "what is stored does not depend on what is done with it"},
+		{"pkg/rollout/probe", nil, "verdicts are functions of one object"},
+		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
+		{"pkg/rollout/host", []string{"pkg/manifest"}, "the door knows no decisions"},
+		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
+		{"pkg/rollout", []string{"pkg/manifest"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
+		{"pkg/governance", []string{"pkg/manifest", "pkg/rollout/stage"}, "plans are pure"},
+		{"pkg/admission", library, "it runs inside the server, which is not its business"},
+		{"pkg/registry", library, "it joins the API, the store and the engine"},
+		{"pkg/controller", library, "it joins the API, the store and the engine"},
+		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller"}, library...), "it puts everything together"},
+		{"cmd", []string{"pkg"}, "so does the program"},
+	}
+}
+
+func TestFences(t *testing.T) {
+	checked := map[string]int{}
+	for pkg, imports := range packages(t) {
+		rule, found := ruleOf(pkg)
+		if !found {
+			t.Errorf("%s is behind no fence: give its folder a row in fences()", pkg)
+			continue
+		}
+		checked[rule.folder]++
+		for _, imported := range imports {
+			if !in(rule.folder, imported) && !slices.ContainsFunc(rule.may, func(folder string) bool { return in(folder, imported) }) {
+				t.Errorf("%s imports %s; %s may import %s (%s)", pkg, imported, rule.folder, describe(rule.may), rule.reason)
+			}
+		}
+	}
+	// A folder that was renamed takes its fence with it, or the test sees nothing.
+	for _, folder := range []string{"pkg/manifest", "pkg/rollout", "pkg/rollout/host", "pkg/store", "pkg/registry", "pkg/controller", "cmd"} {
+		if checked[folder] == 0 {
+			t.Errorf("there is no package in %s any more", folder)
+		}
+	}
+}
+
+func TestRuleOf(t *testing.T) {
+	for pkg, want := range map[string]string{
+		"pkg/rollout": "pkg/rollout", "pkg/rollout/host": "pkg/rollout/host", "pkg/rollout/other": "pkg/rollout",
+		"pkg/rolloutplan": "", "cmd/penstock": "cmd",
+	} {
+		if rule, _ := ruleOf(pkg); rule.folder != want {
+			t.Errorf("%s is behind the fence of %q, want %q", pkg, rule.folder, want)
+		}
+	}
+}
+
+func ruleOf(pkg string) (fence, bool) {
+	for _, f := range fences() {
+		if in(f.folder, pkg) {
+			return f, true
+		}
+	}
+	return fence{}, false
+}
+
+// in is true for a folder and all below it.
+func in(folder, pkg string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+func describe(folders []string) string {
+	if len(folders) == 0 {
+		return "nothing of ours"
+	}
+	return strings.Join(folders, ", ")
+}
+
+// packages returns the imports of ours of every package. Tests may import what
+// they need, and so may packages that exist for tests.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	root := os.DirFS("..")
+	for _, top := range []string{"pkg", "cmd"} {
+		err := fs.WalkDir(root, top, func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && (entry.Name() == "testdata" || strings.HasSuffix(entry.Name(), "test")):
+				return fs.SkipDir
+			case entry.IsDir() || path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
+				return nil
+			}
+			source, err := fs.ReadFile(root, file)
+			if err != nil {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			pkg := path.Dir(file)
+			if _, known := found[pkg]; !known {
+				found[pkg] = nil
+			}
+			for _, spec := range parsed.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					return err
+				}
+				if own, ok := strings.CutPrefix(imported, module); ok {
+					found[pkg] = append(found[pkg], own)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
