@@ -76,6 +76,8 @@ func startChains(ctx context.Context, term server.Term) error {
 	if err := term.Manager.Add(manager.RunnableFunc(watches.Run)); err != nil {
 		return fmt.Errorf("adding the watches of the target cluster: %w", err)
 	}
+	running := &chain.Passes{Clock: clock.RealClock{}}
+	term.Liveness.Add("chain", hanging(running, clock.RealClock{}))
 	return chain.Add(term.Manager, chain.Options{
 		Client: term.Manager.GetClient(),
 		Reader: term.Manager.GetAPIReader(),
@@ -89,6 +91,7 @@ func startChains(ctx context.Context, term server.Term) error {
 		Inventories: term.Inventories,
 		Clock:       clock.RealClock{},
 		Changed:     changed,
+		Passes:      running,
 	})
 }
 

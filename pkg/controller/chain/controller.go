@@ -32,7 +32,7 @@ const workers = 8
 // are compiled anew in each pass.
 const compiledLayers = 1024
 
-// Options of the controller. All are required.
+// Options of the controller. All are required, but for Passes.
 type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client client.Client
@@ -48,6 +48,8 @@ type Options struct {
 	// Changed receives a chain's name when something happened to one of its
 	// objects.
 	Changed <-chan event.TypedGenericEvent[string]
+	// Passes learns which passes are running; nil when nobody asks.
+	Passes *Passes
 }
 
 // Add registers the controller with a manager.

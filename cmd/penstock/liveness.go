@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// longestPass is how long a pass over a chain may take before the process counts
+// as hanging. Nothing in a pass waits for the cluster to become ready, so a slow
+// one is a matter of requests, each of which ends: the largest revision takes a
+// minute or two, and a server that asks for pauses adds some.
+const longestPass = 10 * time.Minute
+
+// passes tells which pass has been running for longest, as *chain.Passes does.
+type passes interface {
+	Oldest() (chain string, since time.Time)
+}
+
+// hanging is a check for /livez.
+func hanging(running passes, clock clock.PassiveClock) func() error {
+	return func() error {
+		chain, since := running.Oldest()
+		if since.IsZero() || clock.Since(since) <= longestPass {
+			return nil
+		}
+		return fmt.Errorf("the pass over chain %s has been running for %s, and %s is the most that one should take",
+			chain, clock.Since(since).Round(time.Second), longestPass)
+	}
+}

@@ -1,0 +1,60 @@
+package chain
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Passes knows which passes are running, so that one can see from outside that
+// one of them hangs. A nil *Passes knows nothing.
+type Passes struct {
+	Clock clock.PassiveClock
+
+	mu      sync.Mutex
+	last    int64
+	running map[int64]pass
+}
+
+// pass is one that is running.
+type pass struct {
+	chain string
+	since time.Time
+}
+
+// Begin notes that a pass over a chain begins, and returns what notes its end.
+func (p *Passes) Begin(chain string) (end func()) {
+	if p == nil {
+		return func() {}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == nil {
+		p.running = map[int64]pass{}
+	}
+	p.last++
+	number := p.last
+	p.running[number] = pass{chain: chain, since: p.Clock.Now()}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.running, number)
+	}
+}
+
+// Oldest returns the chain of the pass that has been running for longest, and
+// since when. Without a running pass the time is zero.
+func (p *Passes) Oldest() (chain string, since time.Time) {
+	if p == nil {
+		return "", time.Time{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, running := range p.running {
+		if since.IsZero() || running.since.Before(since) {
+			chain, since = running.chain, running.since
+		}
+	}
+	return chain, since
+}
