@@ -22,7 +22,7 @@ type Writer interface {
 	Apply(ctx context.Context, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, error)
 	Delete(ctx context.Context, ref manifest.Ref, precondition host.Precondition) error
 	// Release removes the marks of a chain from an object and leaves the rest.
-	Release(ctx context.Context, ref manifest.Ref, precondition host.Precondition, labels, annotations []string) error
+	Release(ctx context.Context, ref manifest.Ref, precondition host.Precondition, marks host.Marks) error
 }
 
 // Reader reads objects of the target cluster, past every cache.

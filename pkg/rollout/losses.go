@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,25 +18,36 @@ import (
 type loss struct {
 	// Path such as ".spec.replicas".
 	Path string
-	// Manager who has the field now; empty when the field is gone.
+	// Manager who has the field now; empty when the field is gone, or when
+	// managedFields were wiped and nobody can be named.
 	Manager string
+	// Gone is true when the field is not there any more.
+	Gone bool
 }
 
 func (l loss) String() string {
-	if l.Manager == "" {
+	switch {
+	case l.Gone:
 		return l.Path + " was removed"
+	case l.Manager == "":
+		return l.Path + " was changed, and no manager has it"
+	default:
+		return fmt.Sprintf("%s was changed by %s", l.Path, l.Manager)
 	}
-	return fmt.Sprintf("%s was changed by %s", l.Path, l.Manager)
 }
 
 // lostFields compares what is wanted with a live object and names the differences
 // and, from managedFields, who made them.
 func lostFields(wanted map[string]any, live *unstructured.Unstructured, manager string) []loss {
-	ours := &fieldpath.Set{}
+	ours, status := &fieldpath.Set{}, &fieldpath.Set{}
 	others := map[string]*fieldpath.Set{}
 	for _, entry := range live.GetManagedFields() {
 		set, err := fieldSet(entry)
-		if err != nil || entry.Subresource == "status" {
+		if err != nil {
+			continue
+		}
+		if entry.Subresource == "status" {
+			status = status.Union(set)
 			continue
 		}
 		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -47,25 +59,22 @@ func lostFields(wanted map[string]any, live *unstructured.Unstructured, manager 
 		}
 		others[entry.Manager] = set
 	}
-	found := map[string]string{}
+	found := map[string]loss{}
 	for name, set := range others {
 		set.Leaves().Iterate(func(path fieldpath.Path) {
 			want, wants := resolve(wanted, path)
 			have, has := resolve(live.Object, path)
 			if !ours.Has(path) && wants && has && !equality.Semantic.DeepEqual(want, have) {
-				found[path.String()] = name
+				found[path.String()] = loss{Path: path.String(), Manager: name}
 			}
 		})
 	}
-	for _, path := range missing(wanted, live.Object, ours, "") {
-		if _, ok := found[path]; !ok {
-			found[path] = ""
+	for _, one := range unclaimed(wanted, live.Object, ours.Union(status), "") {
+		if _, ok := found[one.Path]; !ok {
+			found[one.Path] = one
 		}
 	}
-	losses := make([]loss, 0, len(found))
-	for path, name := range found {
-		losses = append(losses, loss{path, name})
-	}
+	losses := slices.AppendSeq(make([]loss, 0, len(found)), maps.Values(found))
 	slices.SortFunc(losses, func(a, b loss) int { return strings.Compare(a.Path, b.Path) })
 	return losses
 }
@@ -178,23 +187,35 @@ func ofMaps(items []any) bool {
 	})
 }
 
-// missing lists the paths of maps that are wanted and not there at all. It does
-// not look into lists. What is empty and still in our entry was not lost: the
-// server does not store it.
-func missing(wanted, live map[string]any, ours *fieldpath.Set, path string) []string {
-	var out []string
+// unclaimed lists the paths of maps that are wanted and not there at all, and those
+// of other values that differ and are in no entry of kept. It does not look into
+// lists. What is empty and in an entry was not lost: the server does not store it.
+func unclaimed(wanted, live map[string]any, kept *fieldpath.Set, path string) []loss {
+	var out []loss
 	for key, want := range wanted {
 		element := fieldpath.PathElement{FieldName: &key}
 		have, there := live[key]
 		below, isMap := want.(map[string]any)
 		haveMap, _ := have.(map[string]any)
 		switch {
-		case want == nil, !there && empty(want) && ours.Members.Has(element):
+		case want == nil, !there && empty(want) && kept.Members.Has(element):
 		case !there:
-			out = append(out, path+"."+key)
+			out = append(out, loss{Path: path + "." + key, Gone: true})
 		case isMap && haveMap != nil:
-			out = append(out, missing(below, haveMap, ours.WithPrefix(element), path+"."+key)...)
+			out = append(out, unclaimed(below, haveMap, kept.WithPrefix(element), path+"."+key)...)
+		case !isMap && isScalar(want) && !kept.Members.Has(element) && want != have:
+			out = append(out, loss{Path: path + "." + key})
 		}
 	}
 	return out
+}
+
+// isScalar is true for what can be compared with ==.
+func isScalar(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return false
+	default:
+		return true
+	}
 }

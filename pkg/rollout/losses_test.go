@@ -160,6 +160,10 @@ func TestLostFields(t *testing.T) {
 			managed: entry("x", "Update", "", `"nonsense"`),
 			want:    []string{".data.a was removed"},
 		},
+		"wiped managedFields": {
+			reason: "nobody can be named, but it is another value", wanted: `{"data":{"a":"1","b":"2"}}`, live: `{"data":{"a":"9","b":"2"}}`,
+			want: []string{".data.a was changed, and no manager has it"},
+		},
 		"keys with dots": {
 			reason: "a label", wanted: `{"metadata":{"labels":{"penstock.dev/chain":"argocd"}}}`, live: `{"metadata":{"labels":{}}}`,
 			managed: us + `{}}`,
@@ -195,7 +199,7 @@ func TestDescribe(t *testing.T) {
 		want   string
 	}{
 		"none": {nil, "a value differs although nobody claims it"},
-		"two":  {[]loss{{".a", "x"}, {".b", ""}}, ".a was changed by x, .b was removed"},
+		"two":  {[]loss{{Path: ".a", Manager: "x"}, {Path: ".b", Gone: true}}, ".a was changed by x, .b was removed"},
 		"many": {many, ".a was changed by x, .a was changed by x, .a was changed by x, .a was changed by x, .a was changed by x, and 2 more"},
 	}
 	for name, tc := range cases {

@@ -436,7 +436,7 @@ func (m *model) remove(have *thing) {
 }
 
 // Release removes labels and annotations.
-func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition, labels, annotations []string) error {
+func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition, marks host.Marks) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	happens, crash := m.write("release", ref)
@@ -446,10 +446,10 @@ func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition
 	have, err := m.guarded(ref, p)
 	if err == nil {
 		now := have.clone()
-		for _, key := range labels {
+		for _, key := range marks.Labels {
 			delete(now.fields, "labels:"+key)
 		}
-		for _, key := range annotations {
+		for _, key := range marks.Annotations {
 			delete(now.fields, "annotations:"+key)
 		}
 		if len(now.fields) != len(have.fields) {

@@ -278,8 +278,11 @@ func (p *pass) left(t task, entry Entry, owner string) carried {
 
 // release leaves an object to whoever wants it.
 func (p *pass) release(ctx context.Context, t task, seen Seen) carried {
-	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen),
-		[]string{p.engine.Names.ChainLabel}, []string{p.engine.Names.AppliedAnnotation})
+	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), host.Marks{
+		FieldManager: p.who.Manager,
+		Labels:       []string{p.engine.Names.ChainLabel},
+		Annotations:  []string{p.engine.Names.AppliedAnnotation},
+	})
 	if err == nil || apierrors.IsNotFound(err) {
 		return carried{}
 	}

@@ -3,8 +3,11 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -127,16 +130,25 @@ func (h *Host) delete(ctx context.Context, ref manifest.Ref, precondition Precon
 	return h.judge(ref.GroupVersionKind(), err)
 }
 
-// Release removes labels and annotations from an object, in one request, and
-// leaves the rest. Errors are those of Delete.
-func (h *Host) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, labels, annotations []string) error {
-	if err := h.release(ctx, ref, precondition, labels, annotations); err != nil {
+// Marks are what a chain leaves on an object besides its manifest.
+type Marks struct {
+	// FieldManager that the manifest's fields belong to.
+	FieldManager string
+	// Labels and Annotations by key.
+	Labels, Annotations []string
+}
+
+// Release removes marks from an object and leaves the rest, at the cost of a read
+// and a write. The fields of the manifest then belong to nobody, so that whoever
+// applies them next is in no conflict with us. Errors are those of Delete.
+func (h *Host) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
+	if err := h.release(ctx, ref, precondition, marks); err != nil {
 		return fmt.Errorf("releasing %s: %w", ref.ID, err)
 	}
 	return nil
 }
 
-func (h *Host) release(ctx context.Context, ref manifest.Ref, precondition Precondition, labels, annotations []string) error {
+func (h *Host) release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	if err := precondition.check(); err != nil {
 		return err
 	}
@@ -144,19 +156,38 @@ func (h *Host) release(ctx context.Context, ref manifest.Ref, precondition Preco
 	if err != nil {
 		return err
 	}
-	// A merge patch with these is refused when they are not those of the object:
-	// both are immutable for a client.
+	client := h.metadata.Resource(resource).Namespace(ref.Namespace)
+	live, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return h.judge(ref.GroupVersionKind(), err)
+	}
+	if live.UID != precondition.UID || live.ResourceVersion != precondition.ResourceVersion {
+		return apierrors.NewConflict(resource.GroupResource(), ref.Name, errors.New("it is not the object that was judged"))
+	}
+	// A merge patch with uid and version is refused when they are not those of the
+	// object: both are immutable for a client.
 	body, err := metadataPatch{
 		"uid":             precondition.UID,
 		"resourceVersion": precondition.ResourceVersion,
-		"labels":          nulls(labels),
-		"annotations":     nulls(annotations),
+		"labels":          nulls(marks.Labels),
+		"annotations":     nulls(marks.Annotations),
+		"managedFields":   without(live.ManagedFields, marks.FieldManager),
 	}.onto([]byte(`{}`))
 	if err != nil {
 		return err
 	}
-	_, err = h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	_, err = client.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{})
 	return h.judge(ref.GroupVersionKind(), err)
+}
+
+// without returns the entries of all other managers. None at all is one empty
+// entry: the server ignores an empty list.
+func without(entries []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
+	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
+	if len(others) == 0 {
+		return []metav1.ManagedFieldsEntry{{}}
+	}
+	return others
 }
 
 // nulls is a merge patch that removes keys from a map.

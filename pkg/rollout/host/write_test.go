@@ -79,16 +79,34 @@ func TestApplySends(t *testing.T) {
 }
 
 func TestReleaseSends(t *testing.T) {
-	server := &fakeServer{answer: func(w http.ResponseWriter, r *http.Request) { reply(w, http.StatusOK, partial("n")) }}
-	h := serve(t, server, clock.RealClock{}, 0)
-	err := h.Release(context.Background(), namespace("n"), Precondition{UID: "u", ResourceVersion: "5"}, []string{"l"}, []string{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
+	entry := func(manager string) metav1.ManagedFieldsEntry { return metav1.ManagedFieldsEntry{Manager: manager} }
+	cases := map[string]struct {
+		reason string
+		have   []metav1.ManagedFieldsEntry
+		want   string
+	}{
+		"others": {"their fields stay theirs", []metav1.ManagedFieldsEntry{entry("us"), entry("kubectl")}, `[{"manager":"kubectl"}]`},
+		"alone":  {"the server would ignore an empty list", []metav1.ManagedFieldsEntry{entry("us")}, `[{}]`},
 	}
-	want := []request{{http.MethodPatch, "/api/v1/namespaces/n", "", "application/merge-patch+json",
-		`{"metadata":{"annotations":{"a":null,"b":null},"labels":{"l":null},"resourceVersion":"5","uid":"u"}}`}}
-	if diff := cmp.Diff(want, server.seen()); diff != "" {
-		t.Errorf("the marks go in one guarded patch (-want +got):\n%s", diff)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			live := partial("n")
+			live.UID, live.ResourceVersion, live.ManagedFields = "u", "5", tc.have
+			server := &fakeServer{answer: func(w http.ResponseWriter, r *http.Request) { reply(w, http.StatusOK, live) }}
+			h := serve(t, server, clock.RealClock{}, 0)
+			marks := Marks{FieldManager: "us", Labels: []string{"l"}, Annotations: []string{"a", "b"}}
+			if err := h.Release(context.Background(), namespace("n"), Precondition{UID: "u", ResourceVersion: "5"}, marks); err != nil {
+				t.Fatal(err)
+			}
+			want := []request{
+				{http.MethodGet, "/api/v1/namespaces/n", "", "", ""},
+				{http.MethodPatch, "/api/v1/namespaces/n", "", "application/merge-patch+json",
+					`{"metadata":{"annotations":{"a":null,"b":null},"labels":{"l":null},"managedFields":` + tc.want + `,"resourceVersion":"5","uid":"u"}}`},
+			}
+			if diff := cmp.Diff(want, server.seen()); diff != "" {
+				t.Errorf("%s: the marks go in one guarded patch (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
@@ -127,7 +145,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 		"DeleteWithoutUID":     {"as above", func(h *Host) error { return h.Delete(ctx, configMap("n", "a"), Precondition{ResourceVersion: "1"}) }, unguarded},
 		"DeleteWithoutVersion": {"as above", func(h *Host) error { return h.Delete(ctx, configMap("n", "a"), Precondition{UID: "u"}) }, unguarded},
 		"ReleaseWithoutUID": {"as above", func(h *Host) error {
-			return h.Release(ctx, configMap("n", "a"), Precondition{ResourceVersion: "1"}, nil, nil)
+			return h.Release(ctx, configMap("n", "a"), Precondition{ResourceVersion: "1"}, Marks{})
 		}, unguarded},
 		"NamespaceMissing":       {"the path would be one for the whole cluster", apply(configMap("", "a"), ApplyOptions{FieldManager: "m", CreateOnly: true}), scope},
 		"NamespaceTooMuch":       {"the path would not exist", apply(manifest.Ref{ID: manifest.ID{Kind: "Namespace", Namespace: "x", Name: "y"}, Version: "v1"}, ApplyOptions{FieldManager: "m", CreateOnly: true}), scope},

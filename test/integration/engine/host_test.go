@@ -33,7 +33,7 @@ func hostWrites(t *testing.T, w world) {
 	if created.Kind != "ConfigMap" || created.APIVersion != "v1" {
 		t.Errorf("the answer says of which kind it is, got %v", created.TypeMeta)
 	}
-	labels, annotations := []string{names().ChainLabel}, []string{names().AppliedAnnotation}
+	marks := host.Marks{FieldManager: manager, Labels: []string{names().ChainLabel}, Annotations: []string{names().AppliedAnnotation}}
 	const nobody = types.UID("6f4b2a1c-0000-0000-0000-000000000000")
 	cases := map[string]struct {
 		reason string
@@ -50,13 +50,13 @@ func hostWrites(t *testing.T, w world) {
 			return h.Delete(t.Context(), kind.ref(ns, "none"), host.Precondition{UID: created.UID, ResourceVersion: "2"})
 		}, []func(error) bool{apierrors.IsNotFound}},
 		"ReleaseOlder": {"it changed since it was judged", func() error {
-			return h.Release(t.Context(), ref, host.Precondition{UID: created.UID, ResourceVersion: "2"}, labels, annotations)
+			return h.Release(t.Context(), ref, host.Precondition{UID: created.UID, ResourceVersion: "2"}, marks)
 		}, []func(error) bool{apierrors.IsConflict}},
 		"ReleaseAnother": {"another one has the name", func() error {
-			return h.Release(t.Context(), ref, host.Precondition{UID: nobody, ResourceVersion: created.ResourceVersion}, labels, annotations)
+			return h.Release(t.Context(), ref, host.Precondition{UID: nobody, ResourceVersion: created.ResourceVersion}, marks)
 		}, []func(error) bool{apierrors.IsConflict, apierrors.IsInvalid}},
 		"ReleaseMissing": {"there is none", func() error {
-			return h.Release(t.Context(), kind.ref(ns, "none"), host.Precondition{UID: created.UID, ResourceVersion: "2"}, labels, annotations)
+			return h.Release(t.Context(), kind.ref(ns, "none"), host.Precondition{UID: created.UID, ResourceVersion: "2"}, marks)
 		}, []func(error) bool{apierrors.IsNotFound}},
 		"ApplyNoSuchPlace": {"its namespace does not exist", func() error {
 			lost := kind.ref("no-such-namespace", "x")
@@ -84,7 +84,7 @@ func hostWrites(t *testing.T, w world) {
 	}
 
 	judged := host.Precondition{UID: created.UID, ResourceVersion: created.ResourceVersion}
-	if err := h.Release(t.Context(), ref, judged, labels, annotations); err != nil {
+	if err := h.Release(t.Context(), ref, judged, marks); err != nil {
 		t.Fatal(err)
 	}
 	released, err := h.Read(t.Context(), ref)
@@ -93,6 +93,9 @@ func hostWrites(t *testing.T, w world) {
 	}
 	if len(released.GetLabels()) != 0 || len(released.GetAnnotations()) != 0 {
 		t.Errorf("our marks are gone, got labels %v, annotations %v", released.GetLabels(), released.GetAnnotations())
+	}
+	if entries := released.GetManagedFields(); len(entries) != 0 {
+		t.Errorf("we manage nothing of it any more, got %v", entries)
 	}
 	if diff := cmp.Diff(live.Object["data"], released.Object["data"]); diff != "" {
 		t.Errorf("the rest stays (-before +after):\n%s", diff)
