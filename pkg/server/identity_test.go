@@ -285,20 +285,20 @@ func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 	w := newWorld(t, storetest.Client(t))
 	keeper := w.decide("").keeper
 	ctx := context.Background()
-	if err := keeper.raise(ctx); err != nil {
+	if err := raise(ctx, keeper); err != nil {
 		t.Fatal(err)
 	}
 	settled := w.mark().HighWater
 	w.host.ClearActions()
 	w.put("/compact_rev_key", "1") // what the API server's compactor does
-	if err := keeper.raise(ctx); err != nil {
+	if err := raise(ctx, keeper); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(w.host.Actions()); n != 0 {
 		t.Errorf("an idle store cost %d requests to the host", n)
 	}
 	w.put(w.prefix+"/chains/argocd/head", "x")
-	if err := keeper.raise(ctx); err != nil {
+	if err := raise(ctx, keeper); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.mark().HighWater; got <= settled {
@@ -309,10 +309,19 @@ func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 	w.witnessed(func(m *identity.Mark) { m.StoreID = "another" })
 	w.put(w.prefix+"/chains/argocd/head", "y")
 	before := *w.mark()
-	if err := keeper.raise(ctx); err == nil {
+	if err := raise(ctx, keeper); err == nil {
 		t.Error("another store's mark was raised")
 	}
 	if diff := cmp.Diff(before, *w.mark()); diff != "" {
 		t.Errorf("another store's mark was changed: %s", diff)
 	}
+}
+
+// raise is a look at the store and what follows from it.
+func raise(ctx context.Context, keeper *markKeeper) error {
+	highWater, err := keeper.store.HighWater(ctx)
+	if err != nil {
+		return err
+	}
+	return keeper.raise(ctx, highWater)
 }

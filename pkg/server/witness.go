@@ -19,12 +19,20 @@ const (
 	// witnessName is the ConfigMap in which the host remembers our store.
 	witnessName = "penstock-store"
 
-	// markInterval is how often the mark is raised at most. It asks our own
-	// etcd; the host is asked only when something was written meanwhile.
+	// lookInterval is how often our own etcd is asked how far it has come. That
+	// costs the host nothing.
+	lookInterval = time.Second
+	// The mark is raised when nothing was written for markQuiet, so that the
+	// host is left alone as soon as nothing happens, and every markInterval
+	// while writes go on.
+	markQuiet    = 2 * time.Second
 	markInterval = time.Minute
 	// lastMarkTimeout bounds what the mark may cost at a stop.
 	lastMarkTimeout = time.Second
 )
+
+// errUnreadable says that there is a witness, and that it cannot be understood.
+var errUnreadable = errors.New("the witness of the store cannot be read")
 
 // errChanged says that somebody else changed witness or store meanwhile.
 var errChanged = errors.New("it was changed by somebody else meanwhile")
@@ -48,7 +56,7 @@ func (w *witness) read(ctx context.Context) (*identity.Mark, error) {
 	}
 	mark, err := identity.DecodeMark(found.Data)
 	if err != nil {
-		return nil, fmt.Errorf("configmap %s/%s: %w", w.namespace, witnessName, err)
+		return nil, fmt.Errorf("configmap %s/%s: %w: %w", w.namespace, witnessName, errUnreadable, err)
 	}
 	return &mark, nil
 }
@@ -111,18 +119,22 @@ func newMarkKeeper(store *identity.Store, witness *witness, mark identity.Mark) 
 // that was made a moment before is to be recognised as older.
 func (k *markKeeper) run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("identity")
-	ticker := time.NewTicker(markInterval)
+	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
+	pace := pace{raised: k.mark.HighWater, at: time.Now()}
 	for {
 		select {
-		case <-ticker.C:
-			if err := k.raise(ctx); err != nil && ctx.Err() == nil {
+		case now := <-ticker.C:
+			highWater, err := k.store.HighWater(ctx)
+			if err == nil && pace.due(highWater, now) {
+				err = k.raise(ctx, highWater)
+				pace.done(highWater, now, err == nil)
+			}
+			if err != nil && ctx.Err() == nil && pace.complain(now) {
 				log.Error(err, "The witness of the store could not be updated; trying again", "after", markInterval)
 			}
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMarkTimeout)
-			defer cancel()
-			if err := k.raise(last); err != nil {
+			if err := k.raiseLast(ctx); err != nil {
 				log.Error(err, "The witness of the store could not be updated at the end")
 			}
 			return
@@ -130,13 +142,61 @@ func (k *markKeeper) run(ctx context.Context) {
 	}
 }
 
-// raise writes a higher mark, if the store has come further than the witness
-// knows.
-func (k *markKeeper) raise(ctx context.Context) error {
+// raiseLast raises the mark although ctx has ended.
+func (k *markKeeper) raiseLast(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMarkTimeout)
+	defer cancel()
 	highWater, err := k.store.HighWater(ctx)
 	if err != nil {
 		return err
 	}
+	return k.raise(ctx, highWater)
+}
+
+// pace decides when the mark is raised.
+type pace struct {
+	// raised is the mark, at when it was raised or tried last.
+	raised int64
+	at     time.Time
+	// seen is how far the store had come, since when it has not moved.
+	seen  int64
+	since time.Time
+	// failing is true after a failure, complained when it was told.
+	failing    bool
+	complained time.Time
+}
+
+// due is true when the store has come further than the mark and rests, or has not
+// rested for long. After a failure it is due again after markInterval.
+func (p *pace) due(highWater int64, now time.Time) bool {
+	if highWater != p.seen {
+		p.seen, p.since = highWater, now
+	}
+	long := now.Sub(p.at) >= markInterval
+	rests := now.Sub(p.since) >= markQuiet && !p.failing
+	return highWater > p.raised && (rests || long)
+}
+
+// done notes an attempt.
+func (p *pace) done(highWater int64, now time.Time, ok bool) {
+	p.at, p.failing = now, !ok
+	if ok {
+		p.raised = highWater
+	}
+}
+
+// complain is true when a failure should be told, once every markInterval.
+func (p *pace) complain(now time.Time) bool {
+	if now.Sub(p.complained) < markInterval {
+		return false
+	}
+	p.complained = now
+	return true
+}
+
+// raise writes a higher mark, if the store has come further than the witness
+// knows.
+func (k *markKeeper) raise(ctx context.Context, highWater int64) error {
 	if _, higher := k.mark.Raised(highWater); !higher {
 		return nil
 	}

@@ -2,14 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
 // silence counts what Penstock asks the cluster for when nothing happens.
 func silence(ctx context.Context, d *demo) error {
+	if err := d.settle(ctx); err != nil {
+		return err
+	}
 	audit := d.plane.Audit()
 	mark, err := audit.Mark(ctx)
 	if err != nil {
@@ -34,6 +40,29 @@ func silence(ctx context.Context, d *demo) error {
 	}
 	d.ok("none of the %s was read, none was written", counted(len(d.wanted), "object"))
 	return nil
+}
+
+// settle waits until Penstock has noted the last change: seconds after it, it
+// writes into a ConfigMap of the cluster how far its store has come.
+func (d *demo) settle(ctx context.Context) error {
+	const quiet = 5 * time.Second
+	notes, err := d.cluster.core.CoreV1().ConfigMaps("penstock-system").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-store"})
+	if err != nil {
+		return err
+	}
+	defer notes.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case _, open := <-notes.ResultChan():
+			if !open {
+				return errors.New("the watch of the ConfigMap penstock-store ended")
+			}
+		case <-time.After(quiet):
+			return nil
+		}
+	}
 }
 
 // listen lets time pass.

@@ -24,11 +24,6 @@ func harmless() []trafficKind {
 		// Penstock asks back who that is and whether he may.
 		{noun: "token review", plural: "token reviews", filter: is("create", "authentication.k8s.io", "tokenreviews")},
 		{noun: "access review", plural: "access reviews", filter: is("create", "authorization.k8s.io", "subjectaccessreviews")},
-		// At most a minute after the last change Penstock notes in a ConfigMap how
-		// far its store has come: two reads and a write, once.
-		{noun: "request to note the last change", plural: "requests to note the last change", most: 3, filter: func(r plane.Request) bool {
-			return r.Resource == "configmaps" && r.Name == "penstock-store" && (r.Verb == "get" || r.Verb == "update")
-		}},
 	}
 }
 
@@ -36,8 +31,6 @@ func harmless() []trafficKind {
 type trafficKind struct {
 	noun, plural string
 	filter       plane.Filter
-	// most is how many there may be however long the silence; 0 is any number.
-	most int
 }
 
 // traffic is a number of requests, sorted.
@@ -53,7 +46,7 @@ func classify(requests plane.Requests) traffic {
 	t := traffic{counts: make([]int, len(known))}
 	for _, request := range requests {
 		i := slices.IndexFunc(known, func(k trafficKind) bool { return k.filter(request) })
-		if i < 0 || known[i].most > 0 && t.counts[i] == known[i].most {
+		if i < 0 {
 			t.offenders = append(t.offenders, request)
 		} else {
 			t.counts[i]++

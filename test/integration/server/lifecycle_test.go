@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -39,10 +40,12 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watcher, err := client.Resource(revisionsResource()).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	// The APIService is Available a moment before the aggregator sends requests.
+	var watcher watch.Interface
+	eventually(t, "a watch through the aggregator", func() error {
+		watcher, err = client.Resource(revisionsResource()).Watch(t.Context(), metav1.ListOptions{})
+		return err
+	})
 	defer watcher.Stop()
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	select {
