@@ -114,14 +114,20 @@ func isSchemaError(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
-// explain is an error for status. A Secret's is reduced to its reason and fields:
+// explain is an error for status, without the name of the object, which stands
+// beside it, as far as that is possible. A Secret's is reduced to its reason and fields:
 // validation messages quote values, and so may anything that parses.
 func explain(ref manifest.Ref, err error) string {
+	var status apierrors.APIStatus
+	answered := errors.As(err, &status)
 	if !ref.IsSecret() {
+		if answered && status.Status().Message != "" {
+			// It says what was refused, and stands beside the object's name.
+			return status.Status().Message
+		}
 		return err.Error()
 	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	if !answered {
 		if quotesNothing(err) {
 			return err.Error()
 		}
