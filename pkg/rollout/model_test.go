@@ -179,7 +179,7 @@ func (t *thing) metadata() metav1.ObjectMeta {
 		}
 		o.ManagedFields = append(o.ManagedFields, metav1.ManagedFieldsEntry{
 			Manager: by, Operation: operation, APIVersion: t.ref.APIVersion(), FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: fieldsOf(paths)},
+			FieldsV1: metav1.NewFieldsV1(string(fieldsOf(paths))),
 		})
 	}
 	return o

@@ -83,12 +83,6 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// firstLines returns the beginning of a text, a screenful.
-func firstLines(text string, n int) string {
-	lines := strings.Split(text, "\n")
-	return strings.Join(lines[:min(n, len(lines))], "\n")
-}
-
 // broken is a command that goes on in the next line where it is wider than width:
 // with a backslash, before an option if that is possible, and never in quotes.
 func broken(command string, width int) string {
