@@ -143,6 +143,22 @@ func describe(failure rollout.Failure) string {
 	return clip(fmt.Sprintf("%s: %s", failure.ID, failure.Message))
 }
 
+// counted is "1 object" or "8 objects".
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// verb goes with what was counted.
+func verb(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // clip bounds a message, at the end of a character.
 func clip(message string) string {
 	if len(message) <= olmv1alpha1.MaxMessageLength {

@@ -112,7 +112,8 @@ func (w *writer) is(kind string) bool {
 func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
 	complete := found.layer.Complete
 	message, person := summary(found.layer)
-	counts := fmt.Sprintf("%d objects in %d phases are as rolled out", objects(found.layer), len(found.layer.Phases))
+	n := objects(found.layer)
+	counts := fmt.Sprintf("%s in %s %s as rolled out", counted(n, "object"), counted(len(found.layer.Phases), "phase"), verb(n))
 
 	if complete {
 		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, counts)
@@ -200,7 +201,7 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	switch {
 	case len(found.leaving) > 0:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
-			fmt.Sprintf("%d objects are still to go: %s", len(found.leaving), describe(found.leaving[0])))
+			fmt.Sprintf("%s %s still to go: %s", counted(len(found.leaving), "object"), verb(len(found.leaving)), describe(found.leaving[0])))
 	case found.held != nil:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
 			clip(fmt.Sprintf("%s still has the content of this revision; it waits for the revision that lists it to reach it", found.held)))
