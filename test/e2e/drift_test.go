@@ -58,14 +58,15 @@ func drift(w world) {
 			do: func(name string) {
 				w.MustKubectl("patch", "configmap", name, "--namespace="+ns, "--type=merge", "-p", `{"metadata":{"managedFields":[{}]},"data":{"x":"other"}}`)
 			},
-			reason: "Repaired", says: []string{".data.x"},
+			reason: "Repaired", says: []string{".data.x was changed, and no manager has it"},
 		},
 	}
 	d := revision("drift", 1)
 	var objects []object
 	for name := range meddle {
-		o := configMap(ns, name, "x=1")
+		o := configMap(ns, name, "x=1", "z=1")
 		o["metadata"].(map[string]any)["labels"] = map[string]any{"team": "red"}
+		o["metadata"].(map[string]any)["annotations"] = map[string]any{"example.com/note": "ours"}
 		objects = append(objects, o)
 	}
 	w.roll(d.phase("all", objects...))

@@ -218,14 +218,18 @@ func probes(w world) {
 		w.t.Helper()
 		w.MustKubectl("patch", "lamp", "lamp", in, "--subresource=status", "--type=merge", "-p", `{"status":`+content+`}`)
 	}
-	w.condition("probes-1", "Progressing", "True", "phase condition", "Lamp.lamps.example.com probes/lamp", "Lit")
+	lit := func(watts int, status, message string) string {
+		return fmt.Sprintf(`{"watts":%d,"conditions":[{"type":"Lit","status":%q,"observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Seen","message":%q}]}`,
+			watts, status, message)
+	}
+	w.condition("probes-1", "Progressing", "True", "phase condition", "Lamp.lamps.example.com probes/lamp", "status.watts is not set")
 	w.absent("configmap", "value", in)
-	status(`{"conditions":[{"type":"Lit","status":"False","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Dark","message":"no oil"}]}`)
-	w.condition("probes-1", "Progressing", "True", "Lamp.lamps.example.com probes/lamp", "no oil")
-	status(`{"watts":30,"conditions":[{"type":"Lit","status":"True","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Lit","message":""}]}`)
+	status(lit(40, "False", "no oil"))
+	w.condition("probes-1", "Progressing", "True", "Lamp.lamps.example.com probes/lamp", "Lit", "no oil")
+	status(lit(30, "True", ""))
 	w.condition("probes-1", "Progressing", "True", "Lamp.lamps.example.com probes/lamp", "spec.watts", "status.watts")
 	w.absent("configmap", "value", in)
-	status(`{"watts":40}`)
+	status(lit(40, "True", ""))
 
 	w.condition("probes-1", "Progressing", "True", "phase value", "ConfigMap probes/value", "data.gate")
 	w.absent("configmap", "labelled", in)

@@ -37,9 +37,9 @@ func lighthouse(w world) {
 
 	// One that cannot finish says so on the first screen.
 	w.MustKubectlInput(w.example("v1.2.0-stuck", 3), "create", "-f", "-")
-	w.condition("lighthouse-3", "Progressing", "True", "phase deploy", "Deployment.apps lighthouse-system/lighthouse-controller", "ErrImagePull")
+	w.condition("lighthouse-3", "Progressing", "True", "phase deploy", "Deployment.apps lighthouse-system/lighthouse-controller", "1 of 2 replicas updated")
 	first := firstLines(w.MustKubectl("describe", "cer", "lighthouse-3"), 24)
-	w.says(first, "phase deploy (", "Deployment.apps lighthouse-system/lighthouse-controller", "no such host")
+	w.says(first, "phase deploy (", "Deployment.apps lighthouse-system/lighthouse-controller", "1 of 2 replicas updated")
 	w.says(w.MustKubectl("get", "cer", "lighthouse-3", "-o", "wide"), "Active", "False", "True", "RollingOut", "phase deploy")
 	w.says(w.MustKubectl("get", "cer", "lighthouse-2", "--no-headers"), "Active")
 	w.says(image(), "registry.invalid")

@@ -152,13 +152,11 @@ func (w world) condition(revision, kind, status string, texts ...string) string 
 }
 
 func conditionOf(o *unstructured.Unstructured, kind string) (metav1.Condition, error) {
-	var status struct {
-		Status struct{ Conditions []metav1.Condition }
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &status); err != nil {
+	var revision v1alpha1.ClusterExtensionRevision
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &revision); err != nil {
 		return metav1.Condition{}, err
 	}
-	c := meta.FindStatusCondition(status.Status.Conditions, kind)
+	c := meta.FindStatusCondition(revision.Status.Conditions, kind)
 	if c == nil {
 		return metav1.Condition{}, fmt.Errorf("there is no condition %s", kind)
 	}
