@@ -48,6 +48,9 @@ type attempt struct {
 	presence observe.Presence
 	// resourceVersion of a present object.
 	resourceVersion string
+	// before is the stage, counted from 1, for which a check counts as passed only
+	// as long as it is not reached; 0 for one that passed.
+	before int
 }
 
 type failedAttempt struct {

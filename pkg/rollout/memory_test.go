@@ -30,7 +30,7 @@ func TestBackoff(t *testing.T) {
 
 func TestRetry(t *testing.T) {
 	m, ref := newMemory(), manifest.Ref{ID: manifest.ID{Name: "x"}, Digest: "1"}
-	absent, first := attempt{presence: observe.Absent}, attempt{observe.Present, "1"}
+	absent, first := attempt{presence: observe.Absent}, attempt{presence: observe.Present, resourceVersion: "1"}
 	steps := []struct {
 		reason string
 		ref    manifest.Ref

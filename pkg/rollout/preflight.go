@@ -49,7 +49,7 @@ func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
 
 // check tries one object, and once more from a live read when it turns out to be
 // another than was seen.
-func (p *pass) check(ctx context.Context, t task, provided func(error) bool) carried {
+func (p *pass) check(ctx context.Context, t task, provided excuse) carried {
 	seen := p.look(t.step.ID)
 	if held, ok := p.held(t, seen); ok {
 		return held
@@ -70,7 +70,7 @@ func (p *pass) check(ctx context.Context, t task, provided func(error) bool) car
 
 // dryRun asks the server what it would say to a decision. A result without
 // failure means that the stage may be reached as far as this object goes.
-func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen, provided func(error) bool) carried {
+func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen, provided excuse) carried {
 	var options host.ApplyOptions
 	switch decision.Action {
 	case Create:
@@ -88,7 +88,9 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 		return carried{seen: seen}
 	}
 	what := attemptOf(seen)
-	if p.memory.passed[t.step.Ref] == what {
+	excused := what
+	excused.before = provided.stage
+	if passed := p.memory.passed[t.step.Ref]; passed == what || passed == excused {
 		return carried{seen: seen}
 	}
 	body, err := p.body(ctx, t.step.Ref)
@@ -99,17 +101,17 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if _, err = p.engine.Writer.Apply(ctx, t.step.Ref, body, options); err == nil {
 		return carried{seen: seen, passed: &what}
 	}
-	if provided(err) {
-		return carried{seen: seen}
+	if provided.excuses(err) {
+		return carried{seen: seen, passed: &excused}
 	}
 	return carried{seen: seen, err: err}
 }
 
 // unwatched judges an object whose watch has not answered yet: its kind may not be
 // served at all, and may be about to be.
-func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Seen, provided func(error) bool) carried {
+func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Seen, provided excuse) carried {
 	if _, err := p.engine.Reader.Mapping(t.step.GroupVersionKind()); err != nil {
-		if provided(err) {
+		if provided.excuses(err) {
 			return carried{seen: seen}
 		}
 		return carried{seen: seen, err: err}
@@ -117,11 +119,17 @@ func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Se
 	return p.act(ctx, t, decision, seen)
 }
 
-// provided returns whether a refusal only means that the object's namespace or
-// kind is made by an earlier stage of the same phase, which has yet to be
-// reached.
-func (p *pass) provided(tasks []task, t task, at place) func(error) bool {
-	return func(err error) bool {
+// excuse is what an object of a later stage of the phase may be refused for now.
+type excuse struct {
+	// stage that is to be reached, counted from 1: the excuse ends with it.
+	stage   int
+	excuses func(error) bool
+}
+
+// provided excuses a refusal that only means that the object's namespace or kind
+// is made by an earlier stage of the same phase, which has yet to be reached.
+func (p *pass) provided(tasks []task, t task, at place) excuse {
+	return excuse{stage: at.stage + 1, excuses: func(err error) bool {
 		if t.stage == at.stage {
 			return false
 		}
@@ -129,7 +137,7 @@ func (p *pass) provided(tasks []task, t task, at place) func(error) bool {
 			return provides(tasks, t, isCRDOf(t.step.Group))
 		}
 		return apierrors.IsNotFound(err) && provides(tasks, t, isNamespace(t.step.Namespace))
-	}
+	}}
 }
 
 func provides(tasks []task, t task, match func(manifest.ID) bool) bool {
