@@ -79,7 +79,11 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	if c.Extra.caBundle, err = setUpCertificates(ctx, o, client); err != nil {
 		return nil, err
 	}
-	if c.Extra.standing, err = establish(ctx, o, host, db); err != nil {
+	guard, err := newGuard(o, host, db)
+	if err != nil {
+		return nil, err
+	}
+	if c.Extra.standing, err = guard.establish(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.applyOptions(o); err != nil {
@@ -127,18 +131,22 @@ func (c *Config) applyOptions(o *Options) error {
 	if err := c.addHost(o); err != nil {
 		return err
 	}
-	if c.Extra.standing.degraded != "" {
-		// No record is served, so none is read: those of a newer format could
-		// not be decoded, and readiness would wait for them.
-		o.Recommended.Etcd.StorageConfig.Prefix = nothingPrefix
+	reason := c.Extra.standing.degraded
+	etcd := o.Recommended.Etcd
+	if reason != "" {
+		// No record is served, so none is read, and nothing connects to an etcd
+		// that may not even answer: health and readiness would wait for it.
+		o.Recommended.Etcd = nil
 	}
 	if err := o.Recommended.ApplyTo(c.Generic); err != nil {
 		return fmt.Errorf("applying the recommended options: %w", err)
 	}
+	if reason != "" {
+		c.Generic.RESTOptionsGetter = newClosedStorage(etcd, reason)
+	}
 	// We serve metrics of more than one registry, under the same path.
 	c.Generic.EnableMetrics = false
 	c.Extra.api = newAPI(c)
-	reason := c.Extra.standing.degraded
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = c.Extra.api.withBodies(handler)
 		handler = withDegraded(handler, reason, servedGroups(), c.Extra.codecs)

@@ -19,45 +19,104 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
+const (
+	// decideTimeout bounds one try to find out what the store is. An etcd that
+	// does not answer would otherwise keep this process from serving discovery,
+	// and with it every namespace in the cluster from being deleted.
+	decideTimeout = 10 * time.Second
+	// undecidedRetry is how often to try again while degraded for want of an
+	// answer.
+	undecidedRetry = 5 * time.Second
+)
+
 // standing is what the store's identity means for this run.
 type standing struct {
 	// degraded is why nothing is served and what to do about it, or empty.
 	degraded string
+	// again tries to decide once more, and is set when it is not known yet what
+	// the store is; nil otherwise. No error means that there is a decision.
+	again func(ctx context.Context) error
 	// identity of the store; zero when degraded.
 	identity identity.Identity
 	// keeper raises the mark while the store is served; nil when degraded.
 	keeper *markKeeper
 }
 
-// establish finds out whether this is the store that the host cluster knows, and
-// makes both known to each other at a first start. What it finds holds for the
-// whole run: a store does not become another one under a running process.
-//
-// It does not guess: while the host cannot say what it has seen, it waits.
-func establish(ctx context.Context, o *Options, host *host, db *database) (standing, error) {
+// newGuard returns what compares the store of this process with what the host
+// remembers.
+func newGuard(o *Options, host *host, db *database) (*guard, error) {
 	client, err := kubernetes.NewForConfig(host.configFor("identity"))
 	if err != nil {
-		return standing{}, fmt.Errorf("making a client for the store's witness: %w", err)
+		return nil, fmt.Errorf("making a client for the store's witness: %w", err)
 	}
-	g := &guard{
+	return &guard{
 		store:   identity.NewStore(db.client, storagePrefix),
 		witness: &witness{configMaps: client.CoreV1().ConfigMaps(o.Namespace), namespace: o.Namespace},
 		accept:  o.AcceptIdentity,
 		now:     time.Now,
-	}
-	log := klog.FromContext(ctx).WithName("identity")
+		timeout: decideTimeout,
+	}, nil
+}
+
+// establish finds out whether this is the store that the host cluster knows, and
+// makes both known to each other at a first start. What it decides holds for the
+// whole run: a store does not become another one under a running process.
+//
+// It does not guess. While the host is busy it waits: nobody reaches us but
+// through the host. Whatever else keeps it from deciding, an etcd that does not
+// answer or a witness that cannot be read, makes this run degraded.
+func (g *guard) establish(ctx context.Context) (standing, error) {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("identity"))
 	for {
-		found, err := g.decide(klog.NewContext(ctx, log))
-		if err == nil || !passing(err) {
-			return found, err
+		found, err := g.try(ctx)
+		switch {
+		case err == nil:
+			return found, nil
+		case ctx.Err() != nil:
+			return standing{}, err
+		case !passing(err):
+			return g.undecided(ctx, err), nil
 		}
-		log.Error(err, "The host cluster does not say which store it knows; trying again", "after", hostRetry)
+		klog.FromContext(ctx).Error(err, "The host cluster does not say which store it knows; trying again", "after", hostRetry)
 		select {
 		case <-ctx.Done():
 			return standing{}, context.Cause(ctx)
 		case <-time.After(hostRetry):
 		}
 	}
+}
+
+// try decides within the timeout.
+func (g *guard) try(ctx context.Context) (standing, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	return g.decide(ctx)
+}
+
+// undecided is the standing while err keeps us from knowing what the store is.
+func (g *guard) undecided(ctx context.Context, err error) standing {
+	advice := "solve that"
+	if errors.Is(err, errUnreadable) {
+		advice = g.howToMend(ctx)
+	}
+	again := func(ctx context.Context) error {
+		_, err := g.try(ctx)
+		return err
+	}
+	return standing{degraded: degradedMessage(err.Error(), advice+"; Penstock sees it within seconds and goes on by itself"), again: again}
+}
+
+// howToMend says what an unreadable witness should say.
+func (g *guard) howToMend(ctx context.Context) string {
+	const remove = "or delete it, if it is certain that this is the store of this cluster: it is made anew then"
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	observed, err := g.store.Observe(ctx)
+	if err != nil || !observed.Found || observed.ID == "" {
+		return "put back what it said, " + remove
+	}
+	return fmt.Sprintf("put back what it said (the store at hand has the storeID %s, the format %d, and has come to etcd revision %d, of which highWater may be anything up to it), %s",
+		observed.ID, observed.Format, observed.Revision, remove)
 }
 
 // passing tells whether an error may go away by itself: the host was not
@@ -80,9 +139,11 @@ func passing(err error) bool {
 type guard struct {
 	store   *identity.Store
 	witness *witness
-	// accept is the decision that a person has made, or empty.
+	// accept is the decision that a person has made, see decisionToken, or empty.
 	accept string
 	now    func() time.Time
+	// timeout of one try to decide.
+	timeout time.Duration
 }
 
 // decide returns what the comparison means.
@@ -100,7 +161,7 @@ func (g *guard) decide(ctx context.Context) (standing, error) {
 	observed, err := g.store.Observe(ctx)
 	var damaged *store.DamagedError
 	if errors.As(err, &damaged) {
-		return standing{degraded: degradedMessage(err.Error(), "restore the data directory from a backup")}, nil
+		return standing{degraded: degradedMessage(err.Error(), "restore the data directory from a backup"+g.unhelpful())}, nil
 	}
 	if err != nil {
 		return standing{}, err
@@ -109,18 +170,50 @@ func (g *guard) decide(ctx context.Context) (standing, error) {
 	log := klog.FromContext(ctx)
 	if verdict.Serve() {
 		log.Info("Judged the store", "state", verdict.State, "reason", verdict.Reason)
+		if g.accept != "" {
+			log.Info("--accept-identity has nothing to decide any more and can be removed", "given", g.accept)
+		}
 		return g.serve(ctx, observed, mark)
 	}
 	token := decisionToken(verdict.State, observed, mark)
-	if verdict.State != identity.NewerFormat && g.accept == token {
+	acceptable := verdict.State != identity.NewerFormat
+	if acceptable && g.accept == token {
 		log.Info("Serving the store because of --accept-identity", "state", verdict.State, "reason", verdict.Reason)
 		return g.takeOver(ctx, observed, mark)
 	}
-	advice := fmt.Sprintf("bring the right data directory back, or, to go on with this one and give up what it lacks, restart penstock with --accept-identity=%s", token)
-	if verdict.State == identity.NewerFormat {
-		advice = "nothing is lost"
+	if g.accept != "" {
+		log.Info("The value of --accept-identity stands for another decision than the one to be made now", "given", g.accept, "matching", matching(token, acceptable))
 	}
-	return standing{degraded: degradedMessage(verdict.Reason, advice)}, nil
+	return standing{degraded: degradedMessage(verdict.Reason, g.advice(token, acceptable))}, nil
+}
+
+// advice says what to do about a store that is not the one that the host knows.
+func (g *guard) advice(token string, acceptable bool) string {
+	const choice = "bring the right store back, or, to go on with this one and give up what it lacks, restart penstock"
+	switch {
+	case !acceptable:
+		return "nothing is lost" + g.unhelpful()
+	case g.accept == "":
+		return fmt.Sprintf("%s with --accept-identity=%s", choice, token)
+	default:
+		return fmt.Sprintf("%s with another value of --accept-identity (that of now, %q, stands for another decision): --accept-identity=%s", choice, g.accept, token)
+	}
+}
+
+// unhelpful says that nothing can be accepted here, to somebody who tried.
+func (g *guard) unhelpful() string {
+	if g.accept == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the flag --accept-identity, which has the value %q, cannot help here", g.accept)
+}
+
+// matching is what would have been the right value of --accept-identity.
+func matching(token string, acceptable bool) string {
+	if !acceptable {
+		return "none"
+	}
+	return token
 }
 
 func degradedMessage(reason, advice string) string {

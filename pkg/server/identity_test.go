@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,7 @@ func (w *world) guard(accept string) *guard {
 		witness: &witness{configMaps: w.host.CoreV1().ConfigMaps("ns"), namespace: "ns"},
 		accept:  accept,
 		now:     time.Now,
+		timeout: 10 * time.Second,
 	}
 }
 
@@ -199,8 +202,18 @@ func TestLostStores(t *testing.T) {
 			if refused.keeper != nil || refused.identity.ID != "" {
 				t.Errorf("%s: a refused store must not be witnessed, nor its key used", tc.reason)
 			}
-			if wrong := w.decide("0123456789ab"); wrong.degraded == "" {
+			if refused.again != nil {
+				t.Errorf("%s: a decision is not made twice", tc.reason)
+			}
+			wrong := w.decide("0123456789ab")
+			if wrong.degraded == "" {
 				t.Errorf("%s: any value of --accept-identity is good enough", tc.reason)
+			}
+			if !strings.Contains(wrong.degraded, `"0123456789ab"`) {
+				t.Errorf("%s: the refusal does not say that the value of --accept-identity is another decision's: %s", tc.reason, wrong.degraded)
+			}
+			if !tc.final && token(t, wrong.degraded) != token(t, refused.degraded) {
+				t.Errorf("%s: the refusal does not end with the value that would match: %s", tc.reason, wrong.degraded)
 			}
 			if diff := cmp.Diff(mark, *w.mark()); diff != "" {
 				t.Errorf("%s: a refusal changed the witness: %s", tc.reason, diff)
@@ -271,7 +284,104 @@ func TestUnreadableWitness(t *testing.T) {
 			if _, found, _ := w.guard("").store.Read(t.Context()); found {
 				t.Errorf("%s: the store was given an identity", tc.reason)
 			}
+			if tc.passing {
+				return
+			}
+			standing, err := w.guard("").establish(t.Context())
+			if err != nil {
+				t.Fatalf("%s: the process ends, and with it discovery: %v", tc.reason, err)
+			}
+			if !strings.Contains(standing.degraded, "configmap ns/"+witnessName) || standing.identity.ID != "" || standing.again == nil {
+				t.Errorf("%s: not degraded until it can be read: %+v", tc.reason, standing)
+			}
 		})
+	}
+}
+
+// Somebody edited the witness of a store with data: the refusal says how to mend
+// it, and what was mended is served.
+func TestWitnessIsMended(t *testing.T) {
+	w := newWorld(t, storetest.Client(t))
+	before := w.decide("")
+	configMaps := w.host.CoreV1().ConfigMaps("ns")
+	right, err := configMaps.Get(t.Context(), witnessName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := right.DeepCopy()
+	broken.Data["highWater"] = "many"
+	if _, err := configMaps.Update(t.Context(), broken, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	refused, err := w.guard("").establish(t.Context())
+	if err != nil {
+		t.Fatalf("the process ends, and with it discovery: %v", err)
+	}
+	for _, part := range []string{`"highWater" is "many"`, before.identity.ID} {
+		if !strings.Contains(refused.degraded, part) {
+			t.Errorf("the refusal does not say %s: %s", part, refused.degraded)
+		}
+	}
+	if err := refused.again(t.Context()); err == nil {
+		t.Error("the witness can be read although nobody mended it")
+	}
+	if _, err := configMaps.Update(t.Context(), right, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := refused.again(t.Context()); err != nil {
+		t.Errorf("mended, and still: %v", err)
+	}
+	if after := w.decide(""); after.identity.ID != before.identity.ID {
+		t.Errorf("another store is served: %+v", after)
+	}
+}
+
+// An etcd that does not answer must not keep discovery away.
+func TestUnreachableStore(t *testing.T) {
+	away, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + t.TempDir() + "/none"}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = away.Close() })
+	w := newWorld(t, away)
+	g := w.guard("")
+	g.timeout = 50 * time.Millisecond
+	refused, err := g.establish(t.Context())
+	if err != nil {
+		t.Fatalf("the process ends, and with it discovery: %v", err)
+	}
+	if !strings.Contains(refused.degraded, "observing the store") || refused.again == nil {
+		t.Errorf("not degraded until etcd answers: %+v", refused)
+	}
+	if err := refused.again(t.Context()); err == nil {
+		t.Error("decided without a store")
+	}
+
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.establish(stopped); err == nil {
+		t.Error("a stop is taken for an answer")
+	}
+}
+
+func TestCancelWhenDecided(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tries := 0
+	cancelWhenDecided(ctx, func(context.Context) error {
+		if tries++; tries < 3 {
+			return errors.New("etcd is away")
+		}
+		return nil
+	}, time.Millisecond, cancel)
+	if tries != 3 || !errors.Is(context.Cause(ctx), errDecided) {
+		t.Errorf("after %d tries: %v", tries, context.Cause(ctx))
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
+	cancelWhenDecided(ended, func(context.Context) error { return nil }, time.Hour, cancel)
+	if errors.Is(context.Cause(ended), errDecided) {
+		t.Error("a run that was stopped starts over")
 	}
 }
 

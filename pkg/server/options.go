@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +54,10 @@ type Options struct {
 	Register       bool
 	RegisterHost   string
 	RegisterCAFile string
-	// AcceptIdentity is the identity of a store that is not the one this
-	// cluster knows, and is to be served nevertheless.
+	// AcceptIdentity is the decision to serve a store although it is not the
+	// one that this cluster knows. It is the value that the refusal asks for:
+	// it stands for this store and what the cluster knows now, so that it
+	// accepts neither another store nor the next loss.
 	AcceptIdentity string
 
 	Recommended *options.RecommendedOptions
@@ -66,8 +69,8 @@ type Options struct {
 	Controllers []Controller
 	// Lease decides which replica that is.
 	Lease LeaseTimes
-	// Ready, when set, is called once when the server is ready, and registered
-	// if it is to be.
+	// Ready, when set, is called when the server is ready, and registered if it
+	// is to be; and again when it started over, see Run.
 	Ready func(Serving)
 }
 
@@ -130,7 +133,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.RegisterCAFile, "register-ca-file", o.RegisterCAFile,
 		"PEM bundle that verifies --tls-cert-file, with --register.")
 	fs.StringVar(&o.AcceptIdentity, "accept-identity", o.AcceptIdentity,
-		"Serve a store although it is not the one that the host cluster knows. The value is the identity that the refusal names.")
+		"Serve a store although it is not the one that the host cluster knows. The value is the one that the refusal ends with: it is good for this one decision, and for no other store or later loss.")
 
 	etcd := &o.Recommended.Etcd.StorageConfig
 	fs = sets.FlagSet("external etcd")
@@ -157,6 +160,34 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.Recommended.Traces.AddFlags(sets.FlagSet("tracing"))
 	o.Run.AddUniversalFlags(sets.FlagSet("generic"))
 	return sets
+}
+
+// forRun returns a copy for one run, which fills in what it finds out. Of what is
+// behind pointers it copies what a run changes.
+func (o *Options) forRun() *Options {
+	run := *o
+	recommended := *o.Recommended
+	run.Recommended = &recommended
+	recommended.Etcd = copied(recommended.Etcd)
+	recommended.SecureServing = copied(recommended.SecureServing)
+	recommended.SecureServing.SecureServingOptions = copied(recommended.SecureServing.SecureServingOptions)
+	recommended.Authentication = copied(recommended.Authentication)
+	recommended.Authorization = copied(recommended.Authorization)
+	recommended.Audit = copied(recommended.Audit)
+	recommended.Features = copied(recommended.Features)
+	recommended.Admission = copied(recommended.Admission)
+	recommended.Admission.DisablePlugins = slices.Clone(recommended.Admission.DisablePlugins)
+	recommended.Traces = copied(recommended.Traces)
+	run.Run = copied(o.Run)
+	return &run
+}
+
+func copied[T any](original *T) *T {
+	if original == nil {
+		return nil
+	}
+	same := *original
+	return &same
 }
 
 // external tells whether the store is an etcd elsewhere.

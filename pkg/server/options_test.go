@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/penstock-project/penstock/pkg/server/certificates"
 )
 
 func parsedOptions(t *testing.T, args ...string) *Options {
@@ -143,5 +145,28 @@ func TestReplicaIdentity(t *testing.T) {
 	external := parsedOptions(t, "--etcd-servers=http://127.0.0.1:2379")
 	if a, b := replicaIdentity(external), replicaIdentity(external); a == b {
 		t.Errorf("two replicas of an external store, one identity: %s", a)
+	}
+}
+
+// A run fills in what it finds out; the next one must find out for itself.
+func TestRunsShareNothingThatTheyChange(t *testing.T) {
+	o, err := NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Recommended.Admission.DisablePlugins = make([]string, 1, 10)
+	run := o.forRun()
+	run.Recommended.Etcd = nil
+	run.Recommended.SecureServing.BindPort = 1
+	run.Recommended.SecureServing.ServerCert.GeneratedCert = &certificates.Leaf{}
+	run.Recommended.Admission.DisablePlugins = append(run.Recommended.Admission.DisablePlugins, "X")
+	run.Recommended.Features.EnablePriorityAndFairness = false
+	run.Recommended.Authentication.RemoteKubeConfigFile = "x"
+	run.Recommended.Authorization.RemoteKubeConfigFile = "x"
+	switch left := o.Recommended; {
+	case left.Etcd == nil, left.SecureServing.BindPort == 1, left.SecureServing.ServerCert.GeneratedCert != nil,
+		left.Admission.DisablePlugins[:2][1] != "", !left.Features.EnablePriorityAndFairness,
+		left.Authentication.RemoteKubeConfigFile != "", left.Authorization.RemoteKubeConfigFile != "":
+		t.Errorf("a run changed the options of the next: %+v", left)
 	}
 }

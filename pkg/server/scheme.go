@@ -15,10 +15,6 @@ import (
 // and the resource follow it by themselves.
 const storagePrefix = "/penstock"
 
-// nothingPrefix is where the generic API server looks while we are degraded.
-// There is nothing.
-const nothingPrefix = "/penstock-degraded"
-
 // servedVersions are the group versions that this process serves and registers.
 func servedVersions() []schema.GroupVersion {
 	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion}

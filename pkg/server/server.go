@@ -22,15 +22,16 @@ import (
 // itself, not the host, and stops when it is.
 const readyPoll = 50 * time.Millisecond
 
-// Run serves until ctx ends, and returns nil then. It fills in the options as it
-// goes: they serve for one run.
+// Run serves until ctx ends, and returns nil then.
 //
 //  1. The store: one process per data directory, before anything else is touched.
 //  2. The host: it is waited for, because it knows whether the store is the right one.
 //  3. The configuration (see newConfig).
 //  4. Serve; when ready, register; when leading, run the controllers.
 //
-// Everything is stopped in reverse order.
+// Everything is stopped in reverse order. A run that is degraded because it could
+// not be found out what the store is ends as soon as it can, and steps 2 to 4 are
+// done again, on the same port.
 func Run(ctx context.Context, o *Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -52,6 +53,10 @@ func Run(ctx context.Context, o *Options) error {
 	defer cancel(nil)
 	go cancelOn(running, db.failed(), cancel)
 	err = runOn(running, o, host, db)
+	for errors.Is(err, errDecided) {
+		klog.FromContext(ctx).Info("It can be told now what the store is; starting over")
+		err = runOn(running, o, host, db)
+	}
 	switch cause := context.Cause(running); {
 	case errors.Is(cause, errStoreFailed):
 		return cause
@@ -74,14 +79,21 @@ func cancelOn(ctx context.Context, failed <-chan error, cancel context.CancelCau
 	}
 }
 
+// errDecided ends a run that was degraded for want of an answer, when the answer
+// is there.
+var errDecided = errors.New("it is known now what the store is")
+
 func runOn(ctx context.Context, o *Options, host *host, db *database) error {
 	if err := host.wait(ctx); err != nil {
 		return err
 	}
-	config, err := newConfig(ctx, o, host, db)
+	run := o.forRun()
+	config, err := newConfig(ctx, run, host, db)
 	if err != nil {
 		return err
 	}
+	// Another run must be found where this one was; its listener is closed then.
+	o.Recommended.SecureServing.BindPort, o.Recommended.SecureServing.Listener = run.Recommended.SecureServing.BindPort, nil
 	server, err := config.Complete().New()
 	if err != nil {
 		return err
@@ -138,13 +150,16 @@ func (s *Server) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	// The others must end also when serving fails.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	err := s.generic.AddPostStartHook("penstock", func(hook genericapiserver.PostStartHookContext) error {
 		// A hook that waits holds readiness up, and an error of it ends the
 		// process: so it only starts things.
 		for _, run := range s.parts(hook.LoopbackClientConfig) {
 			running.Go(func() { run(ctx) })
+		}
+		if again := s.extra.standing.again; again != nil {
+			running.Go(func() { cancelWhenDecided(ctx, again, undecidedRetry, cancel) })
 		}
 		return nil
 	})
@@ -154,7 +169,26 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
+	if errors.Is(context.Cause(ctx), errDecided) {
+		return errDecided
+	}
 	return nil
+}
+
+// cancelWhenDecided tries again and again to find out what the store is, and
+// cancels when that is known. It returns when ctx ends, too.
+func cancelWhenDecided(ctx context.Context, again func(context.Context) error, interval time.Duration, cancel context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+		if again(ctx) == nil {
+			cancel(errDecided)
+			return
+		}
+	}
 }
 
 // parts are what runs beside the API.

@@ -1,10 +1,16 @@
 package server_test
 
 import (
+	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
 	"github.com/penstock-project/penstock/test/cluster"
 )
 
@@ -83,5 +89,90 @@ func TestEmptyStoreSwappedIn(t *testing.T) {
 		if out := c.Kubectl("get", "cer"); !strings.Contains(out.Stderr, "it belongs to another cluster") {
 			t.Errorf("the given-up store is served: %s", out)
 		}
+	})
+}
+
+// Somebody edits the witness by hand, and the server restarts: that must not
+// take discovery away, and goes over as soon as the witness is mended.
+func TestWitnessEditedByHand(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	dir := dataDir(t)
+	p := start(t, newOptions(t, c, dir))
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	p.halt(t)
+	right := c.MustKubectl("get", "configmap", "penstock-store", "--namespace=penstock-system", "-o", "jsonpath={.data.highWater}")
+	edit := func(highWater string) {
+		c.MustKubectl("patch", "configmap", "penstock-store", "--namespace=penstock-system", "--type=merge",
+			"-p", `{"data":{"highWater":"`+highWater+`"}}`)
+	}
+	edit("many")
+
+	options := newOptions(t, c, dir)
+	p, ready := startOften(t, options)
+	first := <-ready
+	out := c.Kubectl("get", "cer")
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "ServiceUnavailable") || !strings.Contains(out.Stderr, `"highWater" is "many"`) {
+		t.Errorf("the request is not refused with the reason: %s", out)
+	}
+	if err := missing(c.MustKubectl("api-resources", "--api-group=olm.operatorframework.io"), []string{"clusterextensionrevisions"}); err != nil {
+		t.Errorf("discovery: %v", err)
+	}
+	edit(right)
+	servedAgain(t, c, p, ready, first)
+}
+
+// An external etcd that does not answer at the start.
+func TestExternalEtcdUnreachable(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	etcd := storetest.Client(t).Endpoints()[0]
+	socket := filepath.Join(filepath.Dir(dataDir(t)), "etcd.sock")
+	options := newOptions(t, c, "", "--etcd-servers=unix://"+socket)
+	p, ready := startOften(t, options)
+	first := <-ready
+	if out := c.Kubectl("get", "cer"); !strings.Contains(out.Stderr, "ServiceUnavailable") || !strings.Contains(out.Stderr, "observing the store") {
+		t.Errorf("the request is not refused with the reason: %s", out)
+	}
+	for _, path := range []string{"/readyz?exclude=store-identity", "/livez"} {
+		if body, code := get(t, first.Loopback, path); code != http.StatusOK {
+			t.Errorf("%s: got %d:\n%s", path, code, body)
+		}
+	}
+	if err := os.Symlink(strings.TrimPrefix(etcd, "unix://"), socket); err != nil {
+		t.Fatal(err)
+	}
+	c.MustKubectl("get", "--raw", "/apis/olm.operatorframework.io/v1alpha1")
+	servedAgain(t, c, p, ready, first)
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+}
+
+// startOften is start for a server that becomes ready more than once.
+func startOften(t *testing.T, options *server.Options) (*process, <-chan server.Serving) {
+	t.Helper()
+	ready := make(chan server.Serving, 10)
+	options.Ready = func(serving server.Serving) { ready <- serving }
+	return begin(t, options), ready
+}
+
+// servedAgain waits until a degraded server starts over by itself, at the same
+// port.
+func servedAgain(t *testing.T, c *cluster.Cluster, p *process, ready <-chan server.Serving, first server.Serving) {
+	t.Helper()
+	select {
+	case second := <-ready:
+		if second.Port != first.Port {
+			t.Errorf("it was at port %d and is at %d", first.Port, second.Port)
+		}
+	case <-p.done:
+		t.Fatalf("the server ended: %v", p.err)
+	case <-time.After(patience):
+		t.Fatal("the server stays degraded")
+	}
+	eventually(t, "a listing", func() error {
+		if out := c.Kubectl("get", "cer"); out.ExitCode != 0 {
+			return errors.New(out.Stderr)
+		}
+		return nil
 	})
 }
