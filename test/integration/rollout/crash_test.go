@@ -1,0 +1,329 @@
+package rollout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+var errCrash = errors.New("the process was killed by the test")
+
+// fuse lets a process die at its k-th write, be it to the cluster or to the
+// inventory's store. Behind it nothing works any more.
+type fuse struct {
+	rollout.Writer
+	// lands is true when the last write happens and only its answer is lost.
+	lands bool
+
+	mu   sync.Mutex
+	left int // negative never burns down
+	dead bool
+}
+
+// burn counts a write. It tells whether the write happens, and with which error.
+func (f *fuse) burn() (happens bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.dead:
+		return false, errCrash
+	case f.left == 0:
+		f.dead = true
+		return f.lands, errCrash
+	case f.left > 0:
+		f.left--
+	}
+	return true, nil
+}
+
+// through passes a write on, or not.
+func through[T any](f *fuse, do func() (T, error)) (T, error) {
+	var none T
+	happens, crash := f.burn()
+	if !happens {
+		return none, crash
+	}
+	result, err := do()
+	if crash != nil {
+		return none, crash
+	}
+	return result, err
+}
+
+func (f *fuse) Apply(ctx context.Context, ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	if o.DryRun {
+		return f.Writer.Apply(ctx, ref, body, o)
+	}
+	return through(f, func() (*metav1.PartialObjectMetadata, error) { return f.Writer.Apply(ctx, ref, body, o) })
+}
+
+func (f *fuse) Delete(ctx context.Context, ref manifest.Ref, p host.Precondition) error {
+	_, err := through(f, func() (struct{}, error) { return struct{}{}, f.Writer.Delete(ctx, ref, p) })
+	return err
+}
+
+func (f *fuse) Release(ctx context.Context, ref manifest.Ref, p host.Precondition, marks host.Marks) error {
+	_, err := through(f, func() (struct{}, error) { return struct{}{}, f.Writer.Release(ctx, ref, p, marks) })
+	return err
+}
+
+func (f *fuse) save(save func() error) error {
+	_, err := through(f, func() (struct{}, error) { return struct{}{}, save() })
+	return err
+}
+
+// died tells whether it has come to that.
+func (f *fuse) died() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dead
+}
+
+// fused starts a process that writes through a fuse which has not been lit.
+func (c *chain) fused() *fuse {
+	c.t.Helper()
+	f := &fuse{left: -1}
+	c.run(interference{
+		writer: func(w rollout.Writer) rollout.Writer { f.Writer = w; return f },
+		save:   f.save,
+	})
+	return f
+}
+
+// die lights the fuse and lets the process work until it is dead, or done before.
+func (c *chain) die(f *fuse, k int, lands bool) bool {
+	c.t.Helper()
+	f.mu.Lock()
+	f.left, f.lands = k, lands
+	f.mu.Unlock()
+	deadline := time.After(patience)
+	for {
+		report, err := c.pass()
+		switch {
+		case f.died():
+			c.kill()
+			return true
+		case err != nil:
+			c.t.Fatalf("reconciling: %v", err)
+		case complete(report):
+			return false
+		}
+		select {
+		case <-c.process.heard:
+		case <-deadline:
+			c.t.Fatalf("it neither dies nor ends: %v", failures(report))
+		}
+	}
+}
+
+// scene is one thing that a chain does.
+type scene struct {
+	// before makes what is there when it begins, with a process that lives.
+	before func(*chain)
+	// change is what is asked of it.
+	change func(*chain)
+	// want is there in the end, ours, and as it says; kept are those of them that
+	// must have been the same objects all along.
+	want, kept func(*chain) []map[string]any
+	// released are there in the end, the same as before, and not ours.
+	released func(*chain) []map[string]any
+}
+
+// TestCrash lets the process die at its k-th write, for every k, with the write
+// done and not done, and starts another one on the inventory as it was stored.
+func TestCrash(t *testing.T) {
+	w := start(t)
+	w.runControllers()
+	w.finalizeNamespaces()
+	first := func(c *chain) *revision {
+		ns := c.name
+		return rev(1).phase("base", namespace(ns), clusterRole(c.name, "get"), configMap(ns, "x", "1"), configMap(ns, "old", "1")).
+			phase("deploy", deployment(ns, "app", "1"))
+	}
+	second := func(c *chain) *revision {
+		ns := c.name
+		return rev(2).phase("base", namespace(ns), clusterRole(c.name, "list"), configMap(ns, "x", "2"), configMap(ns, "new", "2")).
+			phase("deploy", deployment(ns, "app", "2"))
+	}
+	// What both revisions have, as the first or second wants it.
+	both := func(r *revision) []map[string]any {
+		o := r.objects()
+		return []map[string]any{o[0], o[1], o[2], o[4]}
+	}
+	all := func(c *chain) []map[string]any { return first(c).objects() }
+	scenes := map[string]scene{
+		"install": {
+			change: func(c *chain) { c.become(first(c)) },
+			want:   all,
+		},
+		"upgrade": {
+			before: func(c *chain) { c.roll(first(c)) },
+			change: func(c *chain) { c.become(second(c)) },
+			want:   func(c *chain) []map[string]any { return second(c).objects() },
+			kept:   func(c *chain) []map[string]any { return both(second(c)) },
+		},
+		"fallback": {
+			before: func(c *chain) {
+				c.roll(first(c))
+				c.roll(second(c), first(c))
+			},
+			change: func(c *chain) { c.become(first(c)) },
+			want:   all,
+			kept:   all,
+		},
+		"teardown": {
+			before: func(c *chain) { c.roll(first(c)) },
+			change: func(c *chain) { c.become() },
+		},
+		"adoption": {
+			before: func(c *chain) {
+				c.create(namespace(c.name))
+				c.create(configMap(c.name, "x", "theirs"))
+				c.create(deployment(c.name, "app", "theirs"))
+			},
+			change: func(c *chain) { c.become(first(c).adopting(stage.AdoptUncontrolled)) },
+			want:   all,
+			kept:   func(c *chain) []map[string]any { o := all(c); return []map[string]any{o[0], o[2], o[4]} },
+		},
+		"orphan": {
+			before:   func(c *chain) { c.roll(first(c)) },
+			change:   func(c *chain) { c.become(); c.orphan[1] = true },
+			released: all,
+		},
+		"definition": {
+			change: func(c *chain) { c.become(rev(1).phase("all", definitionOf(c)...)) },
+			want:   definitionOf,
+		},
+	}
+	w.create(namespace("elsewhere"))
+	before := w.bystanders("elsewhere")
+	t.Run("at", func(t *testing.T) {
+		for name, s := range scenes {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				writes, runs := 0, 0
+				for k, more := 0, true; more; k++ {
+					for _, lands := range []bool{false, true} {
+						t.Run(fmt.Sprintf("%d-%t", k, lands), func(t *testing.T) {
+							more = s.play(w.in(t).chain(fmt.Sprintf("%s-%d-%t", name, k, lands)), k, lands)
+							runs++
+						})
+					}
+					writes = k
+				}
+				t.Logf("%d writes, %d runs", writes, runs)
+			})
+		}
+	})
+	if diff := cmp.Diff(before, w.versions("elsewhere")); diff != "" {
+		t.Errorf("objects of the same names in another namespace were touched (-before +after):\n%s", diff)
+	}
+}
+
+// bystanders makes objects that no chain of a scene has to do with: of the names
+// that they use, some with the label of another chain, some with none.
+func (w world) bystanders(ns string) map[string]string {
+	w.t.Helper()
+	for _, name := range []string{"x", "old", "new", "bystander"} {
+		object := configMap(ns, name, "theirs")
+		if name == "bystander" || name == "old" {
+			object["metadata"].(map[string]any)["labels"] = map[string]any{names().ChainLabel: "somebody-else"}
+		}
+		w.create(object)
+	}
+	return w.versions(ns)
+}
+
+// versions of the ConfigMaps of a namespace that belong to no chain of a scene.
+func (w world) versions(ns string) map[string]string {
+	w.t.Helper()
+	list, err := w.outsider.Resource(resources()["ConfigMap"]).Namespace(ns).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, o := range list.Items {
+		if valueOf(o.Object) == "theirs" {
+			found[o.GetName()] = o.GetResourceVersion()
+		}
+	}
+	return found
+}
+
+// definitionOf is a kind and an instance of it, in a group of the chain.
+func definitionOf(c *chain) []map[string]any {
+	group := c.name + ".example.com"
+	return []map[string]any{namespace(c.name), widgets(group, "Thing", "things"), widget(group, "Thing", c.name, "t", "1")}
+}
+
+// play is one run of a scene. It returns false when the process had nothing left
+// to do before it could die.
+func (s scene) play(c *chain, k int, lands bool) bool {
+	c.t.Helper()
+	c.parallel = 1 // so that the k-th write is always the same one
+	f := c.fused()
+	if s.before != nil {
+		s.before(c)
+	}
+	none := func(*chain) []map[string]any { return nil }
+	for _, list := range []*func(*chain) []map[string]any{&s.want, &s.kept, &s.released} {
+		if *list == nil {
+			*list = none
+		}
+	}
+	before := c.identities(s.kept(c), s.released(c))
+	if len(s.kept(c)) > 0 {
+		c.create(unlabelled(c))
+	}
+	untouched := c.get(id(unlabelled(c)))
+	s.change(c)
+	died := c.die(f, k, lands)
+
+	c.run()
+	c.until("complete", complete)
+	c.settled(c.t, s.want(c)...)
+	if diff := cmp.Diff(before, c.identities(s.kept(c), s.released(c))); diff != "" {
+		c.t.Errorf("objects were replaced (-before +after):\n%s", diff)
+	}
+	for _, object := range s.released(c) {
+		if live := c.get(id(object)); live != nil {
+			if seen := names().Observe(live); seen.Chain != "" || seen.Applied != "" || live.GetDeletionTimestamp() != nil {
+				c.t.Errorf("%s is not released: %+v", seen.ID, seen)
+			}
+		}
+	}
+	if diff := cmp.Diff(untouched, c.get(id(unlabelled(c)))); diff != "" {
+		c.t.Errorf("an object of the namespace that is none of the chain's was touched (-before +after):\n%s", diff)
+	}
+	c.quiet()
+	return died
+}
+
+// unlabelled is somebody's object in the namespace of a chain.
+func unlabelled(c *chain) map[string]any { return configMap(c.name, "unlabelled", "theirs") }
+
+// identities of objects that exist.
+func (c *chain) identities(lists ...[]map[string]any) map[string]types.UID {
+	c.t.Helper()
+	found := map[string]types.UID{}
+	for _, list := range lists {
+		for _, object := range list {
+			if live := c.get(id(object)); live != nil {
+				found[id(object).String()] = live.GetUID()
+			}
+		}
+	}
+	return found
+}
