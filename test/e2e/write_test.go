@@ -225,7 +225,11 @@ func dryRun(w world) {
 	}
 	// Others may still write what they came to know. Once is enough: a dry run
 	// that stores something does so every time.
-	if !attempt() && !attempt() && !attempt() {
+	tries := 3
+	for tries > 0 && !attempt() {
+		tries--
+	}
+	if tries == 0 {
 		w.t.Error("dry runs write to the store")
 	}
 	w.absent("cer", "dryrun-2")
