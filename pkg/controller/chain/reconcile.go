@@ -59,6 +59,7 @@ type visit struct {
 //  6. archive what a complete rollout supersedes,
 //  7. release revisions that are being deleted and hold nothing any more.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	defer r.Passes.Begin(request.Name)()
 	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}}
 	if err := v.list(ctx); err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading the revisions of chain %s: %w", v.chain, err)
