@@ -19,6 +19,8 @@ func TestCrashAfterEveryWrite(t *testing.T) {
 	cases := map[string]struct {
 		before func(*saga)
 		change func(*saga)
+		// then is asked of the next process; nil is the same.
+		then func(*saga)
 		// want is the content of what is to be there in the end, kept what has to
 		// be the same object all along.
 		want map[string]string
@@ -50,6 +52,18 @@ func TestCrashAfterEveryWrite(t *testing.T) {
 		"tear down": {
 			before: func(s *saga) { s.become(s.first()) },
 			change: func(s *saga) { s.become() },
+		},
+		"abandon an install": {
+			before: func(*saga) {},
+			change: func(s *saga) { s.become(s.first()) },
+			then:   func(s *saga) { s.become() },
+		},
+		"abandon an upgrade": {
+			before: func(s *saga) { s.become(s.first()) },
+			change: func(s *saga) { s.become(s.second(), s.first()) },
+			then:   func(s *saga) { s.become(s.first()) },
+			want:   map[string]string{"Namespace a": "1", "ConfigMap a/x": "1", "ConfigMap a/old": "1", "Deployment.apps a/y": "1"},
+			kept:   []string{"Namespace a", "ConfigMap a/x", "ConfigMap a/old", "Deployment.apps a/y"},
 		},
 		"adopt": {
 			before: func(s *saga) {
@@ -96,6 +110,9 @@ func TestCrashAfterEveryWrite(t *testing.T) {
 						kept := s.uids(tc.kept)
 						tc.change(s)
 						died = s.die(t, k, lands)
+						if tc.then != nil {
+							tc.then(s)
+						}
 						s.settle(t)
 						tried++
 

@@ -132,8 +132,9 @@ func (c *chain) die(f *fuse, k int, lands bool) bool {
 type scene struct {
 	// before makes what is there when it begins, with a process that lives.
 	before func(*chain)
-	// change is what is asked of it.
-	change func(*chain)
+	// change is what is asked of it, and then what is asked of the next process;
+	// nil is the same.
+	change, then func(*chain)
 	// want is there in the end, ours, and as it says; kept are those of them that
 	// must have been the same objects all along.
 	want, kept func(*chain) []map[string]any
@@ -201,6 +202,10 @@ func TestCrash(t *testing.T) {
 			before:   func(c *chain) { c.roll(first(c)) },
 			change:   func(c *chain) { c.become(); c.orphan[1] = true },
 			released: all,
+		},
+		"abandoned": { // nobody asks for it any more when it comes back
+			change: func(c *chain) { c.become(first(c)) },
+			then:   func(c *chain) { c.become() },
 		},
 		"definition": {
 			change: func(c *chain) { c.become(rev(1).phase("all", definitionOf(c)...)) },
@@ -291,6 +296,9 @@ func (s scene) play(c *chain, k int, lands bool) bool {
 	s.change(c)
 	died := c.die(f, k, lands)
 
+	if s.then != nil {
+		s.then(c)
+	}
 	c.run()
 	c.until("complete", complete)
 	c.settled(c.t, s.want(c)...)
