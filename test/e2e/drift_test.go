@@ -76,6 +76,8 @@ func drift(w world) {
 		w.event("drift-1", m.reason, append(m.says, "ConfigMap drift/"+name)...)
 	}
 	w.condition("drift-1", "Ready", "True")
+	w.says(w.MustKubectl("describe", "cer", "drift-1"), "repaired ConfigMap drift/field: .data.x was changed by mallory")
+	w.says(w.MustKubectl("events", "--for=clusterextensionrevision/drift-1"), "Warning", "Repaired", "Recreated", "ConfigMap drift/deleted")
 	if x := w.read(".data.y", "configmap", "forced", "--namespace="+ns); x != "more" {
 		w.t.Errorf("a field that is not ours was removed: y is %q", x)
 	}
@@ -157,4 +159,42 @@ func replaced(w world) {
 	// A delete leaves it alone.
 	w.MustKubectl("delete", "cer", "replaced-1", timeout)
 	w.MustKubectl("get", "configmap", "a", in)
+}
+
+// namespaceDeleted: what takes everything along is made again, with everything.
+func namespaceDeleted(w world) {
+	const ns = "namespacedeleted"
+	in := "--namespace=" + ns
+	w.roll(revision("namespacedeleted", 1).
+		phase("namespace", manifest("v1", "Namespace", "", ns)).
+		phase("configuration", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2")).
+		phase("deploy", deployment(ns, "server", "example.com/server:v1")))
+	uid := w.read(".metadata.uid", "namespace", ns)
+	w.MustKubectl("delete", "namespace", ns, "--wait=false")
+	w.until(namespaces(), "", ns, func(o *unstructured.Unstructured) error {
+		if string(o.GetUID()) == uid {
+			return fmt.Errorf("it is the same namespace")
+		}
+		return nil
+	})
+	w.MustKubectl("wait", "--for=create", "deployment/server", in, timeout)
+	w.MustKubectl("wait", "--for=condition=Available", "deployment/server", in, timeout)
+	w.MustKubectl("get", "configmap/settings", "secret/password", in)
+	w.condition("namespacedeleted-1", "Ready", "True")
+	w.event("namespacedeleted-1", "Recreated", "Namespace "+ns)
+}
+
+// kindDeleted: so are a definition and its instances.
+func kindDeleted(w world) {
+	ns := w.namespace("kinddeleted")
+	w.roll(revision("kinddeleted", 1).phase("crds", definition("Pier")).phase("piers", instance("Pier", ns, "mine")).phase("last", configMap(ns, "last", "x=1")))
+	uid := w.read(".metadata.uid", "pier", "mine", "--namespace="+ns)
+	w.MustKubectl("delete", "crd", "piers.piers.example.com")
+	w.event("kinddeleted-1", "Recreated", "CustomResourceDefinition.apiextensions.k8s.io piers.piers.example.com")
+	w.condition("kinddeleted-1", "Ready", "True")
+	w.eventually(func() (string, string) {
+		out := w.Kubectl("get", "pier", "mine", "--namespace="+ns, "-o", "jsonpath={.metadata.uid}")
+		return out.Stdout, out.Stderr
+	}, func(now string) bool { return now != "" && now != uid })
+	w.condition("kinddeleted-1", "Ready", "True")
 }

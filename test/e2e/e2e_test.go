@@ -10,6 +10,7 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/dynamic"
@@ -67,7 +68,14 @@ func TestPenstock(t *testing.T) {
 		"Sharing":          sharing,
 		"Refused":          refusedByHost,
 		"NamespaceMissing": namespaceMissing,
+		"Controlled":       controlled,
+		"OnePhase":         onePhase,
+		"Burst":            burst,
+		"NamespaceDeleted": namespaceDeleted,
+		"KindDeleted":      kindDeleted,
 		"Teardown":         teardown,
+		"Foreground":       foreground,
+		"Unfinished":       unfinished,
 		"Orphan":           orphan,
 		"Acknowledged":     acknowledged,
 		"InstanceGone":     instanceGone,
@@ -87,6 +95,14 @@ func start(t *testing.T) world {
 	program := penstock.Build(t)
 	dir := penstock.DataDir(t)
 	server := program.Serve(t, c, dir)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log of the server:\n%s", server.Log())
+		}
+		if strings.Contains(server.Log(), "panic") {
+			t.Errorf("the server panicked:\n%s", server.Log())
+		}
+	})
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)

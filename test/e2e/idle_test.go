@@ -25,7 +25,15 @@ func ours(r plane.Request) bool {
 func idle(w world) {
 	const silence = 20 * time.Second
 	ns := w.namespace("idle")
-	w.roll(revision("idle", 1).phase("all", configMap(ns, "settings", "x=1"), deployment(ns, "server", "example.com/server:v1")))
+	// The server spells these otherwise than the manifest does.
+	server := deployment(ns, "server", "example.com/server:v1")
+	container := server["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
+	container["resources"] = map[string]any{"requests": map[string]any{"cpu": "0.5", "memory": "1024Mi"}}
+	w.roll(revision("idle", 1).phase("all", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2"), server))
+	// And a user has added to them.
+	w.MustKubectl("annotate", "deployment/server", "secret/password", "configmap/settings", "--namespace="+ns, "example.com/note=mine")
+	w.MustKubectl("rollout", "restart", "deployment/server", "--namespace="+ns)
+	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, timeout)
 	w.condition("idle-1", "Ready", "True")
 	mark := w.Audit().Mark()
 	// This is not a wait for something to happen: nothing is to happen.
@@ -45,10 +53,10 @@ func idle(w world) {
 func restart(w world) {
 	in := "--namespace=idle"
 	w.server.Stop(w.t)
-	mark := w.Audit().Mark()
-	w.program.Serve(w.t, w, w.dataDir)
 	// Something to do: when it is done, everything else was looked at too.
 	w.MustKubectl("patch", "configmap", "settings", in, "--field-manager=mallory", "--type=merge", "-p", `{"data":{"x":"other"}}`)
+	mark := w.Audit().Mark()
+	w.program.Serve(w.t, w, w.dataDir)
 	w.value("1", ".data.x", "configmap/settings", in)
 	w.event("idle-1", "Repaired", ".data.x was changed by mallory")
 	w.condition("idle-1", "Ready", "True")

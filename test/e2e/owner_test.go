@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -88,163 +87,34 @@ func sharing(w world) {
 	w.value("sharing-b", `.metadata.labels.penstock\.dev/chain`, "configmap/shared", in)
 }
 
-// teardown goes in reverse: what was rolled out later is gone before what it
-// needs goes.
-func teardown(w world) {
-	ns := w.namespace("teardown")
+// controlled: whoever makes himself the controller of our object has it when we
+// leave.
+func controlled(w world) {
+	ns := w.namespace("controlled")
 	in := "--namespace=" + ns
-	last := configMap(ns, "last", "x=1")
-	w.roll(revision("teardown", 1).
-		phase("first", configMap(ns, "first", "x=1")).
-		phase("second", configMap(ns, "second", "x=1")).
-		phase("third", last))
-	w.MustKubectl("patch", "configmap", "second", in, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-	w.MustKubectl("delete", "cer", "teardown-1", "--wait=false")
-	w.gone("configmap/last", in)
-	w.until(configMaps(), ns, "second", func(o *unstructured.Unstructured) error {
-		if o.GetDeletionTimestamp() == nil {
-			return fmt.Errorf("it is not being deleted")
+	w.roll(revision("controlled", 1).phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1")))
+	w.MustKubectlInput(configMap(ns, "owner").String(), "create", "-f", "-")
+	own := func(name, uid string) {
+		w.t.Helper()
+		w.MustKubectl("patch", "configmap", name, in, "--type=merge", "-p", fmt.Sprintf(
+			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","controller":true,"uid":%q}]}}`, uid))
+	}
+	// One that does not exist: garbage collection deletes the object, and we make
+	// it again.
+	uid := w.read(".metadata.uid", "configmap", "b", in)
+	own("b", "00000000-0000-0000-0000-000000000000")
+	w.until(configMaps(), ns, "b", func(o *unstructured.Unstructured) error {
+		if string(o.GetUID()) == uid {
+			return fmt.Errorf("it is the same")
 		}
 		return nil
 	})
-	w.condition("teardown-1", "Progressing", "True", "2 objects are still to go", "ConfigMap teardown/second", "finalizers")
-	w.says(w.MustKubectl("get", "cer", "teardown-1", "--no-headers"), "Deleting")
-	if when := w.read(".metadata.deletionTimestamp", "configmap", "first", in); when != "" {
-		w.t.Errorf("the first is being deleted before the second is gone, since %s", when)
-	}
-	w.MustKubectl("patch", "configmap", "second", in, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	w.gone("cer/teardown-1")
-	w.absent("configmap", "first", in)
-	w.absent("configmap", "second", in)
-}
+	w.event("controlled-1", "Recreated", "ConfigMap controlled/b")
+	w.condition("controlled-1", "Ready", "True")
 
-// orphan leaves everything running, without our marks.
-func orphan(w world) {
-	ns := w.namespace("orphan")
-	in := "--namespace=" + ns
-	draft := func(number int) draft {
-		return revision("orphan", number).phase("all", configMap(ns, "settings", "x=1"), deployment(ns, "server", "example.com/server:v1"))
-	}
-	w.roll(draft(1))
-	uid := w.read(".metadata.uid", "deployment", "server", in)
-	pods := w.read(".items[*].metadata.uid", "pods", in)
-	w.MustKubectl("delete", "cer", "orphan-1", "--cascade=orphan", timeout)
-	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
-		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
-	}
-	if got := w.read(".items[*].metadata.uid", "pods", in); got != pods || pods == "" {
-		w.t.Errorf("the Pods are others: %q, were %q", got, pods)
-	}
-	for _, name := range []string{"configmap/settings", "deployment/server"} {
-		out := w.MustKubectl("get", name, in, "-o", "yaml", "--show-managed-fields")
-		for _, mark := range []string{"penstock.dev/", "manager: penstock"} {
-			if strings.Contains(out, mark) {
-				w.t.Errorf("%s has %s left:\n%s", name, mark, out)
-			}
-		}
-	}
-	// They are as anybody's now: taken back only by who asks for it.
-	w.MustKubectlInput(draft(2).String(), "create", "-f", "-")
-	w.condition("orphan-2", "Failing", "True", "exists already")
-	w.MustKubectl("delete", "cer", "orphan-2", timeout)
-	w.roll(draft(3).with("collisionProtection", "IfNoController"))
-	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
-		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
-	}
-	w.MustKubectl("delete", "cer", "orphan-3", timeout)
-	w.absent("deployment", "server", in)
-}
-
-// acknowledged: a definition takes its instances along only when somebody says
-// so.
-func acknowledged(w world) {
-	ns := w.namespace("acknowledged")
-	w.roll(revision("acknowledged", 1).phase("crds", definition("Anchor")).phase("deploy", configMap(ns, "settings", "x=1")))
-	w.MustKubectlInput(instance("Anchor", ns, "mine").String(), "create", "-f", "-")
-	w.MustKubectl("delete", "cer", "acknowledged-1", "--wait=false")
-	w.condition("acknowledged-1", "Failing", "True", "CustomResourceDefinition.apiextensions.k8s.io anchors.anchors.example.com", "acknowledged/mine", "acknowledge it")
-	w.MustKubectl("get", "anchor", "mine", "--namespace="+ns)
-	// Nothing has gone: who serves the instances is needed until they are gone.
-	w.MustKubectl("get", "configmap", "settings", "--namespace="+ns)
-	w.MustKubectl("annotate", "cer", "acknowledged-1", "penstock.dev/allow-crd-deletion=anchors.anchors.example.com")
-	w.gone("cer/acknowledged-1")
-	w.absent("crd", "anchors.anchors.example.com")
-}
-
-// instanceGone: or when there are none any more.
-func instanceGone(w world) {
-	ns := w.namespace("instancegone")
-	w.roll(revision("instancegone", 1).phase("crds", definition("Buoy")))
-	w.MustKubectlInput(instance("Buoy", ns, "mine").String(), "create", "-f", "-")
-	w.MustKubectl("delete", "cer", "instancegone-1", "--wait=false")
-	w.condition("instancegone-1", "Failing", "True", "instancegone/mine")
-	w.MustKubectl("delete", "buoy", "mine", "--namespace="+ns)
-	w.gone("cer/instancegone-1")
-	w.absent("crd", "buoys.buoys.example.com")
-}
-
-// probes of the spec gate the next phase.
-func probes(w world) {
-	ns := w.namespace("probes")
-	in := "--namespace=" + ns
-	kind := func(group, kind string) map[string]any {
-		return map[string]any{"groupKind": map[string]any{"group": group, "kind": kind}}
-	}
-	probe := func(selector map[string]any, assertion string, content map[string]any) map[string]any {
-		return map[string]any{"selector": selector, "assertions": []any{map[string]any{assertion: content}}}
-	}
-	lamp := instance("Lamp", ns, "lamp")
-	lamp["spec"] = map[string]any{"watts": 40}
-	labelled := configMap(ns, "labelled", "x=1")
-	labelled["metadata"].(map[string]any)["labels"] = map[string]any{"gate": "yes"}
-	d := revision("probes", 1).
-		phase("crds", definition("Lamp")).
-		phase("condition", lamp).
-		phase("value", configMap(ns, "value", "x=1")).
-		phase("cel", labelled).
-		phase("last", configMap(ns, "last", "x=1")).
-		with("progressionProbes", []any{
-			probe(kind("lamps.example.com", "Lamp"), "conditionEqual", map[string]any{"type": "Lit", "status": "True"}),
-			probe(kind("lamps.example.com", "Lamp"), "fieldsEqual", map[string]any{"fieldA": "spec.watts", "fieldB": "status.watts"}),
-			probe(map[string]any{"groupKind": map[string]any{"group": "", "kind": "ConfigMap"},
-				"labelSelector": map[string]any{"matchLabels": map[string]any{"approved": "no"}}}, "fieldValue", map[string]any{"fieldPath": "data.gate", "value": "open"}),
-			probe(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"gate": "yes"}}}, "cel",
-				map[string]any{"expression": "has(self.data.approved) && self.data.approved == 'by-me'", "message": "somebody has to approve it"}),
-		})
-	d.phases[2].(map[string]any)["objects"].([]any)[0].(map[string]any)["object"].(object)["metadata"].(map[string]any)["labels"] = map[string]any{"approved": "no"}
-	w.MustKubectlInput(d.String(), "create", "-f", "-")
-
-	status := func(content string) {
-		w.t.Helper()
-		w.MustKubectl("patch", "lamp", "lamp", in, "--subresource=status", "--type=merge", "-p", `{"status":`+content+`}`)
-	}
-	lit := func(watts int, status, message string) string {
-		return fmt.Sprintf(`{"watts":%d,"conditions":[{"type":"Lit","status":%q,"observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Seen","message":%q}]}`,
-			watts, status, message)
-	}
-	w.condition("probes-1", "Progressing", "True", "phase condition", "Lamp.lamps.example.com probes/lamp", "status.watts is not set")
-	w.absent("configmap", "value", in)
-	status(lit(40, "False", "no oil"))
-	w.condition("probes-1", "Progressing", "True", "Lamp.lamps.example.com probes/lamp", "Lit", "no oil")
-	status(lit(30, "True", ""))
-	w.condition("probes-1", "Progressing", "True", "Lamp.lamps.example.com probes/lamp", "spec.watts", "status.watts")
-	w.absent("configmap", "value", in)
-	status(lit(40, "True", ""))
-
-	w.condition("probes-1", "Progressing", "True", "phase value", "ConfigMap probes/value", "data.gate")
-	w.absent("configmap", "labelled", in)
-	w.MustKubectl("patch", "configmap", "value", in, "--type=merge", "-p", `{"data":{"gate":"open"}}`)
-
-	w.condition("probes-1", "Progressing", "True", "phase cel", "ConfigMap probes/labelled", "somebody has to approve it")
-	w.absent("configmap", "last", in)
-	w.MustKubectl("patch", "configmap", "labelled", in, "--type=merge", "-p", `{"data":{"approved":"by-me"}}`)
-	w.succeeded("probes-1")
-	w.MustKubectl("get", "configmap", "last", in)
-
-	// Behind the rollout a probe tells of Available.
-	w.MustKubectl("patch", "configmap", "value", in, "--type=merge", "-p", `{"data":{"gate":"shut"}}`)
-	w.condition("probes-1", "Available", "False", "ConfigMap probes/value")
-	w.condition("probes-1", "Progressing", "False")
-	w.MustKubectl("patch", "configmap", "value", in, "--type=merge", "-p", `{"data":{"gate":"open"}}`)
-	w.condition("probes-1", "Ready", "True")
+	own("a", w.read(".metadata.uid", "configmap", "owner", in))
+	w.MustKubectl("delete", "cer", "controlled-1", timeout)
+	w.event("controlled-1", "Left", "ConfigMap controlled/a", `is controlled by ConfigMap "owner"`)
+	w.MustKubectl("get", "configmap", "a", in)
+	w.absent("configmap", "b", in)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
@@ -207,19 +209,18 @@ func hiddenSecrets(w world) {
 }
 
 // eventually repeats a command until its output passes: rights take effect when
-// kube-apiserver sees them, and decisions are cached; neither can be watched.
-func (w world) eventually(run func() (string, string), passes func(string) bool) (string, string) {
+// kube-apiserver sees them, and refusals are cached for ten seconds; neither can
+// be watched.
+func (w world) eventually(run func() (string, string), passes func(string) bool) (stdout, stderr string) {
 	w.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		stdout, stderr := run()
-		if passes(stdout) {
-			return stdout, stderr
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("it does not happen:\n%s%s", stdout, stderr)
-		}
+	err := wait.PollUntilContextTimeout(w.t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		stdout, stderr = run()
+		return passes(stdout), nil
+	})
+	if err != nil {
+		w.t.Fatalf("%v:\n%s%s", err, stdout, stderr)
 	}
+	return stdout, stderr
 }
 
 // rights are those of the cluster's RBAC.
@@ -247,6 +248,18 @@ func rights(w world) {
 	if out := user.Kubectl("auth", "can-i", "create", "cer"); strings.TrimSpace(out.Stdout) != "no" {
 		w.t.Error(out)
 	}
+	// Who may, is on record, and nobody changes that.
+	w.MustKubectl("create", "clusterrole", "rights-author", "--verb=get,create,patch", "--resource=clusterextensionrevisions.olm.operatorframework.io")
+	w.MustKubectl("create", "clusterrolebinding", "rights-author", "--clusterrole=rights-author", "--user=rights-author")
+	author := w.User("rights-author", "authors")
+	w.eventually(func() (string, string) {
+		out := author.Kubectl("auth", "can-i", "create", "cer")
+		return out.Stdout, out.Stderr
+	}, func(stdout string) bool { return strings.HasPrefix(stdout, "yes") })
+	author.MustKubectlInput(small("rights", 2).String(), "create", "-f", "-")
+	w.succeeded("rights-2")
+	w.says(w.read(".status.requestedBy", "cer", "rights-2"), `"username":"rights-author"`, `"authors"`)
+
 	nobody := w.User("rights-nobody")
 	w.says(nobody.Kubectl("get", "cer").Stderr, "Forbidden")
 }

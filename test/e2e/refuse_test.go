@@ -123,4 +123,6 @@ func unknownFields(w world) {
 		"metadata": map[string]any{"name": "unknown-third", "namespace": "default"}})
 	w.says(w.MustKubectlInput(inside.String(), "create", "-f", "-"), "unknown-2 created")
 	w.condition("unknown-2", "Failing", "True", "ConfigMap default/unknown-third", "colour")
+	// It is tried again and again, which would not be idle.
+	w.MustKubectl("delete", "cer", "unknown-1", "unknown-2", timeout)
 }

@@ -168,3 +168,37 @@ func retention(w world) {
 	w.value("8", ".data.number", "configmap/retention", "--namespace=default")
 	w.refused(small("retention", 1).String(), []string{"create", "-f", "-"}, "the next one is 9")
 }
+
+// onePhase: kinds know their order, so nobody has to make phases.
+func onePhase(w world) {
+	const ns = "onephase"
+	crd := definition("Harbour")
+	w.roll(revision("onephase", 1).phase("all",
+		deployment(ns, "server", "example.com/server:v1"), instance("Harbour", ns, "mine"), configMap(ns, "settings", "x=1"),
+		crd, manifest("v1", "Namespace", "", ns)))
+	w.MustKubectl("get", "harbour/mine", "configmap/settings", "deployment/server", "--namespace="+ns)
+	w.says(w.read(".status.phases[*].state", "cer", "onephase-1"), "Available")
+	w.MustKubectl("delete", "cer", "onephase-1", timeout)
+	w.absent("namespace", ns)
+	w.absent("crd", "harbours.harbours.example.com")
+}
+
+// burst: of several revisions at once the last one wins.
+func burst(w world) {
+	ns := w.namespace("burst")
+	const last = 5
+	var all []string
+	for n := 1; n <= last; n++ {
+		all = append(all, revision("burst", n).phase("all",
+			configMap(ns, "settings", fmt.Sprintf("x=%d", n)), configMap(ns, fmt.Sprintf("only-%d", n), "x=1"),
+			deployment(ns, "server", fmt.Sprintf("example.com/server:v%d", n))).String())
+	}
+	w.MustKubectlInput(strings.Join(all, "\n---\n"), "create", "-f", "-")
+	w.succeeded("burst-5")
+	w.value("Archived", ".spec.lifecycleState", "cer/burst-1", "cer/burst-2", "cer/burst-3", "cer/burst-4")
+	w.gone("configmap/only-1", "configmap/only-2", "configmap/only-3", "configmap/only-4", "--namespace="+ns)
+	w.value("5", ".data.x", "configmap/settings", "--namespace="+ns)
+	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, timeout)
+	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", "--namespace="+ns), "server:v5")
+	w.condition("burst-5", "Ready", "True")
+}

@@ -1,0 +1,133 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// teardown goes in reverse: what was rolled out later is gone before what it
+// needs goes.
+func teardown(w world) {
+	ns := w.namespace("teardown")
+	in := "--namespace=" + ns
+	last := configMap(ns, "last", "x=1")
+	w.roll(revision("teardown", 1).
+		phase("first", configMap(ns, "first", "x=1")).
+		phase("second", configMap(ns, "second", "x=1")).
+		phase("third", last))
+	w.MustKubectl("patch", "configmap", "second", in, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	w.MustKubectl("delete", "cer", "teardown-1", "--wait=false")
+	w.gone("configmap/last", in)
+	w.until(configMaps(), ns, "second", func(o *unstructured.Unstructured) error {
+		if o.GetDeletionTimestamp() == nil {
+			return fmt.Errorf("it is not being deleted")
+		}
+		return nil
+	})
+	w.condition("teardown-1", "Progressing", "True", "2 objects are still to go", "ConfigMap teardown/second", "finalizers")
+	w.says(w.MustKubectl("get", "cer", "teardown-1", "--no-headers"), "Deleting")
+	if when := w.read(".metadata.deletionTimestamp", "configmap", "first", in); when != "" {
+		w.t.Errorf("the first is being deleted before the second is gone, since %s", when)
+	}
+	w.MustKubectl("patch", "configmap", "second", in, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	w.gone("cer/teardown-1")
+	w.absent("configmap", "first", in)
+	w.absent("configmap", "second", in)
+}
+
+// orphan leaves everything running, without our marks.
+func orphan(w world) {
+	ns := w.namespace("orphan")
+	in := "--namespace=" + ns
+	draft := func(number int) draft {
+		return revision("orphan", number).phase("all", configMap(ns, "settings", "x=1"), deployment(ns, "server", "example.com/server:v1"))
+	}
+	w.roll(draft(1))
+	uid := w.read(".metadata.uid", "deployment", "server", in)
+	pods := w.read(".items[*].metadata.uid", "pods", in)
+	w.MustKubectl("delete", "cer", "orphan-1", "--cascade=orphan", timeout)
+	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
+		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
+	}
+	if got := w.read(".items[*].metadata.uid", "pods", in); got != pods || pods == "" {
+		w.t.Errorf("the Pods are others: %q, were %q", got, pods)
+	}
+	for _, name := range []string{"configmap/settings", "deployment/server"} {
+		out := w.MustKubectl("get", name, in, "-o", "yaml", "--show-managed-fields")
+		for _, mark := range []string{"penstock.dev/", "manager: penstock"} {
+			if strings.Contains(out, mark) {
+				w.t.Errorf("%s has %s left:\n%s", name, mark, out)
+			}
+		}
+	}
+	// They are as anybody's now: taken back only by who asks for it.
+	w.MustKubectlInput(draft(2).String(), "create", "-f", "-")
+	w.condition("orphan-2", "Failing", "True", "exists already")
+	w.MustKubectl("delete", "cer", "orphan-2", timeout)
+	w.roll(draft(3).with("collisionProtection", "IfNoController"))
+	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
+		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
+	}
+	w.MustKubectl("delete", "cer", "orphan-3", timeout)
+	w.absent("deployment", "server", in)
+}
+
+// acknowledged: a definition takes its instances along only when somebody says
+// so.
+func acknowledged(w world) {
+	ns := w.namespace("acknowledged")
+	w.roll(revision("acknowledged", 1).phase("crds", definition("Anchor")).phase("deploy", configMap(ns, "settings", "x=1")))
+	w.MustKubectlInput(instance("Anchor", ns, "mine").String(), "create", "-f", "-")
+	w.MustKubectl("delete", "cer", "acknowledged-1", "--wait=false")
+	w.condition("acknowledged-1", "Failing", "True", "CustomResourceDefinition.apiextensions.k8s.io anchors.anchors.example.com", "acknowledged/mine", "acknowledge it")
+	w.MustKubectl("get", "anchor", "mine", "--namespace="+ns)
+	// Nothing has gone: who serves the instances is needed until they are gone.
+	w.MustKubectl("get", "configmap", "settings", "--namespace="+ns)
+	w.MustKubectl("annotate", "cer", "acknowledged-1", "penstock.dev/allow-crd-deletion=anchors.anchors.example.com")
+	w.gone("cer/acknowledged-1")
+	w.absent("crd", "anchors.anchors.example.com")
+}
+
+// instanceGone: or when there are none any more.
+func instanceGone(w world) {
+	ns := w.namespace("instancegone")
+	w.roll(revision("instancegone", 1).phase("crds", definition("Buoy")))
+	w.MustKubectlInput(instance("Buoy", ns, "mine").String(), "create", "-f", "-")
+	w.MustKubectl("delete", "cer", "instancegone-1", "--wait=false")
+	w.condition("instancegone-1", "Failing", "True", "instancegone/mine")
+	w.MustKubectl("delete", "buoy", "mine", "--namespace="+ns)
+	w.gone("cer/instancegone-1")
+	w.absent("crd", "buoys.buoys.example.com")
+}
+
+// foreground deletion is garbage collection's affair, which knows our kind.
+func foreground(w world) {
+	ns := w.namespace("foreground")
+	w.roll(revision("foreground", 1).phase("all", configMap(ns, "a", "x=1")))
+	// Something of the user's hangs on the revision.
+	mine := configMap(ns, "mine")
+	mine["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
+		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision", "name": "foreground-1",
+		"uid": w.read(".metadata.uid", "cer", "foreground-1"), "blockOwnerDeletion": true,
+	}}
+	w.MustKubectlInput(mine.String(), "create", "-f", "-")
+	w.MustKubectl("delete", "cer", "foreground-1", "--cascade=foreground", timeout)
+	w.absent("configmap", "a", "--namespace="+ns)
+	w.absent("configmap", "mine", "--namespace="+ns)
+}
+
+// unfinished rollouts are torn down as far as they came.
+func unfinished(w world) {
+	ns := w.namespace("unfinished")
+	w.MustKubectlInput(revision("unfinished", 1).
+		phase("first", configMap(ns, "first", "x=1")).
+		phase("second", deployment(ns, "stuck", "registry.invalid/stuck:v1")).
+		phase("third", configMap(ns, "third", "x=1")).String(), "create", "-f", "-")
+	w.condition("unfinished-1", "Progressing", "True", "phase second (2 of 3)", "Deployment.apps unfinished/stuck")
+	w.absent("configmap", "third", "--namespace="+ns)
+	w.MustKubectl("delete", "cer", "unfinished-1", timeout)
+	w.absent("configmap", "first", "--namespace="+ns)
+	w.absent("deployment", "stuck", "--namespace="+ns)
+}
