@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/penstock"
 )
 
 func revisionsResource() schema.GroupVersionResource {
@@ -230,34 +230,21 @@ func get(t *testing.T, config *rest.Config, path string) (string, int) {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
-	path := buildProgram(t)
-	dir := dataDir(t)
-	first := launch(t, path, c, dir)
-	first.await(t, "The host cluster serves our API")
+	program, dir := penstock.Build(t), dataDir(t)
+	first := program.Serve(t, c, dir)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = first.cmd.Wait()
+	first.Kill(t)
 
 	begin := time.Now()
-	second := launch(t, path, c, dir)
-	second.await(t, "The host cluster serves our API")
+	second := program.Serve(t, c, dir)
 	t.Logf("served again %s after the start", time.Since(begin))
 	c.MustKubectl("get", "cer", "argocd-1")
 	c.MustKubectl("get", "cer", "argocd-1", "--subresource=manifests", "-o", "name")
 
-	begin = time.Now()
-	if err := second.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := second.cmd.Wait(); err != nil {
-		t.Errorf("a stopped program does not exit with 0: %v", err)
-	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := second.Stop(t); took > 2*time.Second {
 		t.Errorf("stopping took %s", took)
 	}
-	if log := second.text(); strings.Contains(log, "use of closed network connection") {
+	if log := second.Log(); strings.Contains(log, "use of closed network connection") {
 		t.Errorf("a clean stop logs errors:\n%s", log)
 	}
 }
