@@ -1,0 +1,124 @@
+package diff
+
+import "slices"
+
+// pair says that item old of one sequence is item new of another.
+type pair struct{ old, new int }
+
+// alignEffort bounds the differences that align looks for: its time is that
+// times the length, its memory the square.
+const alignEffort = 1024
+
+// align returns a longest common subsequence of two sequences, in order (Myers'
+// algorithm). When they differ in more than alignEffort places, or stop says
+// that time ran out, it returns what they have in common at both ends.
+func align(old, new []int, stop func() bool) []pair {
+	var head, tail []pair
+	for len(old) > len(head) && len(new) > len(head) && old[len(head)] == new[len(head)] {
+		head = append(head, pair{len(head), len(head)})
+	}
+	for i, j := len(old)-1, len(new)-1; i >= len(head) && j >= len(head) && old[i] == new[j]; i, j = i-1, j-1 {
+		tail = append(tail, pair{i, j})
+	}
+	slices.Reverse(tail)
+	start := len(head)
+	for _, p := range alignMiddle(old[start:len(old)-len(tail)], new[start:len(new)-len(tail)], stop) {
+		head = append(head, pair{p.old + start, p.new + start})
+	}
+	return append(head, tail...)
+}
+
+func alignMiddle(old, new []int, stop func() bool) []pair {
+	if len(old) == 0 || len(new) == 0 {
+		return nil
+	}
+	effort := min(len(old)+len(new), alignEffort)
+	// furthest[k+effort+1] is how far in old one gets on diagonal k.
+	furthest := make([]int32, 2*effort+3)
+	var trace [][]int32
+	for d := 0; d <= effort; d++ {
+		if stop() {
+			return nil
+		}
+		for k := -d; k <= d; k += 2 {
+			at := k + effort + 1
+			var x int
+			if k == -d || k != d && furthest[at-1] < furthest[at+1] {
+				x = int(furthest[at+1])
+			} else {
+				x = int(furthest[at-1]) + 1
+			}
+			for x < len(old) && x-k >= 0 && x-k < len(new) && old[x] == new[x-k] {
+				x++
+			}
+			furthest[at] = int32(x)
+			if x >= len(old) && x-k >= len(new) {
+				return backtrack(old, new, append(trace, slices.Clone(furthest[effort+1-d:effort+2+d])))
+			}
+		}
+		trace = append(trace, slices.Clone(furthest[effort+1-d:effort+2+d]))
+	}
+	return nil
+}
+
+// backtrack reads the way from the end: trace[d][k+d] is how far in old one got
+// on diagonal k with d differences.
+func backtrack(old, new []int, trace [][]int32) []pair {
+	var pairs []pair
+	x, y := len(old), len(new)
+	for d := len(trace) - 1; d > 0; d-- {
+		before := trace[d-1]
+		get := func(k int) int {
+			if k < -(d-1) || k > d-1 {
+				return -1
+			}
+			return int(before[k+d-1])
+		}
+		k := x - y
+		previous := k - 1
+		if k == -d || k != d && get(k-1) < get(k+1) {
+			previous = k + 1
+		}
+		startX := get(previous)
+		startY := startX - previous
+		for x > startX && y > startY && x > 0 && y > 0 && old[x-1] == new[y-1] {
+			x, y = x-1, y-1
+			pairs = append(pairs, pair{x, y})
+		}
+		x, y = startX, startY
+	}
+	for x > 0 && y > 0 && old[x-1] == new[y-1] {
+		x, y = x-1, y-1
+		pairs = append(pairs, pair{x, y})
+	}
+	slices.Reverse(pairs)
+	return pairs
+}
+
+// ascending returns the indices of a longest ascending subsequence of numbers
+// that are all different.
+func ascending(numbers []int) []int {
+	var tops []int // tops[l] is the index of the smallest end of a run of length l+1
+	previous := make([]int, len(numbers))
+	for i, n := range numbers {
+		l, _ := slices.BinarySearchFunc(tops, n, func(top, n int) int { return numbers[top] - n })
+		previous[i] = -1
+		if l > 0 {
+			previous[i] = tops[l-1]
+		}
+		if l == len(tops) {
+			tops = append(tops, i)
+		} else {
+			tops[l] = i
+		}
+	}
+	if len(tops) == 0 {
+		return nil
+	}
+	run := make([]int, 0, len(tops))
+	for i := tops[len(tops)-1]; i >= 0; i = previous[i] {
+		run = append(run, i)
+	}
+	slices.Reverse(run)
+	return run
+}

@@ -1,0 +1,209 @@
+package diff
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/applyconfigurations"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// extraTypes are those that other modules than k8s.io/api define, as far as a
+// comparison needs them.
+//
+//go:embed extratypes.yaml
+var extraTypes []byte
+
+// NewBuiltin returns the types of Kubernetes itself, with the defaults of its
+// API server that manifests often leave out. Making it takes some tens of
+// milliseconds: make one and share it. It is safe for concurrent use.
+func NewBuiltin() (Schema, error) {
+	kubernetes, err := kubernetesTypes()
+	if err != nil {
+		return nil, err
+	}
+	extra, err := typed.NewParser(typed.YAMLObject(extraTypes))
+	if err != nil {
+		return nil, fmt.Errorf("parsing the embedded types: %w", err)
+	}
+	return &builtin{schemas: []*smdschema.Schema{kubernetes, &extra.Schema}, defaults: builtinDefaults()}, nil
+}
+
+// kubernetesTypes returns the schema that client-go has for its apply
+// configurations. It is internal there; every typed value shows it.
+func kubernetesTypes() (*smdschema.Schema, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering core/v1: %w", err)
+	}
+	any, err := applyconfigurations.NewTypeConverter(scheme).ObjectToTyped(&corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the types of client-go: %w", err)
+	}
+	return any.Schema(), nil
+}
+
+type builtin struct {
+	schemas  []*smdschema.Schema
+	defaults defaults
+}
+
+// TypeOf returns the type of a kind of Kubernetes, or nil.
+func (b *builtin) TypeOf(kind schema.GroupVersionKind) Type {
+	parent := packageOf(kind.Group)
+	if parent == "" {
+		return nil
+	}
+	return b.named(parent + "." + kind.Version + "." + kind.Kind)
+}
+
+// packageOf returns how the types of a group are named: by their Go package.
+func packageOf(group string) string {
+	name, isKubernetes := strings.CutSuffix(group, ".k8s.io")
+	switch {
+	case group == "":
+		return "io.k8s.api.core"
+	case group == "apiextensions.k8s.io":
+		return "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions"
+	case group == "apiregistration.k8s.io":
+		return "io.k8s.kube-aggregator.pkg.apis.apiregistration"
+	case group == "rbac.authorization.k8s.io":
+		return "io.k8s.api.rbac"
+	case group == "flowcontrol.apiserver.k8s.io":
+		return "io.k8s.api.flowcontrol"
+	case group == "internal.apiserver.k8s.io":
+		return "io.k8s.api.apiserverinternal"
+	case strings.Contains(name, "."):
+		return ""
+	case isKubernetes || group == "apps" || group == "batch" || group == "autoscaling" || group == "policy" || group == "extensions":
+		return "io.k8s.api." + name
+	}
+	return ""
+}
+
+func (b *builtin) named(name string) Type {
+	for _, s := range b.schemas {
+		if definition, ok := s.FindNamedType(name); ok {
+			return b.typeOf(s, name, definition.Atom)
+		}
+	}
+	return nil
+}
+
+// typeOf returns nil for what may be anything.
+func (b *builtin) typeOf(s *smdschema.Schema, name string, atom smdschema.Atom) Type {
+	kinds := 0
+	for _, is := range []bool{atom.Scalar != nil, atom.List != nil, atom.Map != nil} {
+		if is {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return nil
+	}
+	return &builtinType{builtin: b, schema: s, name: name, atom: atom}
+}
+
+func (b *builtin) resolve(s *smdschema.Schema, ref smdschema.TypeRef) Type {
+	if ref.NamedType != nil && ref.ElementRelationship == nil {
+		return b.named(*ref.NamedType)
+	}
+	atom, ok := s.Resolve(ref)
+	if !ok {
+		return nil
+	}
+	name := ""
+	if ref.NamedType != nil {
+		name = *ref.NamedType
+	}
+	return b.typeOf(s, name, atom)
+}
+
+// builtinType is a type of the schemas that server-side apply uses.
+type builtinType struct {
+	*builtin
+	schema *smdschema.Schema
+	name   string // empty of one that has none
+	atom   smdschema.Atom
+}
+
+// Shape knows lists and quantities. Kubernetes stores its own types in protobuf,
+// which has no empty lists and maps: there they are the same as none.
+func (t *builtinType) Shape() Shape {
+	shape := Shape{Quantity: t.name == "io.k8s.apimachinery.pkg.api.resource.Quantity"}
+	if t.atom.Map != nil {
+		// Structs have names; what has none is a map.
+		shape.EmptyIsAbsent = t.name == ""
+	}
+	if t.atom.List == nil {
+		return shape
+	}
+	shape.EmptyIsAbsent = true
+	switch {
+	case t.atom.List.ElementRelationship == smdschema.Atomic:
+		shape.List = ListAtomic
+	case len(t.atom.List.Keys) > 0:
+		shape.List, shape.Keys = ListMap, t.atom.List.Keys
+	case t.atom.List.ElementRelationship == smdschema.Associative:
+		shape.List = ListSet
+	}
+	return shape
+}
+
+// Field returns the type of a field, or of the values of a map.
+func (t *builtinType) Field(name string) Type {
+	if t.atom.Map == nil {
+		return nil
+	}
+	if field, ok := t.atom.Map.FindField(name); ok {
+		return t.resolve(t.schema, field.Type)
+	}
+	return t.resolve(t.schema, t.atom.Map.ElementType)
+}
+
+// Item returns the type of the items of a list.
+func (t *builtinType) Item() Type {
+	if t.atom.List == nil {
+		return nil
+	}
+	return t.resolve(t.schema, t.atom.List.ElementType)
+}
+
+// Default returns what the API server fills in.
+func (t *builtinType) Default(field string, parent map[string]any) (any, bool) {
+	if value, ok := t.defaults[t.name][field]; ok {
+		if compute, ok := value.(computed); ok {
+			return compute(parent)
+		}
+		return value, true
+	}
+	if t.atom.Map == nil {
+		return nil, false
+	}
+	if declared, ok := t.atom.Map.FindField(field); ok && declared.Default != nil {
+		return asJSON(declared.Default)
+	}
+	return nil, false
+}
+
+// asJSON turns a default as a YAML parser reads it into what a JSON decoder
+// would have read. Of objects only empty ones are declared.
+func asJSON(value any) (any, bool) {
+	switch v := value.(type) {
+	case int:
+		return int64(v), true
+	case map[string]any, map[any]any:
+		return map[string]any{}, true
+	case string, bool, int64, float64:
+		return v, true
+	}
+	return nil, false
+}

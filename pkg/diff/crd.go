@@ -1,0 +1,292 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+)
+
+// definition says what a CustomResourceDefinition no longer accepts.
+func (w *words) definition() {
+	if w.change.Kind != Changed {
+		return
+	}
+	old, new := versionsOf(w.old), versionsOf(w.new)
+	w.versions(old, new)
+	if w.delta.changed("spec", "names", "kind") {
+		w.add(Critical, ReasonVersionLost, "its kind changes from %s to %s: clients of the old one break",
+			w.old.at("spec", "names", "kind").str(), w.new.at("spec", "names", "kind").str())
+	}
+	if w.delta.changed("spec", "scope") {
+		w.add(Critical, ReasonNarrowed, "its scope changes from %s to %s", w.old.at("spec", "scope").str(), w.new.at("spec", "scope").str())
+	}
+	if w.delta.changed("spec", "conversion", "strategy") {
+		w.add(Warning, ReasonStorageVersion, "versions are converted in another way")
+	}
+	for _, after := range new {
+		before := slices.IndexFunc(old, func(v version) bool { return v.name == after.name })
+		if before < 0 {
+			continue
+		}
+		for _, name := range []string{"status", "scale"} {
+			if old[before].subresources.field(name) != nil && after.subresources.field(name) == nil {
+				w.add(Warning, ReasonNarrowed, "%s: the subresource %s is removed", after.name, name)
+			}
+		}
+		n := narrowing{words: w, version: after.name}
+		n.compare((&path{}), old[before].schema, after.schema)
+	}
+}
+
+// version is one of a CustomResourceDefinition, of apiextensions v1 or v1beta1.
+type version struct {
+	name                 string
+	served, storage      bool
+	schema, subresources *node
+}
+
+func versionsOf(definition *node) []version {
+	spec := definition.field("spec")
+	common := version{schema: spec.at("validation", "openAPIV3Schema"), subresources: spec.field("subresources")}
+	var all []version
+	for _, item := range spec.field("versions").list() {
+		v := version{
+			name:         item.field("name").str(),
+			served:       item.field("served").isTrue(),
+			storage:      item.field("storage").isTrue(),
+			schema:       item.at("schema", "openAPIV3Schema"),
+			subresources: item.field("subresources"),
+		}
+		if v.schema == nil {
+			v.schema = common.schema
+		}
+		if v.subresources == nil {
+			v.subresources = common.subresources
+		}
+		all = append(all, v)
+	}
+	if name := spec.field("version").str(); len(all) == 0 && name != "" {
+		common.name, common.served, common.storage = name, true, true
+		all = append(all, common)
+	}
+	return all
+}
+
+func (w *words) versions(old, new []version) {
+	storage := func(versions []version) string {
+		i := slices.IndexFunc(versions, func(v version) bool { return v.storage })
+		if i < 0 {
+			return ""
+		}
+		return versions[i].name
+	}
+	for _, before := range old {
+		after := slices.IndexFunc(new, func(v version) bool { return v.name == before.name })
+		switch {
+		case after < 0 && before.storage:
+			w.add(Critical, ReasonVersionLost, "version %s is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions", before.name)
+		case after < 0:
+			w.add(Critical, ReasonVersionLost, "version %s is removed", before.name)
+		case before.served && !new[after].served:
+			w.add(Critical, ReasonVersionLost, "version %s is no longer served", before.name)
+		}
+	}
+	for _, after := range new {
+		if !slices.ContainsFunc(old, func(v version) bool { return v.name == after.name }) {
+			w.add(Info, ReasonStorageVersion, "new version %s", after.name)
+		}
+	}
+	if was, is := storage(old), storage(new); was != is {
+		w.add(Warning, ReasonStorageVersion, "objects are stored in version %s, were in %s: those that exist stay as they are until they are written again", is, was)
+	}
+}
+
+// narrowing finds what a schema accepted and no longer does.
+type narrowing struct {
+	*words
+	version string
+}
+
+func (n narrowing) refuses(at *path, severity Severity, reason, format string, args ...any) {
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = text(s)
+		}
+	}
+	where := at.String()
+	if where == "" {
+		where = "the object"
+	}
+	n.add(severity, reason, "%s: %s: %s", n.version, phrase(text(where)), phrase(fmt.Sprintf(format, args...)))
+}
+
+func (n narrowing) compare(at *path, old, new *node) {
+	switch {
+	case n.stop() || old == nil && new == nil || old != nil && new != nil && same(old, new):
+		return
+	case old == nil:
+		n.refuses(at, Warning, ReasonNarrowed, "gets a schema")
+		return
+	case new == nil:
+		return
+	}
+	n.types(at, old, new)
+	n.bounds(at, old, new)
+	n.values(at, old, new)
+	n.fields(at, old, new)
+	if items := old.field("items"); items != nil {
+		n.compare(at.append("[*]"), items, new.field("items"))
+	}
+	before, after := old.field("additionalProperties"), new.field("additionalProperties")
+	if before != nil && before.kind == objectNode && after != nil && after.kind == objectNode {
+		n.compare(at.append(".*"), before, after)
+	}
+}
+
+func (n narrowing) types(at *path, old, new *node) {
+	was, is := typeOfSchema(old), typeOfSchema(new)
+	widened := was == is || is == "" || is == "integer or string" && (was == "integer" || was == "string") || was == "integer" && is == "number"
+	switch {
+	case widened:
+	case was == "":
+		n.refuses(at, Warning, ReasonNarrowed, "must be of type %s", is)
+	default:
+		n.refuses(at, Critical, ReasonNarrowed, "type changes from %s to %s", was, is)
+	}
+	if old.field("nullable").isTrue() && !new.field("nullable").isTrue() {
+		n.refuses(at, Warning, ReasonNarrowed, "may no longer be null")
+	}
+	if listType(old) != listType(new) {
+		n.refuses(at, Warning, ReasonNarrowed, "list type changes from %s to %s", listType(old), listType(new))
+	}
+}
+
+func typeOfSchema(s *node) string {
+	if s.field("x-kubernetes-int-or-string").isTrue() {
+		return "integer or string"
+	}
+	return s.field("type").str()
+}
+
+func listType(s *node) string {
+	if kind := s.field("x-kubernetes-list-type").str(); kind != "" {
+		return kind
+	}
+	return "atomic"
+}
+
+// bounds are numbers: a minimum that rises, or a maximum that falls, or one that
+// was not there.
+func (n narrowing) bounds(at *path, old, new *node) {
+	for _, bound := range []struct {
+		name string
+		sign float64
+	}{
+		{"minimum", 1}, {"minLength", 1}, {"minItems", 1}, {"minProperties", 1},
+		{"maximum", -1}, {"maxLength", -1}, {"maxItems", -1}, {"maxProperties", -1},
+	} {
+		is, ok := number(new.field(bound.name))
+		if !ok {
+			continue
+		}
+		was, had := number(old.field(bound.name))
+		switch {
+		case !had && bound.sign > 0 && is <= 0 && bound.name != "minimum":
+		case !had:
+			n.refuses(at, Warning, ReasonNarrowed, "%s is %v, was unbounded", bound.name, is)
+		case bound.sign*is > bound.sign*was:
+			n.refuses(at, Warning, ReasonNarrowed, "%s changes from %v to %v", bound.name, was, is)
+		}
+	}
+}
+
+func number(n *node) (float64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	switch v := n.scalar.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// values are what a field may hold: enumerations, patterns, rules.
+func (n narrowing) values(at *path, old, new *node) {
+	if allowed := new.field("enum"); allowed != nil {
+		if before := old.field("enum"); before == nil {
+			n.refuses(at, Warning, ReasonNarrowed, "only some values are allowed: %s", some(scalars(allowed)))
+		} else if gone := gained(scalars(allowed), scalars(before)); len(gone) > 0 {
+			n.refuses(at, Critical, ReasonNarrowed, "no longer allowed: %s", some(gone))
+		}
+	}
+	for _, name := range []string{"pattern", "format", "multipleOf", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "not", "allOf", "oneOf", "anyOf"} {
+		is, was := new.field(name), old.field(name)
+		if is == nil || is.scalar == false || was != nil && same(was, is) {
+			continue
+		}
+		verb := "changes"
+		if was == nil {
+			verb = "is new"
+		}
+		n.refuses(at, Warning, ReasonNarrowed, "%s %s", name, verb)
+	}
+	for _, rule := range gained(rulesOfSchema(old), rulesOfSchema(new)) {
+		n.refuses(at, Warning, ReasonNarrowed, "new rule: %s", rule)
+	}
+}
+
+func scalars(list *node) []string {
+	var all []string
+	for _, item := range list.list() {
+		if item.kind == scalarNode {
+			all = append(all, scalarJSON(item.scalar))
+		}
+	}
+	return all
+}
+
+func rulesOfSchema(s *node) []string {
+	var all []string
+	for _, item := range s.field("x-kubernetes-validations").list() {
+		all = append(all, item.field("rule").str())
+	}
+	return all
+}
+
+// fields are the properties of an object.
+func (n narrowing) fields(at *path, old, new *node) {
+	before, after := old.field("properties"), new.field("properties")
+	keeps := keepsUnknown(new)
+	if keepsUnknown(old) && !keeps && after != nil {
+		n.refuses(at, Warning, ReasonNarrowed, "fields that the schema does not name are dropped")
+	}
+	if before != nil {
+		for _, property := range before.fields {
+			still := after.field(property.name)
+			switch {
+			case still != nil:
+				n.compare(at.append(fieldStep(property.name)), property.node, still)
+			case !keeps:
+				n.refuses(at.append(fieldStep(property.name)), Critical, ReasonFieldRemoved, "the field is removed: what it holds is dropped")
+			}
+		}
+	}
+	for _, name := range gained(texts(old.field("required")), texts(new.field("required"))) {
+		severity := Critical
+		if after.at(name, "default") != nil {
+			severity = Info
+		}
+		n.refuses(at.append(fieldStep(name)), severity, ReasonNarrowed, "is now required")
+	}
+}
+
+// keepsUnknown tells whether an object may have fields that are not named.
+func keepsUnknown(s *node) bool {
+	if s.field("x-kubernetes-preserve-unknown-fields").isTrue() {
+		return true
+	}
+	more := s.field("additionalProperties")
+	return more != nil && (more.kind == objectNode || more.isTrue())
+}

@@ -1,0 +1,262 @@
+package diff
+
+import (
+	"maps"
+	"strings"
+)
+
+// defaults are what the API server fills into fields of its own types, by type
+// and field. Kubernetes computes them in code that no library offers, so they
+// stand here: those of k8s.io/kubernetes/pkg/apis/*/v1/defaults.go that
+// manifests often leave out or spell out. They change only with a new version of
+// an API. docs/reference/diff.md prints the table.
+//
+// Zero values that the Go type does not tell from none are here too.
+type defaults map[string]map[string]any
+
+// computed is a default that depends on the other fields of the object.
+type computed func(parent map[string]any) (any, bool)
+
+// defaulted is an object all fields of which have defaults.
+func defaulted() map[string]any { return map[string]any{} }
+
+func builtinDefaults() defaults {
+	all := make(defaults)
+	for _, some := range []defaults{
+		podDefaults("io.k8s.api.core.v1."),
+		volumeDefaults("io.k8s.api.core.v1."),
+		coreDefaults("io.k8s.api.core.v1."),
+		appsDefaults("io.k8s.api.apps.v1."),
+		batchDefaults("io.k8s.api.batch.v1."),
+		rbacDefaults("io.k8s.api.rbac.v1."),
+		webhookDefaults("io.k8s.api.admissionregistration.v1."),
+		extraDefaults(),
+	} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+func podDefaults(core string) defaults {
+	container := map[string]any{
+		"imagePullPolicy":          computed(imagePullPolicy),
+		"resources":                defaulted(),
+		"stdin":                    false,
+		"stdinOnce":                false,
+		"terminationMessagePath":   "/dev/termination-log",
+		"terminationMessagePolicy": "File",
+		"tty":                      false,
+		"workingDir":               "",
+	}
+	return defaults{
+		core + "PodSpec": {
+			"dnsPolicy":                     "ClusterFirst",
+			"enableServiceLinks":            true,
+			"hostIPC":                       false,
+			"hostNetwork":                   false,
+			"hostPID":                       false,
+			"restartPolicy":                 "Always",
+			"schedulerName":                 "default-scheduler",
+			"securityContext":               defaulted(),
+			"serviceAccount":                sibling("serviceAccountName"),
+			"terminationGracePeriodSeconds": int64(30),
+		},
+		core + "Container":          container,
+		core + "EphemeralContainer": container,
+		core + "ContainerPort":      {"hostIP": "", "hostPort": int64(0), "name": "", "protocol": "TCP"},
+		core + "EnvVar":             {"value": ""},
+		core + "ObjectFieldSelector": {
+			"apiVersion": "v1",
+		},
+		core + "ResourceFieldSelector": {"divisor": "0"},
+		core + "Probe": {
+			"failureThreshold":    int64(3),
+			"initialDelaySeconds": int64(0),
+			"periodSeconds":       int64(10),
+			"successThreshold":    int64(1),
+			"timeoutSeconds":      int64(1),
+		},
+		core + "HTTPGetAction":        {"path": "/", "scheme": "HTTP"},
+		core + "GRPCAction":           {"service": ""},
+		core + "VolumeMount":          {"readOnly": false, "subPath": ""},
+		core + "LocalObjectReference": {"name": ""},
+	}
+}
+
+// imagePullPolicy is Always for the tag latest, or none.
+func imagePullPolicy(container map[string]any) (any, bool) {
+	image, _ := container["image"].(string)
+	if image == "" {
+		return nil, false
+	}
+	if strings.Contains(image, "@") {
+		return "IfNotPresent", true
+	}
+	name := image[strings.LastIndex(image, "/")+1:]
+	if _, tag, ok := strings.Cut(name, ":"); ok && tag != "latest" {
+		return "IfNotPresent", true
+	}
+	return "Always", true
+}
+
+// sibling is a default that repeats another field.
+func sibling(field string) computed {
+	return func(parent map[string]any) (any, bool) {
+		value, ok := parent[field]
+		return value, ok && value != nil
+	}
+}
+
+func volumeDefaults(core string) defaults {
+	const mode = int64(0o644)
+	return defaults{
+		core + "ConfigMapVolumeSource":             {"defaultMode": mode},
+		core + "DownwardAPIVolumeSource":           {"defaultMode": mode},
+		core + "ProjectedVolumeSource":             {"defaultMode": mode},
+		core + "SecretVolumeSource":                {"defaultMode": mode},
+		core + "EmptyDirVolumeSource":              {"medium": ""},
+		core + "HostPathVolumeSource":              {"type": ""},
+		core + "ServiceAccountTokenProjection":     {"expirationSeconds": int64(3600)},
+		core + "PersistentVolumeClaimSpec":         {"volumeMode": "Filesystem"},
+		core + "PersistentVolumeSpec":              {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
+		core + "PersistentVolumeClaimVolumeSource": {"readOnly": false},
+	}
+}
+
+func coreDefaults(core string) defaults {
+	return defaults{
+		core + "ServiceSpec": {
+			"internalTrafficPolicy":    "Cluster",
+			"publishNotReadyAddresses": false,
+			"sessionAffinity":          "None",
+			"type":                     "ClusterIP",
+		},
+		core + "ServicePort":                                          {"name": "", "protocol": "TCP", "targetPort": sibling("port")},
+		core + "EndpointPort":                                         {"protocol": "TCP"},
+		core + "Secret":                                               {"type": "Opaque"},
+		core + "Namespace":                                            {"spec": defaulted()},
+		"io.k8s.api.networking.v1.NetworkPolicySpec":                  {"podSelector": defaulted()},
+		"io.k8s.api.networking.v1.NetworkPolicyPort":                  {"protocol": "TCP"},
+		"io.k8s.api.storage.v1.StorageClass":                          {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+		"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec":       {"minReplicas": int64(1)},
+		"io.k8s.api.scheduling.v1.PriorityClass":                      {"globalDefault": false, "preemptionPolicy": "PreemptLowerPriority"},
+		"io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration": {"lendablePercent": int64(0)},
+	}
+}
+
+func appsDefaults(apps string) defaults {
+	return defaults{
+		apps + "DeploymentSpec": {
+			"minReadySeconds":         int64(0),
+			"paused":                  false,
+			"progressDeadlineSeconds": int64(600),
+			"replicas":                int64(1),
+			"revisionHistoryLimit":    int64(10),
+			"strategy":                defaulted(),
+		},
+		apps + "DeploymentStrategy":      {"rollingUpdate": onlyFor("RollingUpdate"), "type": "RollingUpdate"},
+		apps + "RollingUpdateDeployment": {"maxSurge": "25%", "maxUnavailable": "25%"},
+		apps + "ReplicaSetSpec":          {"minReadySeconds": int64(0), "replicas": int64(1)},
+		apps + "StatefulSetSpec": {
+			"minReadySeconds":                      int64(0),
+			"persistentVolumeClaimRetentionPolicy": defaulted(),
+			"podManagementPolicy":                  "OrderedReady",
+			"replicas":                             int64(1),
+			"revisionHistoryLimit":                 int64(10),
+			"serviceName":                          "",
+			"updateStrategy":                       defaulted(),
+		},
+		apps + "StatefulSetPersistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+		apps + "StatefulSetUpdateStrategy":                       {"rollingUpdate": onlyFor("RollingUpdate"), "type": "RollingUpdate"},
+		apps + "RollingUpdateStatefulSetStrategy":                {"partition": int64(0)},
+		apps + "DaemonSetSpec": {
+			"minReadySeconds":      int64(0),
+			"revisionHistoryLimit": int64(10),
+			"updateStrategy":       defaulted(),
+		},
+		apps + "DaemonSetUpdateStrategy": {"rollingUpdate": onlyFor("RollingUpdate"), "type": "RollingUpdate"},
+		apps + "RollingUpdateDaemonSet":  {"maxSurge": int64(0), "maxUnavailable": int64(1)},
+	}
+}
+
+// onlyFor is an object that is defaulted when the strategy beside it is of a
+// type, or none.
+func onlyFor(strategy string) computed {
+	return func(parent map[string]any) (any, bool) {
+		is := parent["type"]
+		return defaulted(), is == nil || is == strategy
+	}
+}
+
+func batchDefaults(batch string) defaults {
+	return defaults{
+		batch + "JobSpec": {
+			"backoffLimit":         int64(6),
+			"completionMode":       "NonIndexed",
+			"manualSelector":       false,
+			"podReplacementPolicy": "TerminatingOrFailed",
+			"suspend":              false,
+		},
+		batch + "CronJobSpec": {
+			"concurrencyPolicy":          "Allow",
+			"failedJobsHistoryLimit":     int64(1),
+			"successfulJobsHistoryLimit": int64(3),
+			"suspend":                    false,
+		},
+	}
+}
+
+func rbacDefaults(rbac string) defaults {
+	const group = "rbac.authorization.k8s.io"
+	return defaults{
+		rbac + "RoleRef": {"apiGroup": group},
+		rbac + "Subject": {
+			"apiGroup": computed(func(subject map[string]any) (any, bool) {
+				if subject["kind"] == "ServiceAccount" {
+					return "", true
+				}
+				return group, subject["kind"] == "User" || subject["kind"] == "Group"
+			}),
+			"namespace": "",
+		},
+	}
+}
+
+func webhookDefaults(admission string) defaults {
+	webhook := map[string]any{
+		"failurePolicy":     "Fail",
+		"matchPolicy":       "Equivalent",
+		"namespaceSelector": defaulted(),
+		"objectSelector":    defaulted(),
+		"timeoutSeconds":    int64(10),
+	}
+	mutating := maps.Clone(webhook)
+	mutating["reinvocationPolicy"] = "Never"
+	return defaults{
+		admission + "ValidatingWebhook":   webhook,
+		admission + "MutatingWebhook":     mutating,
+		admission + "RuleWithOperations":  {"scope": "*"},
+		admission + "ServiceReference":    {"port": int64(443)},
+		admission + "WebhookClientConfig": {"caBundle": ""},
+	}
+}
+
+// extraDefaults are of the types in extratypes.yaml.
+func extraDefaults() defaults {
+	return defaults{
+		"CustomResourceDefinitionSpec": {"conversion": defaulted()},
+		"CustomResourceConversion":     {"strategy": "None"},
+		"ServiceReference":             {"port": int64(443)},
+		"APIServiceReference":          {"port": int64(443)},
+		"CustomResourceDefinitionNames": {
+			"listKind": computed(func(names map[string]any) (any, bool) {
+				kind, ok := names["kind"].(string)
+				return kind + "List", ok
+			}),
+			"singular": computed(func(names map[string]any) (any, bool) {
+				kind, ok := names["kind"].(string)
+				return strings.ToLower(kind), ok
+			}),
+		},
+	}
+}

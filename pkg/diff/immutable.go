@@ -1,0 +1,88 @@
+package diff
+
+import "strings"
+
+// immutableFields are those that an API server refuses to change, so that a
+// rollout fails unless the object is deleted first. Those of setOnce may be
+// filled in, by the server or by hand, but not changed or emptied.
+type immutableFields struct {
+	always, setOnce []string
+}
+
+func immutablesOf(groupKind string) immutableFields {
+	switch groupKind {
+	case "Deployment.apps", "DaemonSet.apps", "ReplicaSet.apps":
+		return immutableFields{always: []string{"spec.selector"}}
+	case "StatefulSet.apps":
+		return immutableFields{always: []string{
+			"spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates",
+		}}
+	case "Job.batch":
+		return immutableFields{always: []string{"spec.selector", "spec.template", "spec.completionMode", "spec.manualSelector"}}
+	case "Service":
+		return immutableFields{setOnce: []string{"spec.clusterIP", "spec.clusterIPs", "spec.healthCheckNodePort"}}
+	case "PersistentVolumeClaim":
+		return immutableFields{
+			always:  []string{"spec.accessModes", "spec.selector", "spec.volumeMode", "spec.dataSource", "spec.dataSourceRef"},
+			setOnce: []string{"spec.storageClassName", "spec.volumeName"},
+		}
+	case "Secret":
+		return immutableFields{always: []string{"type"}}
+	case "RoleBinding.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io":
+		return immutableFields{always: []string{"roleRef"}}
+	case "StorageClass.storage.k8s.io":
+		return immutableFields{always: []string{"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"}}
+	case "PriorityClass.scheduling.k8s.io":
+		return immutableFields{always: []string{"value", "preemptionPolicy"}}
+	case "RuntimeClass.node.k8s.io":
+		return immutableFields{always: []string{"handler"}}
+	case "IngressClass.networking.k8s.io":
+		return immutableFields{always: []string{"spec.controller"}}
+	case "CustomResourceDefinition.apiextensions.k8s.io":
+		return immutableFields{always: []string{"spec.group", "spec.scope", "spec.names.plural"}}
+	}
+	return immutableFields{}
+}
+
+// immutable says what the API server will refuse.
+func (w *words) immutable() {
+	if w.change.Kind != Changed {
+		return
+	}
+	fields := immutablesOf(w.change.ID.GroupKind().String())
+	for _, field := range fields.always {
+		if w.delta.changed(strings.Split(field, ".")...) {
+			w.refused(field)
+		}
+	}
+	for _, field := range fields.setOnce {
+		names := strings.Split(field, ".")
+		if was := w.old.at(names...); was != nil && was.str() != "" && w.new.at(names...) != nil && w.delta.changed(names...) {
+			w.refused(field)
+		}
+	}
+	w.immutableData()
+}
+
+// immutableData is of ConfigMaps and Secrets that say themselves that they
+// cannot change.
+func (w *words) immutableData() {
+	kind := w.change.ID.GroupKind().String()
+	if kind != "ConfigMap" && kind != "Secret" || !w.old.field("immutable").isTrue() {
+		return
+	}
+	for _, field := range []string{"data", "binaryData", "immutable"} {
+		if w.delta.changed(field) {
+			w.refused(field)
+		}
+	}
+}
+
+func (w *words) refused(field string) {
+	if field == "roleRef" {
+		w.add(Critical, ReasonImmutable, "roleRef changes from %s to %s, which the API server refuses: the binding has to be deleted and created",
+			roleOf(w.old), roleOf(w.new))
+		return
+	}
+	w.add(Critical, ReasonImmutable, "%s changes, which the API server refuses: the object has to be deleted and created", field)
+}

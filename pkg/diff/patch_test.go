@@ -1,0 +1,102 @@
+package diff
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// checkPatch takes the unified diff by its word: applied to the YAML of the old
+// object (spelled like the new one where both mean the same) it gives YAML that
+// reads as the new object.
+func checkPatch(t testing.TB, old, new *manifest.Object, types Schema, change Change) {
+	t.Helper()
+	c := newComparison(t.Context(), Options{Schema: types})
+	before, err := c.node(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := c.node(new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := patch(oldLines(differ{c.builder}.compare(before, after)), change.Unified)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", change.ID, err, change.Unified)
+	}
+	data, err := yaml.YAMLToJSON([]byte(strings.Join(patched, "\n")))
+	if err != nil {
+		t.Fatalf("%s: no YAML: %v\n%s", change.ID, err, strings.Join(patched, "\n"))
+	}
+	made := *new
+	made.Digest, made.JSON = "", data
+	if got := nodes(t, types, &made, new); !same(got[0], got[1]) {
+		t.Errorf("%s: the unified diff does not lead to the new object\n%s", change.ID, change.Unified)
+	}
+}
+
+// oldLines are all lines of the old document, read from a diff with endless
+// context.
+func oldLines(d delta) []string {
+	whole := &hunks{limit: 1 << 30, width: 1 << 30, around: 1 << 29}
+	printer := &yamlPrinter{hunks: whole, stop: func() bool { return false }}
+	printer.fieldsDelta(d, 0)
+	whole.finish()
+	var lines []string
+	for _, line := range strings.Split(whole.out.String(), "\n") {
+		if line != "" && (line[0] == ' ' || line[0] == '-') {
+			lines = append(lines, line[1:])
+		}
+	}
+	return lines
+}
+
+// patch applies a unified diff to lines, as strictly as patch(1) with no fuzz.
+func patch(lines []string, unified string) ([]string, error) {
+	var out []string
+	at := 0
+	for _, line := range strings.Split(strings.TrimSuffix(unified, "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+		case strings.HasPrefix(line, "@@ -"):
+			start, rest, _ := strings.Cut(strings.TrimPrefix(line, "@@ -"), " ")
+			first, count, hasCount := strings.Cut(start, ",")
+			from, err := strconv.Atoi(first)
+			if err != nil {
+				return nil, err
+			}
+			if hasCount && count == "0" {
+				from++
+			}
+			out = append(out, lines[at:from-1]...)
+			at = from - 1
+			added, _, _ := strings.Cut(strings.TrimPrefix(rest, "+"), ",")
+			if to, err := strconv.Atoi(strings.Fields(added)[0]); err != nil || to != len(out)+1 && !strings.Contains(rest, ",0") {
+				return nil, errorAt("hunk says new line "+added+", is "+strconv.Itoa(len(out)+1), line)
+			}
+		case line == "" || strings.HasPrefix(line, `\`):
+			return nil, errorAt("not a line of a diff", line)
+		case line[0] == '+':
+			out = append(out, line[1:])
+		default:
+			if at >= len(lines) || lines[at] != line[1:] {
+				return nil, errorAt("the old document has no such line at "+strconv.Itoa(at+1), line)
+			}
+			if line[0] == ' ' {
+				out = append(out, line[1:])
+			}
+			at++
+		}
+	}
+	return append(out, lines[at:]...), nil
+}
+
+type patchError string
+
+func (e patchError) Error() string { return string(e) }
+
+func errorAt(problem, line string) error { return patchError(problem + ": " + line) }

@@ -1,0 +1,77 @@
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// path is a place in a document, as a list from the leaf to the root: most
+// places are never printed.
+type path struct {
+	parent *path
+	// step is printed as it is.
+	step string
+}
+
+func (p *path) append(step string) *path {
+	return &path{parent: p, step: step}
+}
+
+const pathBytes = 2048
+
+// String prints the path; of one that is longer than anybody can read, the
+// start and the end.
+func (p *path) String() string {
+	var steps []string
+	total := 0
+	for at := p; at != nil && at.step != ""; at = at.parent {
+		steps = append(steps, at.step)
+		total += len(at.step)
+	}
+	var b strings.Builder
+	b.Grow(total)
+	for i := len(steps) - 1; i >= 0; i-- {
+		b.WriteString(steps[i])
+	}
+	s := b.String()
+	if len(s) <= pathBytes {
+		return s
+	}
+	head, tail := cut(s, pathBytes/2), s[len(s)-pathBytes/4:]
+	return fmt.Sprintf("%s ... (%d bytes) ... %s", head, len(s)-len(head)-len(tail), strings.ToValidUTF8(tail, ""))
+}
+
+func fieldStep(name string) string {
+	if isIdentifier(name) {
+		return "." + name
+	}
+	return "[" + quote(name) + "]"
+}
+
+func indexStep(i int) string {
+	return "[" + strconv.Itoa(i) + "]"
+}
+
+// isIdentifier tells whether a key needs no quotes in a path. Dashes are common
+// in keys and read well.
+func isIdentifier(name string) bool {
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$'
+		if !letter && (i == 0 || (c < '0' || c > '9') && c != '-') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// unquotePrefix reads a JSON string at the start of s.
+func unquotePrefix(s string) (value, rest string, err error) {
+	decoder := json.NewDecoder(strings.NewReader(s))
+	if err := decoder.Decode(&value); err != nil {
+		return "", "", fmt.Errorf("found %q, want a quoted string", s)
+	}
+	return value, s[decoder.InputOffset():], nil
+}

@@ -1,0 +1,163 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+)
+
+// contextLines are printed around each change.
+const contextLines = 3
+
+// hunks collects lines into the hunks of a unified diff. It keeps no more lines
+// than may be shown, however many there are.
+type hunks struct {
+	out   strings.Builder
+	limit  int // bytes of out
+	width  int // bytes of a line
+	around int // context lines around a change
+
+	addedLines, removedLines int
+	// left counts lines of hunks that were left out.
+	left int
+
+	oldLine, newLine int // lines seen so far
+	// before are the last context lines outside of a hunk.
+	before []string
+	hunk   *hunk
+}
+
+// hunk is one that is not finished.
+type hunk struct {
+	oldStart, newStart int
+	oldCount, newCount int
+	body               strings.Builder
+	full               bool
+	// olds and news are changed lines in a row: the removed ones are printed
+	// first.
+	olds, news []string
+	// after are context lines that are not yet known to be within the hunk.
+	after []string
+}
+
+func (h *hunks) context(content string) {
+	h.oldLine++
+	h.newLine++
+	if h.hunk == nil {
+		if len(h.before) == h.around {
+			copy(h.before, h.before[1:])
+			h.before = h.before[:h.around-1]
+		}
+		h.before = append(h.before, content)
+		return
+	}
+	h.flushChanges()
+	h.hunk.after = append(h.hunk.after, content)
+	if len(h.hunk.after) > 2*h.around {
+		h.finish()
+	}
+}
+
+func (h *hunks) removed(content string) {
+	h.open()
+	h.oldLine++
+	h.removedLines++
+	h.hunk.olds = append(h.hunk.olds, content)
+	h.relieve()
+}
+
+func (h *hunks) added(content string) {
+	h.open()
+	h.newLine++
+	h.addedLines++
+	h.hunk.news = append(h.hunk.news, content)
+	h.relieve()
+}
+
+// relieve bounds what is kept of a long row of changes when there is no more
+// room for it.
+func (h *hunks) relieve() {
+	const row = 10_000
+	if len(h.hunk.olds)+len(h.hunk.news) > row {
+		h.flushChanges()
+	}
+}
+
+// open begins a hunk, or goes on with it.
+func (h *hunks) open() {
+	if h.hunk == nil {
+		h.hunk = &hunk{oldStart: h.oldLine - len(h.before) + 1, newStart: h.newLine - len(h.before) + 1}
+		h.hunk.after, h.before = h.before, nil
+	}
+	for _, content := range h.hunk.after {
+		h.write(' ', content)
+	}
+	h.hunk.after = nil
+}
+
+func (h *hunks) flushChanges() {
+	for _, content := range h.hunk.olds {
+		h.write('-', content)
+	}
+	for _, content := range h.hunk.news {
+		h.write('+', content)
+	}
+	h.hunk.olds, h.hunk.news = h.hunk.olds[:0], h.hunk.news[:0]
+}
+
+func (h *hunks) write(mark byte, content string) {
+	now := h.hunk
+	content = h.fit(content)
+	if now.full || h.out.Len()+now.body.Len()+len(content)+2 > h.limit {
+		now.full = true
+		h.left++
+		return
+	}
+	if mark != '+' {
+		now.oldCount++
+	}
+	if mark != '-' {
+		now.newCount++
+	}
+	now.body.WriteByte(mark)
+	now.body.WriteString(content)
+	now.body.WriteByte('\n')
+}
+
+// fit shortens a line that is too long.
+func (h *hunks) fit(content string) string {
+	if len(content) <= h.width {
+		return content
+	}
+	head := cut(content, h.width)
+	return fmt.Sprintf("%s ... (%d bytes more)", head, len(content)-len(head))
+}
+
+// finish ends a hunk, if one is open.
+func (h *hunks) finish() {
+	if h.hunk == nil {
+		return
+	}
+	h.flushChanges()
+	after := h.hunk.after
+	for _, content := range after[:min(len(after), h.around)] {
+		h.write(' ', content)
+	}
+	if h.hunk.body.Len() > 0 {
+		fmt.Fprintf(&h.out, "@@ -%s +%s @@\n", span(h.hunk.oldStart, h.hunk.oldCount), span(h.hunk.newStart, h.hunk.newCount))
+		h.out.WriteString(h.hunk.body.String())
+	}
+	h.before = append([]string(nil), after[max(0, len(after)-h.around):]...)
+	h.hunk = nil
+}
+
+// span is how a unified diff spells lines: the first and how many. An empty one
+// is behind the line before.
+func span(start, count int) string {
+	if count == 0 {
+		start--
+	}
+	if count == 1 {
+		return fmt.Sprint(start)
+	}
+	return fmt.Sprintf("%d,%d", start, count)
+}

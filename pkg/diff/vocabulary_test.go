@@ -1,0 +1,92 @@
+package diff
+
+import (
+	"context"
+	"math"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// builtinOnce keeps the tests fast: the types take a while to read and do not
+// change.
+var builtinOnce = sync.OnceValues(NewBuiltin)
+
+func builtinTypes(t testing.TB) Schema {
+	t.Helper()
+	types, err := builtinOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types
+}
+
+func digester() manifest.Digester {
+	return manifest.Digester{SecretKey: []byte("the key of a test")}
+}
+
+// object is a manifest written as YAML.
+func object(t testing.TB, text string) *manifest.Object {
+	t.Helper()
+	data, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	parsed, err := digester().FromJSON(data)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return &parsed
+}
+
+// live is an object as a server returns it: with status and all, no digest.
+func live(t testing.TB, text string) *manifest.Object {
+	t.Helper()
+	data, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var header struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct{ Name, Namespace string }
+	}
+	if err := yaml.Unmarshal(data, &header); err != nil {
+		t.Fatal(err)
+	}
+	identity := object(t, "apiVersion: "+header.APIVersion+"\nkind: "+header.Kind+"\nmetadata: {name: "+header.Metadata.Name+"}")
+	identity.Namespace, identity.Digest, identity.JSON = header.Metadata.Namespace, "", data
+	return identity
+}
+
+// unlimited shows everything.
+func unlimited() Limits {
+	const all = math.MaxInt32
+	return Limits{
+		Fields: all, TotalFields: all, ValueBytes: all, TotalValueBytes: all, UnifiedBytes: all,
+		TotalUnifiedBytes: all, LineBytes: all, Notes: all, TotalNotes: all,
+	}
+}
+
+func compare(t testing.TB, old, new *manifest.Object) Change {
+	t.Helper()
+	return Compare(t.Context(), old, new, Options{Schema: builtinTypes(t), Limits: unlimited()})
+}
+
+// nodes of two objects, as Compare makes them.
+func nodes(t testing.TB, types Schema, objects ...*manifest.Object) []*node {
+	t.Helper()
+	c := newComparison(context.Background(), Options{Schema: types})
+	var made []*node
+	for _, o := range objects {
+		n, err := c.node(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, n)
+	}
+	return made
+}

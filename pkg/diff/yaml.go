@@ -1,0 +1,213 @@
+package diff
+
+import (
+	"strings"
+	"unicode"
+)
+
+// flowDepth is where YAML turns from lines into one line of JSON, so that the
+// indentation of a hostile manifest does not grow with the square of its depth.
+const flowDepth = 40
+
+// side tells whose lines are printed.
+type side uint8
+
+const (
+	bothSides side = iota
+	oldSide
+	newSide
+)
+
+// yamlPrinter writes a delta as lines of YAML, each of which belongs to the old
+// manifest, to the new one, or to both.
+type yamlPrinter struct {
+	hunks *hunks
+	stop  func() bool
+	// lead is what the next line of a side begins with instead of its
+	// indentation: the dashes of list items that wait for their first field.
+	lead [2]string
+}
+
+// line prints one line of text. When the sides begin it differently (the first
+// field of an item was added, say) it is a line of each.
+func (p *yamlPrinter) line(who side, indent int, content string) {
+	spaces := strings.Repeat(" ", indent)
+	var starts [2]string
+	for i, one := range []side{oldSide, newSide} {
+		starts[i] = spaces
+		if (who == one || who == bothSides) && p.lead[i] != "" {
+			starts[i], p.lead[i] = p.lead[i], ""
+		}
+	}
+	switch {
+	case who == oldSide:
+		p.hunks.removed(starts[0] + content)
+	case who == newSide:
+		p.hunks.added(starts[1] + content)
+	case starts[0] == starts[1]:
+		p.hunks.context(starts[0] + content)
+	default:
+		p.hunks.removed(starts[0] + content)
+		p.hunks.added(starts[1] + content)
+	}
+}
+
+// dash begins an item of a list.
+func (p *yamlPrinter) dash(who side, indent int) {
+	for i, one := range []side{oldSide, newSide} {
+		if who != one && who != bothSides {
+			continue
+		}
+		if p.lead[i] == "" {
+			p.lead[i] = strings.Repeat(" ", indent)
+		}
+		p.lead[i] += "- "
+	}
+}
+
+// object prints the fields of an object, or what became of them.
+func (p *yamlPrinter) object(who side, n *node, indent int) {
+	for _, f := range n.fields {
+		p.entry(who, f.name, f.node, indent)
+	}
+}
+
+// entry prints one field.
+func (p *yamlPrinter) entry(who side, name string, value *node, indent int) {
+	key := yamlKey(name) + ":"
+	switch {
+	case p.isInline(value, indent):
+		p.line(who, indent, key+" "+inline(value))
+	case value.kind == scalarNode:
+		header, lines := block(value.str())
+		p.line(who, indent, key+" "+header)
+		for _, content := range lines {
+			p.blockLine(who, indent+2, content)
+		}
+	case value.kind == objectNode:
+		p.line(who, indent, key)
+		p.object(who, value, indent+2)
+	default:
+		p.line(who, indent, key)
+		p.list(who, value, indent)
+	}
+}
+
+func (p *yamlPrinter) list(who side, n *node, indent int) {
+	for _, item := range n.items {
+		p.item(who, item, indent)
+	}
+}
+
+// item prints one item of a list. Texts of several lines are quoted here: they
+// are rare, and their indentation is where YAML parsers disagree.
+func (p *yamlPrinter) item(who side, value *node, indent int) {
+	p.dash(who, indent)
+	switch {
+	case value.kind == scalarNode || p.isInline(value, indent):
+		p.line(who, indent+2, inline(value))
+	case value.kind == objectNode:
+		p.object(who, value, indent+2)
+	default:
+		p.list(who, value, indent+2)
+	}
+}
+
+// blockLine prints a line of a literal text. An empty one has no indentation.
+func (p *yamlPrinter) blockLine(who side, indent int, content string) {
+	if content == "" {
+		indent = 0
+	}
+	p.line(who, indent, content)
+}
+
+// isInline tells whether a value stands on the line of its key.
+func (p *yamlPrinter) isInline(n *node, indent int) bool {
+	switch {
+	case n.kind == hiddenNode || n.isEmpty() || indent >= 2*flowDepth || p.stop():
+		return true
+	case n.kind == scalarNode:
+		header, _ := block(n.str())
+		return header == ""
+	}
+	return false
+}
+
+// inline writes a value on one line.
+func inline(n *node) string {
+	switch n.kind {
+	case hiddenNode:
+		return quote(hiddenText)
+	case scalarNode:
+		if s, ok := n.scalar.(string); ok {
+			return yamlString(s)
+		}
+		return scalarJSON(n.scalar)
+	default:
+		var w jsonWriter
+		w.write(n, 0)
+		return w.String()
+	}
+}
+
+// block splits a text of several lines for a literal block of YAML, and returns
+// the header of the block; empty when the text has to be quoted.
+func block(s string) (header string, lines []string) {
+	if !strings.Contains(s, "\n") {
+		return "", nil
+	}
+	body, ends := strings.CutSuffix(s, "\n")
+	if body == "" || strings.ContainsAny(body[:1], " \t\n") || strings.HasSuffix(body, "\n") {
+		return "", nil
+	}
+	for _, r := range body {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return "", nil
+		}
+	}
+	lines = strings.Split(body, "\n")
+	for _, content := range lines {
+		// A line of nothing but blanks is read as an empty one, by some.
+		if content != "" && strings.Trim(content, " \t") == "" {
+			return "", nil
+		}
+	}
+	if ends {
+		return "|", lines
+	}
+	return "|-", lines
+}
+
+func yamlKey(name string) string {
+	return yamlString(name)
+}
+
+// yamlString writes a string as it is where no parser can take it for something
+// else, and quoted otherwise.
+func yamlString(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	return quoteYAML(s)
+}
+
+// isPlain is stricter than YAML: plain are words, paths, images and flags.
+func isPlain(s string) bool {
+	if s == "" || !printable(s) || strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") ||
+		strings.Contains(s, ": ") || strings.Contains(s, " #") {
+		return false
+	}
+	start := strings.TrimLeft(s, "-")
+	if len(s)-len(start) > 2 || start == "" {
+		return false
+	}
+	first := start[0]
+	if (first < 'a' || first > 'z') && (first < 'A' || first > 'Z') && (first != '/' || s != start) {
+		return false
+	}
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
+		return false
+	}
+	return true
+}
