@@ -5,17 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"mime"
 	"net/http"
-	"unicode/utf8"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -26,7 +20,7 @@ import (
 type FilterDeps struct {
 	// Digester makes digests of manifests. It must be the one of NewStorage.
 	Digester manifest.Digester
-	// Serializer writes the answer when the budget is exhausted.
+	// Serializer writes the answer when a body takes too much memory.
 	Serializer runtime.NegotiatedSerializer
 	// Budget bounds the memory of all bodies; nil is no bounds.
 	Budget *Budget
@@ -48,7 +42,9 @@ type FilterDeps struct {
 //
 // What it cannot read passes unchanged, so that the endpoint answers with its
 // own words about duplicate fields, syntax and size; what is wrong with a
-// manifest is left inline for the strategy to report.
+// manifest is left inline for the strategy to report. Only what would take too
+// much memory is refused here, in every request that has a body, before anybody
+// decodes it.
 func WithBodies(next http.Handler, deps FilterDeps) http.Handler {
 	f := &filter{deps: deps, inliner: inliner{digester: deps.Digester}}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -56,14 +52,14 @@ func WithBodies(next http.Handler, deps FilterDeps) http.Handler {
 			next.ServeHTTP(w, req)
 			return
 		}
-		share := deps.Budget.take(f.expectedLength(req))
-		if share == nil {
-			f.refuse(w, req)
-			return
+		share, err := deps.Budget.take(f.expectedLength(req))
+		if err == nil {
+			defer share.giveBack()
+			req, err = f.admit(req, share)
 		}
-		defer share.giveBack()
-		if info, ok := request.RequestInfoFrom(req.Context()); ok && writesRevision(info) {
-			req = f.replace(req, info, share)
+		if err != nil {
+			responsewriters.ErrorNegotiated(err, deps.Serializer, v1alpha1.SchemeGroupVersion, w, req)
+			return
 		}
 		next.ServeHTTP(w, req)
 	})
@@ -98,37 +94,45 @@ func (f *filter) expectedLength(req *http.Request) int64 {
 	return min(req.ContentLength, limit)
 }
 
-func (f *filter) refuse(w http.ResponseWriter, req *http.Request) {
-	const retryAfterSeconds = 1
-	err := apierrors.NewTooManyRequests("the server is busy decoding other large requests: try again", retryAfterSeconds)
-	responsewriters.ErrorNegotiated(err, f.deps.Serializer, v1alpha1.SchemeGroupVersion, w, req)
-}
-
-// replace returns the request as the endpoint should see it. The manifests that
-// it took out are in the new request's context.
-func (f *filter) replace(req *http.Request, info *request.RequestInfo, share *share) *http.Request {
-	ctx, held := withStaged(req.Context())
-	req = req.WithContext(ctx)
-
-	decode := decoderFor(req.Header.Get("Content-Type"), info.Verb)
-	if decode == nil {
-		return req
+// admit returns the request as the endpoint should see it, or the answer when
+// decoding its body, here or there, would take too much memory. Manifests that it
+// took out are in the new request's context.
+func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
+	info, ok := request.RequestInfoFrom(req.Context())
+	form := formOf(req.Header.Get("Content-Type"), req.Method)
+	writes := ok && writesRevision(info)
+	if !writes && form != yamlForm && req.ContentLength >= 0 && req.ContentLength <= freeBodyBytes {
+		return req, nil
+	}
+	ctx, held := req.Context(), newStaged()
+	if writes {
+		ctx, held = withStaged(ctx)
+		req = req.WithContext(ctx)
 	}
 	body, complete := readBody(req, f.deps.MaxBodyBytes)
 	if !complete {
-		return req
+		return req, nil
 	}
 	replacement := body
-	if tree := decode(body); tree != nil && f.rewrite(ctx, info, tree, held) {
-		// A tree that was read from JSON can be written as JSON.
-		if encoded, err := json.Marshal(tree); err == nil {
-			replacement = encoded
+	if writes {
+		tree, err := form.decode(body, share)
+		if err != nil {
+			return req, err
+		}
+		if tree != nil && f.rewrite(ctx, info, tree, held) {
+			// A tree that was read from JSON can be written as JSON.
+			if encoded, err := json.Marshal(tree); err == nil {
+				replacement = encoded
+			}
 		}
 	}
 	req.Body = io.NopCloser(bytes.NewReader(replacement))
 	req.ContentLength = int64(len(replacement))
-	share.shrink(int64(len(replacement)) + held.bytes())
-	return req
+	// From here on the endpoint decodes what is left.
+	if err := share.set(form.weigh(replacement) + held.bytes()); err != nil {
+		return req, err
+	}
+	return req, form.check(replacement)
 }
 
 // rewrite brings a decoded body into the form in which revisions are stored,
@@ -199,56 +203,3 @@ func readBody(req *http.Request, limit int64) (body []byte, complete bool) {
 type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
-
-// decoderFor returns how to read a body of this content type, or nil when it
-// is not for us: JSON patches are lists of operations whose values only make
-// sense when they are applied, so the strategy replaces what they bring.
-func decoderFor(contentType, verb string) func([]byte) map[string]any {
-	mediaType, _, err := mime.ParseMediaType(contentType)
-	if contentType == "" && verb != "patch" {
-		mediaType, err = runtime.ContentTypeJSON, nil
-	}
-	if err != nil {
-		return nil
-	}
-	switch {
-	case verb == "patch" && mediaType == string(types.ApplyYAMLPatchType):
-		return decodeYAML
-	case verb == "patch" && (mediaType == string(types.MergePatchType) || mediaType == string(types.StrategicMergePatchType)):
-		return decodeJSON
-	case verb != "patch" && mediaType == runtime.ContentTypeJSON:
-		return decodeJSON
-	case verb != "patch" && mediaType == runtime.ContentTypeYAML:
-		return decodeYAML
-	default:
-		return nil
-	}
-}
-
-// decodeJSON returns the body as a tree, or nil when the endpoint should have a
-// look at it itself: whatever is dropped or replaced in reading (duplicate
-// fields, invalid UTF-8) must not be hidden from its checks.
-func decodeJSON(body []byte) map[string]any {
-	if !utf8.Valid(body) {
-		return nil
-	}
-	var tree map[string]any
-	duplicates, err := kjson.UnmarshalStrict(body, &tree, kjson.DisallowDuplicateFields)
-	if err != nil || len(duplicates) > 0 {
-		return nil
-	}
-	return tree
-}
-
-// decodeYAML is decodeJSON for YAML. Most clients send JSON as YAML, which is
-// read ten times faster as what it is.
-func decodeYAML(body []byte) map[string]any {
-	if tree := decodeJSON(body); tree != nil {
-		return tree
-	}
-	converted, err := yaml.YAMLToJSONStrict(body)
-	if err != nil {
-		return nil
-	}
-	return decodeJSON(converted)
-}

@@ -179,7 +179,10 @@ func TestFilterIncompleteBodies(t *testing.T) {
 func TestFilterBudget(t *testing.T) {
 	budget := NewBudget(1 << 20)
 	large := `{"x":"` + strings.Repeat("x", 200<<10) + `"}`
-	holder := budget.take(200 << 10)
+	holder, err := budget.take(200 << 10)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got received
 	handler := filterFor(budget, 3<<20, &got)
 
@@ -219,30 +222,41 @@ func TestFilterBudget(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	budget := NewBudget(1000 << 10)
-	huge := budget.take(10 << 30)
-	if huge == nil {
-		t.Fatal("a body larger than the budget can never pass")
+	const kib = 1 << 10
+	budget := NewBudget(1000 * kib)
+	huge, err := budget.take(10 << 30)
+	if err != nil {
+		t.Fatalf("a body that may get larger than the budget can never pass: %v", err)
 	}
-	if budget.take(100<<10) != nil {
-		t.Error("another one passed beside it")
+	if _, err := budget.take(100 * kib); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("another one passed beside it: %v", err)
 	}
-	huge.shrink(500 << 10)
-	second := budget.take(100 << 10)
-	if second == nil {
-		t.Error("what was given back is not free")
+	set := func(s *share, bytes int64, refused func(error) bool) {
+		t.Helper()
+		if err := s.set(bytes); (err != nil) != (refused != nil) || err != nil && !refused(err) {
+			t.Errorf("setting %d KiB: %v", bytes/kib, err)
+		}
 	}
-	huge.shrink(900 << 10)
-	huge.giveBack()
-	huge.giveBack()
+	set(huge, 500*kib, nil)
+	second, err := budget.take(100 * kib)
+	if err != nil {
+		t.Fatalf("what was given back is not free: %v", err)
+	}
+	set(second, 501*kib, apierrors.IsTooManyRequests)
+	set(second, 500*kib, nil)
+	set(second, 50*kib, nil)
+	set(huge, 2000*kib, apierrors.IsTooManyRequests)
 	second.giveBack()
-	if !budget.weights.TryAcquire(1000 << 10) {
+	set(huge, 2000*kib, nil)
+	set(huge, 2000*kib+1, apierrors.IsRequestEntityTooLargeError)
+	huge.giveBack()
+	huge.giveBack()
+	if !budget.weights.TryAcquire(1000 * kib) {
 		t.Error("not all was given back")
 	}
 }
 
-// BenchmarkFilter reads the largest revision there may be. B/op against the
-// length of the body is what decodingFactor stands for.
+// BenchmarkFilter reads the largest revision there may be.
 func BenchmarkFilter(b *testing.B) {
 	entries := make([]any, v1alpha1.MaxObjects)
 	for i := range entries {
@@ -266,4 +280,10 @@ func BenchmarkFilter(b *testing.B) {
 	for b.Loop() {
 		handler.ServeHTTP(httptest.NewRecorder(), requestFor("POST", "create", "", "application/json", string(body)))
 	}
+}
+
+func forSubresource(req *http.Request, subresource string) *http.Request {
+	info, _ := request.RequestInfoFrom(req.Context())
+	info.Subresource = subresource
+	return req
 }
