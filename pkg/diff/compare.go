@@ -22,6 +22,9 @@ type comparison struct {
 	schema   Schema
 	redactor *Redactor
 	limits   Limits
+	// before and after are the rights that the sets of objects give; nil when
+	// only one object is compared.
+	before, after *powers
 
 	// What may still be shown, of the limits on the whole.
 	fields, valueBytes, unifiedBytes int
@@ -175,7 +178,7 @@ func fileName(id manifest.ID, version string) string {
 
 // words writes the notes of a change.
 func (c *comparison) words(change *Change, d delta) {
-	notes := notesOf(*change, d, c.stop)
+	notes := c.notesOf(*change, d)
 	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
 	if over := len(notes) - c.limits.Notes; over > 0 {
 		notes = notes[:c.limits.Notes]
@@ -192,6 +195,7 @@ func (c *comparison) report(old, new []manifest.Object) Report {
 	var report Report
 	before, after := byID(old), byID(new)
 	c.schema = Layers(bundleTypes(new), bundleTypes(old), c.schema)
+	c.powers(old, new, before, after)
 	for _, id := range order(new, old) {
 		was, is := before[id], after[id]
 		report.Summary.size(was, is)
@@ -203,6 +207,23 @@ func (c *comparison) report(old, new []manifest.Object) Report {
 		report.Truncated.Notes += over
 	}
 	return report
+}
+
+// powers reads the rights that both sets give, if they are not the same.
+func (c *comparison) powers(old, new []manifest.Object, before, after map[manifest.ID]*manifest.Object) {
+	differ := slices.ContainsFunc(order(old, new), func(id manifest.ID) bool {
+		was, is := before[id], after[id]
+		return id.Group == rbacGroup && (was == nil || is == nil || !sameBytes(was, is))
+	})
+	if !differ {
+		return
+	}
+	build := func(object *manifest.Object) *node {
+		// What cannot be read gives no rights here; its change says so.
+		n, _ := c.node(object)
+		return n
+	}
+	c.before, c.after = powersOf(old, build), powersOf(new, build)
 }
 
 func byID(objects []manifest.Object) map[manifest.ID]*manifest.Object {

@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // definition says what a CustomResourceDefinition no longer accepts.
@@ -32,8 +33,9 @@ func (w *words) definition() {
 				w.add(Warning, ReasonNarrowed, "%s: the subresource %s is removed", after.name, name)
 			}
 		}
-		n := narrowing{words: w, version: after.name}
-		n.compare((&path{}), old[before].schema, after.schema)
+		n := narrowing{version: after.name, stop: w.stop}
+		n.compare(&path{}, old[before].schema, after.schema)
+		n.tell(w)
 	}
 }
 
@@ -102,24 +104,54 @@ func (w *words) versions(old, new []version) {
 
 // narrowing finds what a schema accepted and no longer does.
 type narrowing struct {
-	*words
 	version string
+	stop    func() bool
+	found   []refusal
+	places  map[refusal][]string
 }
 
-func (n narrowing) refuses(at *path, severity Severity, reason, format string, args ...any) {
+// refusal is what a schema does at one place or many: types that are used in
+// many places change in all of them.
+type refusal struct {
+	severity     Severity
+	reason, what string
+}
+
+// refuses notes what happens at a place.
+func (n *narrowing) refuses(at *path, severity Severity, reason, format string, args ...any) {
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
 			args[i] = text(s)
 		}
 	}
 	where := at.String()
-	if where == "" {
-		where = "the object"
+	if strings.HasPrefix(where, ".status") {
+		// It is the controller's own business.
+		severity = Info
 	}
-	n.add(severity, reason, "%s: %s: %s", n.version, phrase(text(where)), phrase(fmt.Sprintf(format, args...)))
+	found := refusal{severity, reason, fmt.Sprintf(format, args...)}
+	if n.places == nil {
+		n.places = make(map[refusal][]string)
+	}
+	if n.places[found] == nil {
+		n.found = append(n.found, found)
+	}
+	n.places[found] = append(n.places[found], where)
 }
 
-func (n narrowing) compare(at *path, old, new *node) {
+// tell makes notes of what was found.
+func (n *narrowing) tell(w *words) {
+	for _, found := range n.found {
+		places := n.places[found]
+		if len(places) == 1 && places[0] == "" {
+			w.add(found.severity, found.reason, "%s: the object %s", n.version, phrase(found.what))
+			continue
+		}
+		w.add(found.severity, found.reason, "%s: %s %s", n.version, some(places), phrase(found.what))
+	}
+}
+
+func (n *narrowing) compare(at *path, old, new *node) {
 	switch {
 	case n.stop() || old == nil && new == nil || old != nil && new != nil && same(old, new):
 		return
@@ -142,21 +174,23 @@ func (n narrowing) compare(at *path, old, new *node) {
 	}
 }
 
-func (n narrowing) types(at *path, old, new *node) {
+func (n *narrowing) types(at *path, old, new *node) {
 	was, is := typeOfSchema(old), typeOfSchema(new)
 	widened := was == is || is == "" || is == "integer or string" && (was == "integer" || was == "string") || was == "integer" && is == "number"
 	switch {
 	case widened:
+	case was == "" && at.parent == nil:
+		// Every object is one.
 	case was == "":
 		n.refuses(at, Warning, ReasonNarrowed, "must be of type %s", is)
 	default:
-		n.refuses(at, Critical, ReasonNarrowed, "type changes from %s to %s", was, is)
+		n.refuses(at, Critical, ReasonNarrowed, "changes its type from %s to %s", was, is)
 	}
 	if old.field("nullable").isTrue() && !new.field("nullable").isTrue() {
 		n.refuses(at, Warning, ReasonNarrowed, "may no longer be null")
 	}
-	if listType(old) != listType(new) {
-		n.refuses(at, Warning, ReasonNarrowed, "list type changes from %s to %s", listType(old), listType(new))
+	if listType(old) != listType(new) && listType(new) != "atomic" {
+		n.refuses(at, Warning, ReasonNarrowed, "changes its list type from %s to %s", listType(old), listType(new))
 	}
 }
 
@@ -176,7 +210,7 @@ func listType(s *node) string {
 
 // bounds are numbers: a minimum that rises, or a maximum that falls, or one that
 // was not there.
-func (n narrowing) bounds(at *path, old, new *node) {
+func (n *narrowing) bounds(at *path, old, new *node) {
 	for _, bound := range []struct {
 		name string
 		sign float64
@@ -192,9 +226,9 @@ func (n narrowing) bounds(at *path, old, new *node) {
 		switch {
 		case !had && bound.sign > 0 && is <= 0 && bound.name != "minimum":
 		case !had:
-			n.refuses(at, Warning, ReasonNarrowed, "%s is %v, was unbounded", bound.name, is)
+			n.refuses(at, Warning, ReasonNarrowed, "gets %s %v", bound.name, is)
 		case bound.sign*is > bound.sign*was:
-			n.refuses(at, Warning, ReasonNarrowed, "%s changes from %v to %v", bound.name, was, is)
+			n.refuses(at, Warning, ReasonNarrowed, "changes %s from %v to %v", bound.name, was, is)
 		}
 	}
 }
@@ -213,28 +247,42 @@ func number(n *node) (float64, bool) {
 }
 
 // values are what a field may hold: enumerations, patterns, rules.
-func (n narrowing) values(at *path, old, new *node) {
+func (n *narrowing) values(at *path, old, new *node) {
 	if allowed := new.field("enum"); allowed != nil {
 		if before := old.field("enum"); before == nil {
-			n.refuses(at, Warning, ReasonNarrowed, "only some values are allowed: %s", some(scalars(allowed)))
+			n.refuses(at, Warning, ReasonNarrowed, "allows only some values: %s", some(scalars(allowed)))
 		} else if gone := gained(scalars(allowed), scalars(before)); len(gone) > 0 {
-			n.refuses(at, Critical, ReasonNarrowed, "no longer allowed: %s", some(gone))
+			n.refuses(at, Critical, ReasonNarrowed, "no longer allows %s", some(gone))
 		}
 	}
 	for _, name := range []string{"pattern", "format", "multipleOf", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "not", "allOf", "oneOf", "anyOf"} {
 		is, was := new.field(name), old.field(name)
-		if is == nil || is.scalar == false || was != nil && same(was, is) {
+		if is == nil || is.scalar == false || was != nil && same(was, is) || saysNothing(name, new) {
 			continue
 		}
-		verb := "changes"
+		verb := "changes its"
 		if was == nil {
-			verb = "is new"
+			verb = "gets"
 		}
-		n.refuses(at, Warning, ReasonNarrowed, "%s %s", name, verb)
+		n.refuses(at, Warning, ReasonNarrowed, "%s %s", phrase(verb), name)
 	}
 	for _, rule := range gained(rulesOfSchema(old), rulesOfSchema(new)) {
-		n.refuses(at, Warning, ReasonNarrowed, "new rule: %s", rule)
+		n.refuses(at, Warning, ReasonNarrowed, "gets a rule: %s", rule)
 	}
+}
+
+// saysNothing is of what generators of schemas add without refusing anything
+// that was accepted: the size of numbers, and how quantities are spelled.
+func saysNothing(name string, s *node) bool {
+	switch name {
+	case "format":
+		return s.field("type").str() != "string"
+	case "anyOf":
+		return s.field("x-kubernetes-int-or-string").isTrue()
+	case "pattern":
+		return isQuantityPattern(s.field("pattern").str())
+	}
+	return false
 }
 
 func scalars(list *node) []string {
@@ -256,12 +304,13 @@ func rulesOfSchema(s *node) []string {
 }
 
 // fields are the properties of an object.
-func (n narrowing) fields(at *path, old, new *node) {
+func (n *narrowing) fields(at *path, old, new *node) {
 	before, after := old.field("properties"), new.field("properties")
 	keeps := keepsUnknown(new)
 	if keepsUnknown(old) && !keeps && after != nil {
-		n.refuses(at, Warning, ReasonNarrowed, "fields that the schema does not name are dropped")
+		n.refuses(at, Warning, ReasonNarrowed, "drops fields that the schema does not name")
 	}
+	var gone []string
 	if before != nil {
 		for _, property := range before.fields {
 			still := after.field(property.name)
@@ -269,9 +318,16 @@ func (n narrowing) fields(at *path, old, new *node) {
 			case still != nil:
 				n.compare(at.append(fieldStep(property.name)), property.node, still)
 			case !keeps:
-				n.refuses(at.append(fieldStep(property.name)), Critical, ReasonFieldRemoved, "the field is removed: what it holds is dropped")
+				gone = append(gone, property.name)
 			}
 		}
+	}
+	switch len(gone) {
+	case 0:
+	case 1:
+		n.refuses(at.append(fieldStep(gone[0])), Critical, ReasonFieldRemoved, "is removed: what it holds is dropped")
+	default:
+		n.refuses(at, Critical, ReasonFieldRemoved, "loses fields, what they hold is dropped: %s", some(gone))
 	}
 	for _, name := range gained(texts(old.field("required")), texts(new.field("required"))) {
 		severity := Critical

@@ -50,13 +50,16 @@ type words struct {
 	delta  delta
 	// old and new are nil where the object does not exist.
 	old, new *node
-	stop     func() bool
-	notes    []Note
+	// before and after are the rights that all objects give, nil when only one
+	// object is known.
+	before, after *powers
+	stop          func() bool
+	notes         []Note
 }
 
 // notesOf says in words what matters of a change.
-func notesOf(change Change, d delta, stop func() bool) []Note {
-	w := &words{change: change, delta: d, old: d.old, new: d.new, stop: stop}
+func (c *comparison) notesOf(change Change, d delta) []Note {
+	w := &words{change: change, delta: d, old: d.old, new: d.new, before: c.before, after: c.after, stop: c.stop}
 	w.deletion()
 	w.apiVersion()
 	w.immutable()
@@ -139,6 +142,9 @@ func (w *words) deletion() {
 		what = "will be deleted; the claims it made stay, if persistentVolumeClaimRetentionPolicy does not say otherwise"
 	case "APIService.apiregistration.k8s.io":
 		what = "will be deleted: the API it registers is no longer served"
+	case "Role." + rbacGroup, "ClusterRole." + rbacGroup, "RoleBinding." + rbacGroup, "ClusterRoleBinding." + rbacGroup:
+		// What that takes away, the notes on rights say.
+		severity = Info
 	}
 	w.add(severity, ReasonDeleted, "%s", phrase(what))
 }

@@ -44,12 +44,16 @@ func (r right) target() string {
 	if r.url != "" {
 		return r.url
 	}
-	target := r.resource
+	// As kubectl spells them: deployments.apps/scale.
+	target, subresource, nested := strings.Cut(r.resource, "/")
 	if r.group != "" {
 		target += "." + r.group
 	}
+	if nested {
+		target += "/" + subresource
+	}
 	if r.name != "" {
-		target += "/" + r.name
+		target += " " + r.name
 	}
 	return target
 }
@@ -136,6 +140,20 @@ func (w *words) role() {
 		}
 		return
 	}
+	role := roleKey{w.change.ID.Kind, w.change.ID.Namespace, w.change.ID.Name}
+	more = w.after.news(role, more, w.before, w.stop)
+	less = w.before.news(role, less, w.after, w.stop)
+	w.rightsGained(more)
+	if len(less) > 0 {
+		w.add(Info, ReasonRightsLost, "loses %s", some(grouped(less)))
+	}
+	if w.delta.op == deltaInside && w.delta.changed("aggregationRule") {
+		w.add(Warning, ReasonRightsGained, "aggregationRule changes: its rights are those of other roles")
+	}
+}
+
+// rightsGained names what deserves a look by itself, and the rest together.
+func (w *words) rightsGained(more []right) {
 	table := dangers()
 	var plain []right
 	byDanger := make(map[danger][]right)
@@ -156,12 +174,6 @@ func (w *words) role() {
 	}
 	if len(plain) > 0 {
 		w.add(Info, ReasonRightsGained, "gains %s", some(grouped(plain)))
-	}
-	if len(less) > 0 {
-		w.add(Info, ReasonRightsLost, "loses %s", some(grouped(less)))
-	}
-	if w.delta.op == deltaInside && w.delta.changed("aggregationRule") {
-		w.add(Warning, ReasonRightsGained, "aggregationRule changes: its rights are those of other roles")
 	}
 }
 
@@ -184,6 +196,9 @@ func grouped(rights []right) []string {
 	var order []string
 	for _, target := range targets {
 		key := strings.Join(verbs[target], "/")
+		if slices.Contains(verbs[target], "*") {
+			key = "*"
+		}
 		if together[key] == nil {
 			order = append(order, key)
 		}
@@ -199,7 +214,8 @@ func grouped(rights []right) []string {
 func (w *words) binding() {
 	before, after := subjects(w.old), subjects(w.new)
 	role := roleOf(w.new)
-	if more := gained(before, after); len(more) > 0 {
+	more := w.after.newcomers(w.change.ID, w.new, gained(before, after), w.before)
+	if len(more) > 0 {
 		severity, remark := Info, phrase("")
 		switch {
 		case slices.ContainsFunc(more, isEverybody):
@@ -209,7 +225,8 @@ func (w *words) binding() {
 		}
 		w.add(severity, ReasonSubjectsGained, "gives %s to %s%s", role, some(more), remark)
 	}
-	if less := gained(after, before); len(less) > 0 {
+	less := w.before.newcomers(w.change.ID, w.old, gained(after, before), w.after)
+	if len(less) > 0 {
 		w.add(Info, ReasonSubjectsLost, "takes %s from %s", roleOf(w.old), some(less))
 	}
 }

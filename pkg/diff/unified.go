@@ -11,7 +11,7 @@ const contextLines = 3
 // hunks collects lines into the hunks of a unified diff. It keeps no more lines
 // than may be shown, however many there are.
 type hunks struct {
-	out   strings.Builder
+	out    strings.Builder
 	limit  int // bytes of out
 	width  int // bytes of a line
 	around int // context lines around a change

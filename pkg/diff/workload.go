@@ -73,11 +73,19 @@ func (w *words) image(what, old, new string) {
 	w.add(severity, ReasonImage, "%s: %s -> %s%s", what, old, new, remark)
 }
 
-// repository is an image without tag and digest.
+// repository is an image without tag and digest, with the registry that is meant
+// where none is named.
 func repository(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	if at := strings.LastIndex(name, ":"); at > strings.LastIndex(name, "/") {
 		name = name[:at]
+	}
+	registry, _, ok := strings.Cut(name, "/")
+	switch {
+	case !ok:
+		return "docker.io/library/" + name
+	case registry != "localhost" && !strings.ContainsAny(registry, ".:"):
+		return "docker.io/" + name
 	}
 	return name
 }
