@@ -203,11 +203,28 @@ func (r *rules) EvaluateConditions(context.Context, authorizer.ConditionsAwareDe
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
-// policy is validating admission that remembers what it saw.
+// policy is validating admission that remembers what it saw, and mutating
+// admission that does what it is told.
 type policy struct {
-	mu   sync.Mutex
-	deny bool
-	seen []admission.Attributes
+	mu     sync.Mutex
+	deny   bool
+	seen   []admission.Attributes
+	change func(*hub.ClusterExtensionRevision)
+}
+
+func (p *policy) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if revision, ok := a.GetObject().(*hub.ClusterExtensionRevision); ok && p.change != nil {
+		p.change(revision)
+	}
+	return nil
+}
+
+func (p *policy) mutate(change func(*hub.ClusterExtensionRevision)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.change = change
 }
 
 func (p *policy) Handles(admission.Operation) bool { return true }

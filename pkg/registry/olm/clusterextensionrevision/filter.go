@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -115,15 +117,9 @@ func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 	}
 	replacement := body
 	if writes {
-		tree, err := form.decode(body, share)
-		if err != nil {
+		var err error
+		if replacement, err = f.replace(ctx, info, body, form, held, share); err != nil {
 			return req, err
-		}
-		if tree != nil && f.rewrite(ctx, info, tree, held) {
-			// A tree that was read from JSON can be written as JSON.
-			if encoded, err := json.Marshal(tree); err == nil {
-				replacement = encoded
-			}
 		}
 	}
 	req.Body = io.NopCloser(bytes.NewReader(replacement))
@@ -133,6 +129,30 @@ func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 		return req, err
 	}
 	return req, form.check(replacement)
+}
+
+// replace returns the body of a write of a revision as the endpoint should see
+// it, and puts the manifests that came with it into held, which is sealed then.
+func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form form, held *staged, share *share) ([]byte, error) {
+	defer held.seal()
+	tree, err := form.decode(body, share)
+	if err != nil {
+		return nil, err
+	}
+	if tree == nil {
+		f.inliner.stageTree(form.decodeLoosely(body), held)
+		f.inliner.stagePatch(form.decodePatch(body), held)
+		return body, nil
+	}
+	if !f.rewrite(ctx, info, tree, held) {
+		return body, nil
+	}
+	// A tree that was read from JSON can be written as JSON.
+	encoded, err := json.Marshal(tree)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("encoding the request without its manifests: %w", err))
+	}
+	return encoded, nil
 }
 
 // rewrite brings a decoded body into the form in which revisions are stored,

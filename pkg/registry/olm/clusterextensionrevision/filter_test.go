@@ -91,6 +91,10 @@ func TestFilterReplaces(t *testing.T) {
 	byDigest := func(digest, size string) string {
 		return `{"spec":{"phases":[{"objects":[{"apiVersion":"v1","digest":"` + digest + `","kind":"ConfigMap","name":"a","namespace":"d"` + size + `}]}]}}`
 	}
+	entry := `{"object":` + configMapBody + `}`
+	patchOf := func(op, path, value string) string {
+		return `[{"op":"` + op + `","path":"` + path + `","value":` + value + `}]`
+	}
 	nameless := `{"spec":{"phases":[{"objects":[{"object":{"apiVersion":"v1","kind":"ConfigMap"}}]}]}}`
 
 	for name, tc := range map[string]struct {
@@ -109,9 +113,13 @@ func TestFilterReplaces(t *testing.T) {
 		"Apply":          {"patches", "PATCH", "patch", "e-1", "application/apply-patch+yaml", inline, replaced, []string{digest}},
 		"ApplyYAML":      {"patches", "PATCH", "patch", "e-1", "application/apply-patch+yaml", inYAML, replaced, []string{digest}},
 		"JSONPatch":      {"left to the strategy", "PATCH", "patch", "e-1", "application/json-patch+json", `[{"op":"add"}]`, `[{"op":"add"}]`, nil},
+		"JSONPatchAdd":   {"its values are known", "PATCH", "patch", "e-1", "application/json-patch+json", patchOf("add", "/spec/phases/0/objects", "["+entry+"]"), patchOf("add", "/spec/phases/0/objects", "["+entry+"]"), []string{digest}},
+		"JSONPatchField": {"its values are known", "PATCH", "patch", "e-1", "application/json-patch+json", patchOf("replace", "/spec/phases/0/objects/0/object", configMapBody), patchOf("replace", "/spec/phases/0/objects/0/object", configMapBody), []string{digest}},
+		"JSONPatchTest":  {"what it only compares with does not come in", "PATCH", "patch", "e-1", "application/json-patch+json", patchOf("test", "/spec/phases/0/objects/0", entry), patchOf("test", "/spec/phases/0/objects/0", entry), nil},
 		"Protobuf":       {"left to the endpoint to refuse", "POST", "create", "", "application/vnd.kubernetes.protobuf", inline, inline, nil},
-		"Duplicates":     {"not hidden from the endpoint's checks", "POST", "create", "", "application/json", `{"a":1,"a":2,` + inline[1:], `{"a":1,"a":2,` + inline[1:], nil},
-		"BadUTF8":        {"not replaced silently", "POST", "create", "", "application/json", strings.Replace(inline, `"a"`, "\"\xff\"", 1), strings.Replace(inline, `"a"`, "\"\xff\"", 1), nil},
+		"Duplicates":     {"not hidden from the endpoint's checks", "POST", "create", "", "application/json", `{"a":1,"a":2,` + inline[1:], `{"a":1,"a":2,` + inline[1:], []string{digest}},
+		"DuplicatesYAML": {"nor in YAML", "POST", "create", "", "application/yaml", "a: 1\na: 2\n" + inYAML, "a: 1\na: 2\n" + inYAML, []string{digest}},
+		"BadUTF8":        {"not replaced silently", "POST", "create", "", "application/json", strings.Replace(inline, `"a"`, "\"\xff\"", 1), strings.Replace(inline, `"a"`, "\"\xff\"", 1), []string{digestOf(t, strings.Replace(configMapBody, `"a"`, "\"\ufffd\"", 1))}},
 		"Syntax":         {"left to the endpoint", "POST", "create", "", "application/json", `{"spec":`, `{"spec":`, nil},
 		"BadManifest":    {"left inline for the strategy to report", "POST", "create", "", "application/json", nameless, nameless, nil},
 		"NothingToDo":    {"bytes are kept", "PATCH", "patch", "e-1", "application/merge-patch+json", `{"spec": {"lifecycleState": "Paused"}}`, `{"spec": {"lifecycleState": "Paused"}}`, nil},

@@ -69,11 +69,11 @@ func (f form) check(body []byte) error {
 // decode returns a body as a tree, or nil when it is not for us (see decodeJSON).
 // The error is the answer when that takes too much memory.
 func (f form) decode(body []byte, share *share) (map[string]any, error) {
-	if f != jsonForm && f != yamlForm {
-		return nil, nil
-	}
 	if err := share.set(weighJSON(body)); err != nil {
 		return nil, err
+	}
+	if f != jsonForm && f != yamlForm {
+		return nil, nil
 	}
 	// Most clients send JSON as YAML, which is read ten times faster as what it
 	// is.
@@ -89,12 +89,48 @@ func (f form) decode(body []byte, share *share) (map[string]any, error) {
 	}
 	converted, err := yaml.YAMLToJSONStrict(body)
 	if err != nil {
+		// The endpoint says so in its own words.
 		return nil, nil
 	}
 	if err := share.set(weighYAML(body) + weighJSON(converted)); err != nil {
 		return nil, err
 	}
 	return decodeJSON(converted), nil
+}
+
+// decodeLoosely is decode for a body with mistakes that the endpoint may forgive:
+// of a field that is there twice the last one counts, as it does there. It returns
+// nil for what cannot be read at all.
+func (f form) decodeLoosely(body []byte) map[string]any {
+	text := body
+	switch f {
+	case jsonForm:
+	case yamlForm:
+		converted, err := yaml.YAMLToJSON(body)
+		if err != nil {
+			return nil
+		}
+		text = converted
+	default:
+		return nil
+	}
+	var tree map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &tree); err != nil {
+		return nil
+	}
+	return tree
+}
+
+// decodePatch returns the operations of a JSON patch, nil for what is none.
+func (f form) decodePatch(body []byte) []map[string]any {
+	if f != jsonPatchForm {
+		return nil
+	}
+	var operations []map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &operations); err != nil {
+		return nil
+	}
+	return operations
 }
 
 // decodeJSON returns the body as a tree, or nil when the endpoint should have a

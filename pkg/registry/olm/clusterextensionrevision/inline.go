@@ -156,8 +156,13 @@ func writeTree(entry map[string]any, object manifest.Object) {
 	}
 }
 
-// rewriteRevision does the same to a revision, for what the filter let pass. It
-// leaves entries inline whose manifest is invalid; invalidManifests says why.
+// rewriteRevision does as rewriteTree to a revision, for what the filter let
+// pass. It leaves entries inline whose manifest is invalid, or did not come with
+// the request; invalidManifests says so.
+//
+// Mutating admission runs between the filter and here. It sees digests; a webhook
+// that puts a manifest in their place would change what was sent and signed, and
+// is refused.
 func (i inliner) rewriteRevision(revision *olm.ClusterExtensionRevision, held *staged) {
 	for p := range revision.Spec.Phases {
 		entries := revision.Spec.Phases[p].Objects
@@ -165,7 +170,7 @@ func (i inliner) rewriteRevision(revision *olm.ClusterExtensionRevision, held *s
 			if entries[e].Object == nil {
 				continue
 			}
-			if object, err := i.manifestOf(&entries[e]); err == nil {
+			if object, err := i.manifestOf(&entries[e]); err == nil && held.admits(object) {
 				held.add(object)
 				writeEntry(&entries[e], object)
 			}
@@ -205,7 +210,7 @@ func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision) field.
 				continue
 			}
 			path := objectPath(p, e).Child("object")
-			_, err := i.manifestOf(entry)
+			object, err := i.manifestOf(entry)
 			var invalid *manifest.InvalidError
 			switch {
 			case errors.As(err, &invalid):
@@ -213,7 +218,8 @@ func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision) field.
 			case err != nil:
 				errs = append(errs, field.Invalid(path, field.OmitValueType{}, err.Error()))
 			default:
-				errs = append(errs, field.InternalError(path, errors.New("a valid manifest was left inline")))
+				errs = append(errs, field.Forbidden(path, fmt.Sprintf(
+					"this manifest of %s did not come with the request: mutating admission may not put one in, and a JSON patch must bring it as one value", keyOfManifest(object))))
 			}
 		}
 	}

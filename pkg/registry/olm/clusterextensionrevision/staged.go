@@ -21,6 +21,8 @@ type staged struct {
 	mu      sync.Mutex
 	objects map[manifest.Digest]manifest.Object
 	total   int64
+	// sealed is set when all manifests that the request brought are here.
+	sealed bool
 	// revisions of the chain, as far as they were needed.
 	revisions []olm.ClusterExtensionRevision
 	// failure is why a step that cannot return errors could not do its work.
@@ -54,6 +56,23 @@ func (s *staged) add(object manifest.Object) {
 		s.objects[object.Digest] = object
 		s.total += int64(len(object.JSON))
 	}
+}
+
+// seal says that the request brought no manifest but those that are here: what
+// turns up inline later was put in by somebody else.
+func (s *staged) seal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = true
+}
+
+// admits tells whether a manifest that turned up inline may be stored: it came
+// with the request, or nobody looked at what came with it.
+func (s *staged) admits(object manifest.Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, brought := s.objects[object.Digest]
+	return brought || !s.sealed
 }
 
 // find returns the manifest that an entry names: by digest, when the rest of
