@@ -177,9 +177,9 @@ func namespaceDeleted(w world) {
 		}
 		return nil
 	})
-	w.MustKubectl("wait", "--for=create", "deployment/server", in, timeout)
+	// Attempts that failed while it was going are repeated at growing intervals.
+	w.MustKubectl("wait", "--for=create", "deployment/server", "configmap/settings", "secret/password", in, timeout)
 	w.MustKubectl("wait", "--for=condition=Available", "deployment/server", in, timeout)
-	w.MustKubectl("get", "configmap/settings", "secret/password", in)
 	w.condition("namespacedeleted-1", "Ready", "True")
 	w.event("namespacedeleted-1", "Recreated", "Namespace "+ns)
 }

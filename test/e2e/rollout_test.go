@@ -202,3 +202,35 @@ func burst(w world) {
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", "--namespace="+ns), "server:v5")
 	w.condition("burst-5", "Ready", "True")
 }
+
+// kindMissing: nor who installs the definition of a kind.
+func kindMissing(w world) {
+	ns := w.namespace("kindmissing")
+	w.MustKubectlInput(revision("kindmissing", 1).phase("all", instance("Raft", ns, "mine"), configMap(ns, "settings", "x=1")).String(), "create", "-f", "-")
+	w.condition("kindmissing-1", "Progressing", "True", "Raft.rafts.example.com kindmissing/mine", `the cluster serves no kind "Raft"`)
+	w.absent("configmap", "settings", "--namespace="+ns)
+	w.MustKubectlInput(definition("Raft").String(), "create", "-f", "-")
+	w.succeeded("kindmissing-1")
+	w.MustKubectl("get", "raft/mine", "configmap/settings", "--namespace="+ns)
+	// It goes first: who installed the definition may remove it.
+	w.MustKubectl("delete", "cer", "kindmissing-1", timeout)
+	w.MustKubectl("delete", "crd", "rafts.rafts.example.com", timeout)
+}
+
+// scope: what no server could take says what is wrong with it.
+func scope(w world) {
+	ns := w.namespace("scope")
+	for name, tc := range map[string]struct {
+		object object
+		want   string
+	}{
+		"without": {configMap("", "lost", "x=1"), "metadata.namespace is missing"},
+		"with":    {manifest("rbac.authorization.k8s.io/v1", "ClusterRole", ns, "scope"), "must be absent"},
+	} {
+		extension := "scope-" + name
+		w.MustKubectlInput(revision(extension, 1).phase("all", configMap(ns, extension, "x=1"), tc.object).String(), "create", "-f", "-")
+		w.condition(extension+"-1", "Failing", "True", tc.object["kind"].(string), tc.want)
+		w.absent("configmap", extension, "--namespace="+ns)
+		w.MustKubectl("delete", "cer", extension+"-1", timeout)
+	}
+}

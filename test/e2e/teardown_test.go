@@ -131,3 +131,51 @@ func unfinished(w world) {
 	w.absent("configmap", "first", "--namespace="+ns)
 	w.absent("deployment", "stuck", "--namespace="+ns)
 }
+
+// deletedStuck: deleting an upgrade that is stuck gives back what it had taken,
+// as archiving it does.
+func deletedStuck(w world) {
+	ns := w.namespace("deletedstuck")
+	in := "--namespace=" + ns
+	draft := func(number int, image string) draft {
+		return revision("deletedstuck", number).
+			phase("first", configMap(ns, "settings", fmt.Sprintf("x=%d", number)), configMap(ns, fmt.Sprintf("only-%d", number), "x=1")).
+			phase("second", deployment(ns, "server", image))
+	}
+	w.roll(draft(1, "example.com/server:v1"))
+	w.MustKubectlInput(draft(2, "registry.invalid/server:v2").String(), "create", "-f", "-")
+	w.condition("deletedstuck-2", "Progressing", "True", "Deployment.apps deletedstuck/server")
+	w.value("2", ".data.x", "configmap/settings", in)
+	w.MustKubectl("get", "configmap/only-1", "configmap/only-2", in)
+	w.MustKubectl("delete", "cer", "deletedstuck-2", timeout)
+	w.value("1", ".data.x", "configmap/settings", in)
+	w.gone("configmap/only-2", in)
+	w.condition("deletedstuck-1", "Ready", "True")
+	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", in), "server:v1")
+}
+
+// archivedEarly: what the newest revision lists and has not reached is not
+// deleted with the one before it.
+func archivedEarly(w world) {
+	ns := w.namespace("archivedearly")
+	in := "--namespace=" + ns
+	draft := func(number int, image string) draft {
+		return revision("archivedearly", number).
+			phase("first", deployment(ns, "server", image)).
+			phase("second", configMap(ns, "settings", fmt.Sprintf("x=%d", number)))
+	}
+	one := draft(1, "example.com/server:v1").phase("third", configMap(ns, "only-1", "x=1"))
+	w.roll(one)
+	w.MustKubectlInput(draft(2, "registry.invalid/server:v2").String(), "create", "-f", "-")
+	w.condition("archivedearly-2", "Progressing", "True", "Deployment.apps archivedearly/server")
+	w.MustKubectl("patch", "cer", "archivedearly-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	w.gone("configmap/only-1", in)
+	w.condition("archivedearly-1", "Progressing", "True", "ConfigMap archivedearly/settings", "waits for the revision that lists it")
+	if x := w.read(".data.x", "configmap", "settings", in); x != "1" {
+		w.t.Errorf("x is %s: the second phase has not been reached", x)
+	}
+	w.roll(draft(3, "example.com/server:v3"))
+	w.value("3", ".data.x", "configmap/settings", in)
+	w.condition("archivedearly-1", "Progressing", "False")
+	w.value("Archived", ".spec.lifecycleState", "cer/archivedearly-2")
+}

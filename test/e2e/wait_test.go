@@ -94,17 +94,16 @@ func (w world) read(path string, args ...string) string {
 
 // until watches one object until a check returns nil. It is for what kubectl
 // cannot wait for.
-func (w world) until(resource schema.GroupVersionResource, namespace, name string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+func (w world) until(resource schema.GroupVersionResource, namespace, name string, check func(*unstructured.Unstructured) error) {
 	w.t.Helper()
 	last := fmt.Errorf("it does not exist")
-	found, err := w.watch(w.client.Resource(resource).Namespace(namespace), fields.OneTermEqualSelector("metadata.name", name), func(o *unstructured.Unstructured) bool {
+	_, err := w.watch(w.client.Resource(resource).Namespace(namespace), fields.OneTermEqualSelector("metadata.name", name), func(o *unstructured.Unstructured) bool {
 		last = check(o)
 		return last == nil
 	})
 	if err != nil {
 		w.t.Fatalf("%s %s/%s: %v (%v)\n%s", resource.Resource, namespace, name, last, err, w.Kubectl("get", "cer", "-o", "wide"))
 	}
-	return found
 }
 
 // watch returns the first object that there is or comes and that passes.
@@ -132,16 +131,14 @@ func (w world) watch(client dynamic.ResourceInterface, selector fields.Selector,
 }
 
 // condition waits until a condition of a revision has a status and a message
-// with all the texts, and returns the message.
-func (w world) condition(revision, kind, status string, texts ...string) string {
+// with all the texts.
+func (w world) condition(revision, kind, status string, texts ...string) {
 	w.t.Helper()
-	message := ""
 	w.until(revisionsResource(), "", revision, func(o *unstructured.Unstructured) error {
 		c, err := conditionOf(o, kind)
 		if err != nil {
 			return err
 		}
-		message = c.Message
 		if string(c.Status) != status {
 			return fmt.Errorf("condition %s is %s (%s: %s), want %s", kind, c.Status, c.Reason, c.Message, status)
 		}
@@ -152,7 +149,6 @@ func (w world) condition(revision, kind, status string, texts ...string) string 
 		}
 		return nil
 	})
-	return message
 }
 
 func conditionOf(o *unstructured.Unstructured, kind string) (metav1.Condition, error) {

@@ -106,8 +106,13 @@ func diff(w world) {
 		}
 		w.says(out.Stdout, "+  progressDeadlineMinutes: 5")
 	}
+	out := w.KubectlInput(small("diff", 2).String(), "diff", "-f", "-")
+	if out.ExitCode != 1 {
+		w.t.Errorf("a revision that does not exist is a difference: %s", out)
+	}
+	w.says(out.Stdout, "+  name: diff-2", "+    - apiVersion: v1\n+      digest: sha256:")
 	other := d.phase("more").String()
-	out := w.KubectlInput(other, "diff", "-f", "-")
+	out = w.KubectlInput(other, "diff", "-f", "-")
 	if out.ExitCode < 2 {
 		w.t.Errorf("other content cannot be applied, so there is no difference to show: %s", out)
 	}
