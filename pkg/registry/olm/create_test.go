@@ -144,6 +144,27 @@ func TestNothingIsStored(t *testing.T) {
 			code:   http.StatusUnprocessableEntity,
 			causes: []string{"spec.revision"},
 		},
+		"NumberTooLowDryRun": {
+			reason: "a dry-run answers as the real one would",
+			send: func() response {
+				return s.do(call{method: http.MethodPost, path: revisions + "?dryRun=All", body: file("e-1", nil)})
+			},
+			code:   http.StatusUnprocessableEntity,
+			causes: []string{"spec.revision"},
+		},
+		"NumberTooLowDryRunApply": {
+			reason: "also for server-side apply",
+			send:   func() response { return s.apply("kubectl&dryRun=All", file("e-1", nil)) },
+			code:   http.StatusUnprocessableEntity,
+			causes: []string{"spec.revision"},
+		},
+		"ExistsDryRun": {
+			reason: "the stock answer for a dry-run too",
+			send: func() response {
+				return s.do(call{method: http.MethodPost, path: revisions + "?dryRun=All", body: file("e-2", nil)})
+			},
+			code: http.StatusConflict,
+		},
 		"Exists":   {reason: "the stock answer, not one about numbers", send: func() response { return s.create(file("e-2", inline(configMap("a", "1")))) }, code: http.StatusConflict},
 		"BadName":  {reason: "the name has the number", send: func() response { return s.create(with(good, "E_1", "metadata", "name")) }, code: http.StatusUnprocessableEntity, causes: []string{"metadata.name"}},
 		"BadLabel": {reason: "the chain's label cannot be chosen", send: func() response { return s.create(with(good, object{"penstock.dev/chain": "x"}, "metadata", "labels")) }, code: http.StatusUnprocessableEntity, causes: []string{"metadata.labels[penstock.dev/chain]"}},

@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -25,7 +23,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
 const (
@@ -36,16 +33,6 @@ const (
 	// write stored: the event's own body has digests only.
 	packAnnotation = "penstock.dev/pack"
 )
-
-// Heads keeps the numbers of chains, as a *chain.Heads does.
-type Heads interface {
-	// Advance takes a number of a chain for a revision that is about to be
-	// written. A number that is not free is a *chain.NumberUsedError.
-	Advance(ctx context.Context, chain string, number int64, uid types.UID) error
-	// Confirm notes that the revision was written, and what history keeps of
-	// it.
-	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row chain.Row) error
-}
 
 // Deps is what NewStorage needs.
 type Deps struct {
@@ -206,7 +193,7 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 			}
 		}
 		if dryRun {
-			return nil
+			return r.wouldAdvance(ctx, revision)
 		}
 
 		// 3. The pack, then the number; the record follows.
@@ -216,44 +203,6 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 		}
 		audit.AddAuditAnnotation(ctx, packAnnotation, root)
 		return r.advance(ctx, revision)
-	}
-}
-
-// advance takes the revision's number.
-func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
-	// Validation has seen the name.
-	name, number, _ := olm.ChainOf(revision.Name)
-	err := r.heads.Advance(ctx, name, number, revision.UID)
-	var used *chain.NumberUsedError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &used):
-		return apierrors.NewInternalError(err)
-	}
-	// The usual reason is that this very revision exists, and the store would
-	// say so if it came that far.
-	if _, err := r.Stored(ctx, revision.Name); err == nil {
-		return apierrors.NewAlreadyExists(v1alpha1.Resource(resource), revision.Name)
-	}
-	return invalid(revision, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), number, fmt.Sprintf(
-		"numbers of an extension only grow, also when revisions are deleted: %d is the highest that %s has used, the next one is %d", used.Highest, name, used.Next))})
-}
-
-// confirm notes that the revision was written. When that fails the controllers
-// do it later: the client has got what he asked for.
-func (r *REST) confirm(ctx context.Context, created runtime.Object) {
-	revision, ok := created.(*olm.ClusterExtensionRevision)
-	if !ok {
-		return
-	}
-	name, number, _ := olm.ChainOf(revision.Name)
-	row := chain.Row{PackRoot: rootOf(revision), CreatedAt: revision.CreationTimestamp.Time}
-	if requester := revision.Status.RequestedBy; requester != nil {
-		row.RequestedBy = requester.Username
-	}
-	if err := r.heads.Confirm(ctx, name, number, revision.UID, row); err != nil {
-		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
 	}
 }
 

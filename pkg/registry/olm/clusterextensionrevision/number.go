@@ -1,0 +1,98 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Heads keeps the numbers of chains, as a *chain.Heads does.
+type Heads interface {
+	// Advance takes a number of a chain for a revision that is about to be
+	// written. A number that is not free is a *chain.NumberUsedError.
+	Advance(ctx context.Context, chain string, number int64, uid types.UID) error
+	// Get returns the head of a chain, and whether there is one.
+	Get(ctx context.Context, chain string) (chain.Head, bool, error)
+	// Confirm notes that the revision was written, and what history keeps of
+	// it.
+	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row chain.Row) error
+}
+
+// advance takes the revision's number.
+func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
+	// Validation has seen the name.
+	name, number, _ := olm.ChainOf(revision.Name)
+	err := r.heads.Advance(ctx, name, number, revision.UID)
+	var used *chain.NumberUsedError
+	if errors.As(err, &used) {
+		return r.numberUsed(ctx, revision, used.Highest, used.Next)
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
+}
+
+// wouldAdvance answers as advance does, and takes nothing.
+func (r *REST) wouldAdvance(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
+	name, number, _ := olm.ChainOf(revision.Name)
+	head, _, err := r.heads.Get(ctx, name)
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("reading which numbers %s has used: %w", name, err))
+	}
+	if next := head.Next(); next == 0 || number < next {
+		return r.numberUsed(ctx, revision, head.Highest, next)
+	}
+	return nil
+}
+
+// numberUsed is the answer when the revision's number is not free. The usual
+// reason is that this very revision exists, and the store would say so if it came
+// that far.
+func (r *REST) numberUsed(ctx context.Context, revision *olm.ClusterExtensionRevision, highest, next int64) error {
+	name, number, _ := olm.ChainOf(revision.Name)
+	_, err := r.Stored(ctx, revision.Name)
+	switch {
+	case err == nil:
+		return apierrors.NewAlreadyExists(v1alpha1.Resource(resource), revision.Name)
+	case !apierrors.IsNotFound(err):
+		return asStatus(err)
+	}
+	return invalid(revision, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), number, fmt.Sprintf(
+		"numbers of an extension only grow, also when revisions are deleted: %d is the highest that %s has used, %s", highest, name, following(next)))})
+}
+
+// following says which number may be used, 0 for none.
+func following(next int64) string {
+	if next == 0 {
+		return "and there is none above it"
+	}
+	return fmt.Sprintf("the next one is %d", next)
+}
+
+// confirm notes that the revision was written. When that fails the controllers
+// do it later: the client has got what he asked for.
+func (r *REST) confirm(ctx context.Context, created runtime.Object) {
+	revision, ok := created.(*olm.ClusterExtensionRevision)
+	if !ok {
+		return
+	}
+	name, number, _ := olm.ChainOf(revision.Name)
+	row := chain.Row{PackRoot: rootOf(revision), CreatedAt: revision.CreationTimestamp.Time}
+	if requester := revision.Status.RequestedBy; requester != nil {
+		row.RequestedBy = requester.Username
+	}
+	if err := r.heads.Confirm(ctx, name, number, revision.UID, row); err != nil {
+		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
+	}
+}
