@@ -90,7 +90,7 @@ func (c *contents) collect(ctx context.Context, revision *olm.ClusterExtensionRe
 		objects = append(objects, object)
 	})
 	if total > v1alpha1.MaxManifestBytes {
-		errs = append(errs, tooLarge(fmt.Sprintf("the manifests have %d bytes, %d are allowed", total, v1alpha1.MaxManifestBytes)))
+		errs = append(errs, tooLarge(held, "manifests", total, v1alpha1.MaxManifestBytes))
 	}
 	if len(errs) > 0 {
 		return nil, invalid(revision, errs[:min(len(errs), maxManifestErrors)])
@@ -112,6 +112,9 @@ func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRev
 			if key := keyOf(entry); missing[key] {
 				delete(missing, key)
 				found = append(found, key)
+				if key.ref().IsSecret() {
+					held.hideSizes()
+				}
 			}
 		})
 		if len(found) == 0 {
@@ -129,11 +132,11 @@ func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRev
 }
 
 // put stores the manifests of a revision.
-func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) (root string, err error) {
+func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged, objects []manifest.Object) (root string, err error) {
 	root, err = c.bodies.Put(ctx, objects)
 	var large *pack.TooLargeError
 	if errors.As(err, &large) {
-		return "", invalid(revision, field.ErrorList{tooLarge(large.Error())})
+		return "", invalid(revision, field.ErrorList{tooLarge(held, large.What, large.Bytes, large.Max)})
 	}
 	if err != nil {
 		return "", apierrors.NewInternalError(fmt.Errorf("storing the manifests of %s: %w", revision.Name, err))
@@ -165,7 +168,14 @@ func inlineForAdmission(revision *olm.ClusterExtensionRevision, objects []manife
 	})
 }
 
-func tooLarge(detail string) *field.Error {
+// tooLarge is the answer to too many bytes. Their number is left out when a Secret
+// was borrowed: whoever knows the sizes of all the others could tell that of the
+// Secret from it.
+func tooLarge(held *staged, what string, found, allowed int) *field.Error {
+	detail := fmt.Sprintf("the %s of a revision have %d bytes, %d are allowed", what, found, allowed)
+	if held.hidesSizes() {
+		detail = fmt.Sprintf("the %s of a revision have more bytes than the %d that are allowed", what, allowed)
+	}
 	return field.Invalid(field.NewPath("spec", "phases"), field.OmitValueType{}, detail)
 }
 

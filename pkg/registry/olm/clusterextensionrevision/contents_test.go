@@ -3,6 +3,7 @@ package clusterextensionrevision
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,6 +46,57 @@ func TestCollectCountsSecrets(t *testing.T) {
 	}
 }
 
+// lending is a store that has one manifest, and takes no others.
+type lending struct{ object manifest.Object }
+
+func (l lending) Read(context.Context, string) (map[manifest.Digest][]byte, error) {
+	return map[manifest.Digest][]byte{l.object.Digest: l.object.JSON}, nil
+}
+
+func (l lending) Put(context.Context, []manifest.Object) (string, error) {
+	return "", &pack.TooLargeError{What: "manifests", Bytes: 4711, Max: 1}
+}
+
+// TestBorrowedSecretHidesSizes: whoever names a Secret by its digest and pads it
+// with manifests of his own must not be told how large they are together.
+func TestBorrowedSecretHidesSizes(t *testing.T) {
+	for kind, hidden := range map[string]bool{"Secret": true, "ConfigMap": false} {
+		t.Run(kind, func(t *testing.T) {
+			borrowed, err := testDigester().New(map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "eA=="}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			padding, err := testDigester().New(map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "b"}, "data": map[string]any{"k": strings.Repeat("x", v1alpha1.MaxManifestBytes)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			older := olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}}
+			older.Spec.Phases = []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 1)}}
+			writeEntry(&older.Spec.Phases[0].Objects[0], borrowed)
+			revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-2"}}
+			revision.Spec.Phases = []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 2)}}
+			writeEntry(&revision.Spec.Phases[0].Objects[0], borrowed)
+			writeEntry(&revision.Spec.Phases[0].Objects[1], padding)
+
+			held := newStaged()
+			held.add(padding)
+			held.setChain([]olm.ClusterExtensionRevision{older})
+			c := &contents{bodies: lending{borrowed}}
+			total := strconv.Itoa(len(borrowed.JSON) + len(padding.JSON))
+			_, err = c.collect(t.Context(), revision, held)
+			if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), total) == hidden {
+				t.Errorf("the answer to too many bytes: %v", err)
+			}
+			_, err = c.put(t.Context(), revision, held, nil)
+			if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), "4711") == hidden {
+				t.Errorf("the answer to a pack that is too large: %v", err)
+			}
+		})
+	}
+}
+
 func TestPutErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -56,7 +108,7 @@ func TestPutErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &contents{bodies: brokenBodies{err: tc.err}}
-			if _, err := c.put(t.Context(), &olm.ClusterExtensionRevision{}, nil); !tc.want(err) {
+			if _, err := c.put(t.Context(), &olm.ClusterExtensionRevision{}, newStaged(), nil); !tc.want(err) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 		})

@@ -23,6 +23,8 @@ type staged struct {
 	total   int64
 	// sealed is set when all manifests that the request brought are here.
 	sealed bool
+	// secret is set when a Secret that the request only named was read.
+	secret bool
 	// revisions of the chain, as far as they were needed.
 	revisions []olm.ClusterExtensionRevision
 	// failure is why a step that cannot return errors could not do its work.
@@ -89,6 +91,20 @@ func (s *staged) bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
+}
+
+// hideSizes notes that the sizes of the manifests are not for the caller to know:
+// there is a Secret among them that he did not bring.
+func (s *staged) hideSizes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.secret = true
+}
+
+func (s *staged) hidesSizes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.secret
 }
 
 // setChain remembers the revisions of the chain that a new revision joins.

@@ -197,7 +197,7 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 		}
 
 		// 3. The pack, then the number; the record follows.
-		root, err := r.contents.put(ctx, revision, objects)
+		root, err := r.contents.put(ctx, revision, held, objects)
 		if err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool)
 		}
 		objects, err := r.contents.collect(ctx, revision, held)
 		if err == nil {
-			_, err = r.contents.put(ctx, revision, objects)
+			_, err = r.contents.put(ctx, revision, held, objects)
 		}
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "The manifests of a revision are at hand but could not be checked in", "revision", revision.Name)
