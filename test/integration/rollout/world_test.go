@@ -6,7 +6,6 @@ package rollout_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
@@ -57,13 +55,6 @@ func start(t *testing.T) world {
 func (w world) in(t testing.TB) world {
 	w.Cluster, w.t = w.Cluster.In(t), t
 	return w
-}
-
-// config of an administrator whose requests are found by their agent.
-func (w world) config(agent string) *rest.Config {
-	config := w.Config()
-	config.UserAgent = agent
-	return config
 }
 
 // resources of the kinds that tests use, by kind.
@@ -252,7 +243,7 @@ func eventually(t testing.TB, what string, is func() (bool, string)) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal(fmt.Sprintf("waited %s for %s: %s", patience, what, now))
+			t.Fatalf("waited %s for %s: %s", patience, what, now)
 		}
 	}
 }
