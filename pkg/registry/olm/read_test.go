@@ -160,3 +160,47 @@ func TestManifests(t *testing.T) {
 		t.Errorf("the answer names no digest: %s", lost.raw)
 	}
 }
+
+// TestManifestsAsksLittle: whoever has no rights cannot make the cluster answer
+// thousands of questions.
+func TestManifestsAsksLittle(t *testing.T) {
+	s := newServer(t, settings{})
+	inOne, inMany := []object{configMap("a", "1")}, []object{configMap("a", "1")}
+	for i := range 300 {
+		inOne = append(inOne, secret(fmt.Sprintf("s%d", i), "x"))
+		other := secret("s", "x")
+		other["metadata"].(object)["namespace"] = fmt.Sprintf("n%d", i)
+		inMany = append(inMany, other)
+	}
+	s.create(file("one-1", inline(inOne...))).want(t, http.StatusCreated)
+	s.create(file("many-1", inline(inMany...))).want(t, http.StatusCreated)
+	s.rules.set("bob", nil, "default/*", "default/s7")
+
+	for name, tc := range map[string]struct {
+		reason       string
+		user, path   string
+		most, found  int
+		warning, not string
+	}{
+		"OneNamespace":   {"one by one up to a hundred, and no more", "alice", "one-1/manifests", 101, 1 + 99, "201 of the Secrets left out", ""},
+		"NoRights":       {"nothing is asked without end", "bob", "one-1/manifests", 101, 1, "select fewer with objectNamespace", ""},
+		"Selected":       {"what is selected is asked for", "alice", "one-1/manifests?objectName=s299", 2, 1, "", "left out"},
+		"ManyNamespaces": {"nor by namespaces", "bob", "many-1/manifests", 200, 1, "300 of the Secrets left out", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.subtest(t)
+			s.rules.questions()
+			list := s.do(call{method: http.MethodGet, user: tc.user, path: revisions + "/" + tc.path}).want(t, http.StatusOK)
+			if asked := s.rules.questions(); asked > tc.most {
+				t.Errorf("%s: %d questions, want %d at most", tc.reason, asked, tc.most)
+			}
+			if items, _ := list.body["items"].([]any); len(items) != tc.found {
+				t.Errorf("%s: %d manifests, want %d", tc.reason, len(items), tc.found)
+			}
+			warnings := strings.Join(list.warnings, "; ")
+			if !strings.Contains(warnings, tc.warning) || tc.not != "" && strings.Contains(warnings, tc.not) {
+				t.Errorf("%s: warnings %q, want %q", tc.reason, warnings, tc.warning)
+			}
+		})
+	}
+}

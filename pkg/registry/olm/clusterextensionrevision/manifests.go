@@ -105,7 +105,8 @@ func groupOf(apiVersion string) string {
 
 // readable drops the Secrets that the caller may not get.
 func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]entryKey, error) {
-	caller := secretReader{authorizer: r.authorizer, namespaces: map[string]bool{}}
+	questions := &bounded{UnconditionalAuthorizer: r.authorizer}
+	caller := secretReader{authorizer: questions, namespaces: map[string]bool{}}
 	var readable, hidden []entryKey
 	for _, entry := range entries {
 		if !entry.ref().IsSecret() {
@@ -123,18 +124,23 @@ func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]ent
 		}
 	}
 	if len(hidden) > 0 {
-		warning.AddWarning(ctx, "", hiddenSecrets(hidden))
+		warning.AddWarning(ctx, "", hiddenSecrets(hidden, questions.exhausted()))
 	}
 	return readable, nil
 }
 
-func hiddenSecrets(hidden []entryKey) string {
+// hiddenSecrets says what was left out. It is cut when not all of it was asked for.
+func hiddenSecrets(hidden []entryKey, cut bool) string {
 	var names []string
 	for _, entry := range hidden[:min(len(hidden), maxNamedSecrets)] {
 		names = append(names, entry.namespace+"/"+entry.name)
 	}
 	if more := len(hidden) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if cut {
+		return fmt.Sprintf("%d of the Secrets left out, as you may not get them, or as there are more than are asked about in one request (%d namespaces, and %d names in those you may not read as a whole): %s; select fewer with objectNamespace or objectName",
+			len(hidden), maxNamespacesAsked, maxNamesAsked, strings.Join(names, ", "))
 	}
 	return fmt.Sprintf("%d of the Secrets left out, as you may not get them: %s", len(hidden), strings.Join(names, ", "))
 }
