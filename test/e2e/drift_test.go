@@ -178,7 +178,9 @@ func namespaceDeleted(w world) {
 		return nil
 	})
 	// Attempts that failed while it was going are repeated at growing intervals.
-	w.MustKubectl("wait", "--for=create", "deployment/server", "configmap/settings", "secret/password", in, timeout)
+	for _, name := range []string{"deployment/server", "configmap/settings", "secret/password"} {
+		w.MustKubectl("wait", "--for=create", name, in, timeout)
+	}
 	w.MustKubectl("wait", "--for=condition=Available", "deployment/server", in, timeout)
 	w.condition("namespacedeleted-1", "Ready", "True")
 	w.event("namespacedeleted-1", "Recreated", "Namespace "+ns)
