@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	kjson "sigs.k8s.io/json"
 
@@ -15,7 +14,7 @@ import (
 
 // apply makes the new manifest of the old one and the field changes, from
 // nothing but what a reader of the changes sees: paths and JSON values.
-func apply(t testing.TB, old *manifest.Object, changes []FieldChange) *manifest.Object {
+func apply(t tb, old *manifest.Object, changes []FieldChange) *manifest.Object {
 	t.Helper()
 	decoded := decode(t, old.JSON)
 	edits := &edits{fields: map[string]*edits{}}
@@ -39,7 +38,7 @@ func apply(t testing.TB, old *manifest.Object, changes []FieldChange) *manifest.
 	return &made
 }
 
-func decode(t testing.TB, data []byte) any {
+func decode(t tb, data []byte) any {
 	t.Helper()
 	var value any
 	if len(data) == 0 {
@@ -82,7 +81,7 @@ func (e *edits) pick(op Op) *FieldChange {
 	return nil
 }
 
-func (e *edits) apply(t testing.TB, value any) any {
+func (e *edits) apply(t tb, value any) any {
 	if c := e.pick(Replace); c != nil {
 		return decode(t, c.New)
 	}
@@ -111,7 +110,7 @@ func (e *edits) apply(t testing.TB, value any) any {
 }
 
 // applyIndexed: removals count in the old list, everything else in the new one.
-func (e *edits) applyIndexed(t testing.TB, list []any) []any {
+func (e *edits) applyIndexed(t tb, list []any) []any {
 	removed, added := map[int]bool{}, map[int]any{}
 	for _, step := range e.order {
 		i, err := strconv.Atoi(strings.Trim(step, "[]"))
@@ -125,7 +124,7 @@ func (e *edits) applyIndexed(t testing.TB, list []any) []any {
 			added[i] = decode(t, c.New)
 		}
 	}
-	var result []any
+	result := []any{}
 	for i, item := range list {
 		for {
 			value, ok := added[len(result)]
@@ -155,7 +154,7 @@ func (e *edits) applyIndexed(t testing.TB, list []any) []any {
 	return result
 }
 
-func (e *edits) applyKeyed(t testing.TB, list []any) []any {
+func (e *edits) applyKeyed(t tb, list []any) []any {
 	result := slices.Clone(list)
 	var added []*FieldChange
 	for _, step := range e.order {
@@ -197,7 +196,7 @@ func (e *edits) keyName() string {
 
 // findItem finds [a=1,b="x"], or the value of [="x"]. A key that an item does
 // not state may be implied.
-func findItem(t testing.TB, list []any, step string) int {
+func findItem(t tb, list []any, step string) int {
 	rest := strings.TrimPrefix(step, "[")
 	want := map[string]any{}
 	for rest != "]" {
@@ -217,7 +216,7 @@ func findItem(t testing.TB, list []any, step string) int {
 	return findMap(t, list, want)
 }
 
-func findMap(t testing.TB, list []any, want map[string]any) int {
+func findMap(t tb, list []any, want map[string]any) int {
 	for _, absentMatches := range []bool{false, true} {
 		for i, item := range list {
 			fields, _ := item.(map[string]any)
@@ -235,7 +234,7 @@ func findMap(t testing.TB, list []any, want map[string]any) int {
 	return -1
 }
 
-func findKey(t testing.TB, list []any, key any, name string) int {
+func findKey(t tb, list []any, key any, name string) int {
 	if keys, ok := key.(map[string]any); ok {
 		return findMap(t, list, keys)
 	}

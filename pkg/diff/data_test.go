@@ -185,7 +185,7 @@ func checkUpgrade(t *testing.T, old, new []manifest.Object) {
 	}
 }
 
-func checkChange(t testing.TB, types Schema, old, new *manifest.Object, change Change) {
+func checkChange(t tb, types Schema, old, new *manifest.Object, change Change) {
 	t.Helper()
 	if len(change.Fields) == 0 || change.Unified == "" || change.AddedLines+change.RemovedLines == 0 {
 		t.Errorf("%s: %d fields, +%d/-%d lines; a change has some of both", change.ID, len(change.Fields), change.AddedLines, change.RemovedLines)

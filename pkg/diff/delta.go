@@ -111,10 +111,10 @@ func (at *delta) addField(name string, field delta) {
 }
 
 // oneSided is of a field that only one of two objects has. That is no
-// difference when the other one implies the same value. It asks the other, as
-// defaults may depend on fields that differ.
+// difference when both imply the same value. Both are asked, as a default may
+// depend on fields that differ: what one implies must not get lost with them.
 func (d differ) oneSided(without *node, f fieldNode, otherwise delta) delta {
-	if d.impliedBy(without, f.name, f.node) {
+	if f.implied && d.impliedBy(without, f.name, f.node) {
 		otherwise.op = deltaSame
 	}
 	return otherwise

@@ -1,9 +1,9 @@
 package diff
 
 import (
+	"context"
 	"strconv"
 	"strings"
-	"testing"
 
 	"sigs.k8s.io/yaml"
 
@@ -13,9 +13,9 @@ import (
 // checkPatch takes the unified diff by its word: applied to the YAML of the old
 // object (spelled like the new one where both mean the same) it gives YAML that
 // reads as the new object.
-func checkPatch(t testing.TB, old, new *manifest.Object, types Schema, change Change) {
+func checkPatch(t tb, old, new *manifest.Object, types Schema, change Change) {
 	t.Helper()
-	c := newComparison(t.Context(), Options{Schema: types})
+	c := newComparison(context.Background(), Options{Schema: types})
 	before, err := c.node(old)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func checkPatch(t testing.TB, old, new *manifest.Object, types Schema, change Ch
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", change.ID, err, change.Unified)
 	}
-	data, err := yaml.YAMLToJSON([]byte(strings.Join(patched, "\n")))
+	data, err := yaml.YAMLToJSON([]byte(strings.Join(patched, "\n") + "\n"))
 	if err != nil {
 		t.Fatalf("%s: no YAML: %v\n%s", change.ID, err, strings.Join(patched, "\n"))
 	}

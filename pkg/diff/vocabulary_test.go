@@ -24,6 +24,15 @@ func builtinTypes(t testing.TB) Schema {
 	return types
 }
 
+// tb is what helpers need of a test, of testing's or of rapid's.
+type tb interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 func digester() manifest.Digester {
 	return manifest.Digester{SecretKey: []byte("the key of a test")}
 }
@@ -77,7 +86,7 @@ func compare(t testing.TB, old, new *manifest.Object) Change {
 }
 
 // nodes of two objects, as Compare makes them.
-func nodes(t testing.TB, types Schema, objects ...*manifest.Object) []*node {
+func nodes(t tb, types Schema, objects ...*manifest.Object) []*node {
 	t.Helper()
 	c := newComparison(context.Background(), Options{Schema: types})
 	var made []*node
