@@ -107,7 +107,6 @@ func some(things []string) phrase {
 
 // changed tells whether a field differs, or one below it.
 func (at delta) changed(names ...string) bool {
-	at := at
 	for _, name := range names {
 		if at.op != deltaInside {
 			return at.op != deltaSame
