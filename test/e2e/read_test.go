@@ -141,7 +141,11 @@ func selectors(w world) {
 }
 
 func explain(w world) {
-	out := w.MustKubectl("explain", "cer.spec.phases.objects")
+	// The host merges our OpenAPI when it gets to it.
+	out, _ := w.eventually(func() (string, string) {
+		out := w.Kubectl("explain", "cer.spec.phases.objects")
+		return out.Stdout, out.Stderr
+	}, func(stdout string) bool { return stdout != "" })
 	w.says(out, "KIND:       ClusterExtensionRevision", "object	<Manifest>", "manifest is at the subresource manifests")
 	// One screen: the schema of a body must not print Kubernetes' page about
 	// raw extensions.

@@ -111,6 +111,12 @@ func refusals(w world) {
 // unknownFields: kubectl's default is to refuse them, at the server.
 func unknownFields(w world) {
 	d := small("unknown", 1).with("colour", "red").String()
+	// kubectl looks into the host's OpenAPI for whether the server can do that,
+	// and the host merges ours when it gets to it.
+	w.eventually(func() (string, string) {
+		out := w.KubectlInput(d, "create", "--dry-run=server", "-f", "-")
+		return out.Stderr, out.Stdout
+	}, func(stderr string) bool { return strings.Contains(stderr, "strict decoding error") })
 	w.refused(d, []string{"create", "-f", "-"}, `strict decoding error: unknown field "spec.colour"`)
 	w.refused(d, []string{"apply", "--server-side", "-f", "-"}, "spec.colour")
 	out := w.KubectlInput(d, "create", "--validate=warn", "-f", "-")
