@@ -42,7 +42,10 @@ func (d differ) keyed(at *delta, oldLabels, newLabels []label) {
 			at.children = append(at.children, gone)
 		}
 	}
-	for j, l := range newLabels {
+	for j, end := range nextInPlace(oldIndex, newLabels, inPlace, len(oldLabels)) {
+		// What is gone is printed before what took its place.
+		flush(end)
+		l := newLabels[j]
 		i, ok := oldIndex[l.step]
 		if !ok {
 			at.children = append(at.children, child{delta: delta{op: deltaAdded, new: at.new.items[j]}, step: l.step, index: j})
@@ -50,7 +53,6 @@ func (d differ) keyed(at *delta, oldLabels, newLabels []label) {
 		}
 		here := child{delta: d.compare(at.old.items[i], at.new.items[j]), step: l.step, index: -1}
 		if inPlace[i] {
-			flush(i)
 			next = i + 1
 		} else {
 			here.moved = movedHere
@@ -58,6 +60,19 @@ func (d differ) keyed(at *delta, oldLabels, newLabels []label) {
 		at.children = append(at.children, here)
 	}
 	flush(len(oldLabels))
+}
+
+// nextInPlace returns for each new item the old index of the first item, from it
+// on, that stays in place.
+func nextInPlace(oldIndex map[string]int, newLabels []label, inPlace map[int]bool, end int) []int {
+	ends := make([]int, len(newLabels))
+	for j := len(newLabels) - 1; j >= 0; j-- {
+		if i, ok := oldIndex[newLabels[j].step]; ok && inPlace[i] {
+			end = i
+		}
+		ends[j] = end
+	}
+	return ends
 }
 
 func values(labels []label) []string {

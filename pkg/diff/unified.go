@@ -17,8 +17,10 @@ type hunks struct {
 	around int // context lines around a change
 
 	addedLines, removedLines int
-	// left counts lines of hunks that were left out.
+	// left counts lines of hunks that were left out; full tells that there is
+	// no more room.
 	left int
+	full bool
 
 	oldLine, newLine int // lines seen so far
 	// before are the last context lines outside of a hunk.
@@ -31,7 +33,7 @@ type hunk struct {
 	oldStart, newStart int
 	oldCount, newCount int
 	body               strings.Builder
-	full               bool
+	changes            bool // body has changed lines
 	// olds and news are changed lines in a row: the removed ones are printed
 	// first.
 	olds, news []string
@@ -107,8 +109,8 @@ func (h *hunks) flushChanges() {
 func (h *hunks) write(mark byte, content string) {
 	now := h.hunk
 	content = h.fit(content)
-	if now.full || h.out.Len()+now.body.Len()+len(content)+2 > h.limit {
-		now.full = true
+	if h.full || h.out.Len()+now.body.Len()+len(content)+2 > h.limit {
+		h.full = true
 		h.left++
 		return
 	}
@@ -118,6 +120,7 @@ func (h *hunks) write(mark byte, content string) {
 	if mark != '-' {
 		now.newCount++
 	}
+	now.changes = now.changes || mark != ' '
 	now.body.WriteByte(mark)
 	now.body.WriteString(content)
 	now.body.WriteByte('\n')
@@ -142,9 +145,11 @@ func (h *hunks) finish() {
 	for _, content := range after[:min(len(after), h.around)] {
 		h.write(' ', content)
 	}
-	if h.hunk.body.Len() > 0 {
+	if h.hunk.changes {
 		fmt.Fprintf(&h.out, "@@ -%s +%s @@\n", span(h.hunk.oldStart, h.hunk.oldCount), span(h.hunk.newStart, h.hunk.newCount))
 		h.out.WriteString(h.hunk.body.String())
+	} else {
+		h.left += h.hunk.oldCount
 	}
 	h.before = append([]string(nil), after[max(0, len(after)-h.around):]...)
 	h.hunk = nil

@@ -1,0 +1,283 @@
+package diff
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// told are notes without the object they are about.
+func told(notes []Note) []string {
+	var lines []string
+	for _, note := range notes {
+		lines = append(lines, string(note.Severity)+" "+note.Reason+": "+note.Message)
+	}
+	return lines
+}
+
+func TestNotes(t *testing.T) {
+	workload := func(kind, spec string) string {
+		return "apiVersion: apps/v1\nkind: " + kind + "\nmetadata: {name: w, namespace: ns}\nspec: " + spec
+	}
+	role := func(rules string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: " + rules
+	}
+	binding := func(role, subjects string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: b}\nroleRef: {kind: ClusterRole, name: " + role + "}\nsubjects: " + subjects
+	}
+	definition := func(spec string) string {
+		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec: " + spec
+	}
+	schema := func(properties string) string {
+		return definition("{group: example.com, scope: Namespaced, names: {kind: X, plural: xs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: " + properties + "}}}}]}")
+	}
+	webhook := func(hook string) string {
+		return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks: [" + hook + "]"
+	}
+	plain := func(kind, rest string) string {
+		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: o}\n" + rest
+	}
+	cases := map[string]struct {
+		reason, old, new string
+		want             []string
+	}{
+		"Image": {
+			reason: "the image, where it is, and that its pods are replaced",
+			old:    workload("Deployment", "{template: {spec: {initContainers: [{name: i, image: 'a/init:1'}], containers: [{name: c, image: 'example.com/a:1', env: [{name: RELATED_IMAGE_DB, value: 'db:1'}]}, {name: gone, image: g}]}}}"),
+			new:    workload("Deployment", "{template: {spec: {initContainers: [{name: i, image: 'docker.io/a/init:2'}], containers: [{name: c, image: 'example.org/a:2', env: [{name: RELATED_IMAGE_DB, value: 'db:2'}]}, {name: came, image: new}]}}}"),
+			want: []string{
+				"Warning Image: image of container c: example.com/a:1 -> example.org/a:2 (another repository)",
+				"Info Image: image of init container i: a/init:1 -> docker.io/a/init:2",
+				"Info Image: RELATED_IMAGE_DB: db:1 -> db:2",
+				"Info Image: new container came, image new",
+				"Info Image: container gone is removed, image g",
+				"Info Restart: the pod template changed: its pods are replaced, one after the other",
+			},
+		},
+		"Recreate": {
+			reason: "no pod runs for a while",
+			old:    workload("Deployment", "{strategy: {type: Recreate}, template: {metadata: {labels: {a: b}}}}"),
+			new:    workload("Deployment", "{strategy: {type: Recreate}, template: {metadata: {labels: {a: c}}}}"),
+			want:   []string{"Warning Restart: the pod template changed: all its pods stop before new ones start"},
+		},
+		"OnDelete": {
+			reason: "nothing happens by itself",
+			old:    workload("DaemonSet", "{updateStrategy: {type: OnDelete}, template: {metadata: {labels: {a: b}}}}"),
+			new:    workload("DaemonSet", "{updateStrategy: {type: OnDelete}, template: {metadata: {labels: {a: c}}}}"),
+			want:   []string{"Info Restart: the pod template changed: a pod takes the change when somebody deletes it"},
+		},
+		"NoRestart": {
+			reason: "replicas do not replace pods",
+			old:    workload("Deployment", "{replicas: 1, template: {spec: {restartPolicy: Always}}}"),
+			new:    workload("Deployment", "{replicas: 2, template: {spec: {}}}"),
+		},
+		"Privileges": {
+			reason: "what reaches the node",
+			old:    workload("Deployment", "{template: {spec: {hostNetwork: true, containers: [{name: c, image: i}]}}}"),
+			new:    workload("Deployment", "{template: {spec: {hostNetwork: true, hostPID: true, volumes: [{name: v, hostPath: {path: /}}], containers: [{name: c, image: i, securityContext: {privileged: true, runAsUser: 0, capabilities: {add: [SYS_ADMIN]}}}]}}}"),
+			want: []string{
+				"Warning Privilege: its pods gain: hostPID, the host's files at /, privileged (container c), root (container c), capability SYS_ADMIN (container c)",
+				"Info Restart: the pod template changed: its pods are replaced, one after the other",
+			},
+		},
+		"Rights": {
+			reason: "atom by atom, whatever rule they are in; the dangerous ones first",
+			old:    role("[{apiGroups: [''], resources: [pods, configmaps], verbs: [get, list]}, {apiGroups: [apps], resources: ['*'], verbs: ['*']}]"),
+			new:    role("[{apiGroups: [''], resources: [pods], verbs: [list]}, {apiGroups: ['', apps], resources: [pods, secrets], verbs: [get]}, {apiGroups: [''], resources: [pods/exec], verbs: [create]}, {apiGroups: [''], resources: [services], verbs: [get, create]}, {nonResourceURLs: [/metrics], verbs: [get]}, {apiGroups: ['rbac.authorization.k8s.io'], resources: [clusterroles], resourceNames: [admin], verbs: [bind]}]"),
+			want: []string{
+				"Critical RightsGained: gains bind on clusterroles.rbac.authorization.k8s.io admin: it can become more than it is",
+				"Warning RightsGained: gains get on secrets: it reads Secrets",
+				"Warning RightsGained: gains create on pods/exec: it gets into pods",
+				"Info RightsGained: gains get/create on services, get on /metrics",
+				"Info RightsLost: loses get/list on configmaps, * on *.apps",
+			},
+		},
+		"Wildcards": {
+			reason: "they contain all that is dangerous",
+			old:    role("[]"),
+			new:    role("[{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]"),
+			want:   []string{"Critical RightsGained: gains * on *.*: any verb on any resource"},
+		},
+		"SameRights": {
+			reason: "rules that are written in another way give the same",
+			old:    role("[{apiGroups: ['', apps], resources: [pods, deployments], verbs: [get]}]"),
+			new:    role("[{apiGroups: [apps], resources: [deployments, pods], verbs: [get]}, {apiGroups: [''], resources: [pods], verbs: [get]}, {apiGroups: [''], resources: [deployments], verbs: [get]}]"),
+		},
+		"NodesProxy": {
+			reason: "known ways to more",
+			old:    role("[]"),
+			new:    role("[{apiGroups: [''], resources: [nodes/proxy], verbs: [get]}, {apiGroups: [''], resources: [users], verbs: [impersonate]}, {apiGroups: ['rbac.authorization.k8s.io'], resources: [roles], verbs: [escalate, create]}]"),
+			want: []string{
+				"Critical RightsGained: gains get on nodes/proxy: it can run commands in every pod of a node",
+				"Critical RightsGained: gains impersonate on users, escalate on roles.rbac.authorization.k8s.io: it can become more than it is",
+				"Warning RightsGained: gains create on roles.rbac.authorization.k8s.io: it gives rights",
+			},
+		},
+		"Subjects": {
+			reason: "who gets the role, and who loses it",
+			old:    binding("r", "[{kind: ServiceAccount, name: a, namespace: ns}]"),
+			new:    binding("r", "[{kind: ServiceAccount, name: b, namespace: ns}, {kind: Group, name: 'system:authenticated'}]"),
+			want: []string{
+				"Critical SubjectsGained: gives ClusterRole r to ServiceAccount ns/b, Group system:authenticated: that is everybody",
+				"Info SubjectsLost: takes ClusterRole r from ServiceAccount ns/a",
+			},
+		},
+		"RoleRef": {
+			reason: "it cannot be changed",
+			old:    binding("r", "[{kind: User, name: u}]"),
+			new:    binding("s", "[{kind: User, name: u}]"),
+			want:   []string{"Critical Immutable: roleRef changes from ClusterRole r to ClusterRole s, which the API server refuses: the binding has to be deleted and created"},
+		},
+		"Versions": {
+			reason: "clients and stored objects of a version",
+			old:    definition("{names: {kind: X, plural: xs}, versions: [{name: v1alpha1, served: true, storage: true}, {name: v1beta1, served: true}, {name: v1beta2, served: true}]}"),
+			new:    definition("{names: {kind: X, plural: xs}, versions: [{name: v1beta1, served: false}, {name: v1, served: true, storage: true}]}"),
+			want: []string{
+				"Critical VersionLost: version v1alpha1 is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions",
+				"Critical VersionLost: version v1beta1 is no longer served",
+				"Critical VersionLost: version v1beta2 is removed",
+				"Warning StorageVersion: objects are stored in version v1, were in v1alpha1: those that exist stay as they are until they are written again",
+				"Info StorageVersion: new version v1",
+			},
+		},
+		"ScopeAndNames": {
+			reason: "what cannot change",
+			old:    definition("{group: example.com, scope: Namespaced, names: {kind: X, plural: xs}}"),
+			new:    definition("{group: example.com, scope: Cluster, names: {kind: Z, plural: xs}}"),
+			want: []string{
+				"Critical Immutable: spec.scope changes, which the API server refuses: the object has to be deleted and created",
+				"Critical VersionLost: its kind changes from X to Z: clients of the old one break",
+				"Critical Narrowed: its scope changes from Namespaced to Cluster",
+			},
+		},
+		"Narrowed": {
+			reason: "what was accepted and is not any more",
+			old:    schema("{type: object, required: [a], properties: {a: {type: string, enum: [x, z]}, b: {type: integer, maximum: 10}, c: {type: string}, d: {type: object, nullable: true, additionalProperties: {type: string}}, e: {type: array, items: {type: string}}, f: {type: string, maxLength: 5}}}"),
+			new:    schema("{type: object, required: [a, b], properties: {a: {type: string, enum: [x]}, b: {type: integer, maximum: 9}, d: {type: object, additionalProperties: {type: integer}}, e: {type: array, maxItems: 3, items: {type: string, pattern: '^a'}, x-kubernetes-list-type: set}, f: {type: string}}}"),
+			want: []string{
+				`Critical Narrowed: v1: .spec.a no longer allows "z"`,
+				"Critical Narrowed: v1: .spec.d.* changes its type from string to integer",
+				"Critical FieldRemoved: v1: .spec.c is removed: what it holds is dropped",
+				"Critical Narrowed: v1: .spec.b is now required",
+				"Warning Narrowed: v1: .spec.b changes maximum from 10 to 9",
+				"Warning Narrowed: v1: .spec.d may no longer be null",
+				"Warning Narrowed: v1: .spec.e changes its list type from atomic to set",
+				"Warning Narrowed: v1: .spec.e gets maxItems 3",
+				"Warning Narrowed: v1: .spec.e[*] gets pattern",
+			},
+		},
+		"Widened": {
+			reason: "what accepts more is no matter",
+			old:    schema("{type: object, required: [a], properties: {a: {type: integer, minimum: 1, enum: [1]}}}"),
+			new:    schema("{type: object, properties: {a: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}, b: {type: string}}}"),
+		},
+		"Selector": {
+			reason: "immutable, as most of a StatefulSet",
+			old:    workload("StatefulSet", "{serviceName: a, selector: {matchLabels: {a: b}}, volumeClaimTemplates: [{metadata: {name: v}}]}"),
+			new:    workload("StatefulSet", "{serviceName: a, selector: {matchLabels: {a: c}}, volumeClaimTemplates: [{metadata: {name: w}}]}"),
+			want: []string{
+				"Critical Immutable: spec.selector changes, which the API server refuses: the object has to be deleted and created",
+				"Critical Immutable: spec.volumeClaimTemplates changes, which the API server refuses: the object has to be deleted and created",
+			},
+		},
+		"ClusterIP": {
+			reason: "it may be allocated, not changed",
+			old:    plain("Service", "spec: {clusterIP: 10.0.0.1}"),
+			new:    plain("Service", "spec: {clusterIP: None}"),
+			want:   []string{"Critical Immutable: spec.clusterIP changes, which the API server refuses: the object has to be deleted and created"},
+		},
+		"ClusterIPIsSet": {
+			reason: "it may be allocated, not changed",
+			old:    plain("Service", "spec: {}"),
+			new:    plain("Service", "spec: {clusterIP: 10.0.0.1}"),
+		},
+		"ImmutableData": {
+			reason: "it said so itself",
+			old:    plain("ConfigMap", "immutable: true\ndata: {k: v}"),
+			new:    plain("ConfigMap", "immutable: true\ndata: {k: w}"),
+			want:   []string{"Critical Immutable: data changes, which the API server refuses: the object has to be deleted and created"},
+		},
+		"Webhook": {
+			reason: "what it sees, and what happens when it is down",
+			old:    webhook("{name: a, failurePolicy: Ignore, namespaceSelector: {matchLabels: {a: b}}, rules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments], operations: [CREATE]}]}"),
+			new:    webhook("{name: a, failurePolicy: Fail, rules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments], operations: [CREATE, DELETE]}]}, {name: b, rules: [{apiGroups: ['*'], apiVersions: ['*'], resources: ['*'], operations: ['*']}]}"),
+			want: []string{
+				"Critical Webhook: failurePolicy of webhook a changes from Ignore to Fail: requests fail while it is down",
+				"Warning Webhook: webhook a also sees DELETE on deployments.apps/v1",
+				"Warning Webhook: webhook a no longer has a namespaceSelector: it sees more",
+				"Warning Webhook: new webhook b sees * on *.*: these requests fail while it is down",
+			},
+		},
+		"NamespaceGoes": {reason: "and everything in it", old: plain("Namespace", ""), want: []string{"Critical Deleted: will be deleted, and everything in it"}},
+		"DefinitionGoes": {
+			reason: "and every object of its kind", old: definition("{}"),
+			want: []string{"Critical Deleted: will be deleted, and every object of its kind in the cluster"},
+		},
+		"ObjectGoes":  {reason: "every deletion is said", old: plain("ConfigMap", ""), want: []string{"Warning Deleted: will be deleted"}},
+		"ObjectComes": {reason: "nothing to warn of", new: plain("ConfigMap", "")},
+		"RoleComes": {
+			reason: "its rights are new", new: role("[{apiGroups: [''], resources: [secrets], verbs: ['*']}]"),
+			want: []string{"Warning RightsGained: gains * on secrets: it reads Secrets"},
+		},
+		"APIVersion": {
+			reason: "the author moved on",
+			old:    "apiVersion: example.com/v1beta1\nkind: X\nmetadata: {name: x}", new: "apiVersion: example.com/v1\nkind: X\nmetadata: {name: x}",
+			want: []string{"Info APIVersion: written in version v1, was v1beta1"},
+		},
+		"TooManyRights": {
+			reason: "a role made to exhaust us is called what it is",
+			old:    role("[]"),
+			new:    role("[{apiGroups: [" + strings.Repeat("a, ", 1000) + "a], resources: [" + strings.Repeat("r, ", 1000) + "r], verbs: [get]}]"),
+			want:   []string{"Critical RightsGained: it has too many rules to compare right by right"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var old, new *manifest.Object
+			if tc.old != "" {
+				old = object(t, tc.old)
+			}
+			if tc.new != "" {
+				new = object(t, tc.new)
+			}
+			change := compare(t, old, new)
+			if diff := cmp.Diff(tc.want, told(change.Notes)); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+			checkOutput(t, change)
+		})
+	}
+}
+
+// TestRenamedRoles: operators name their roles after their version. Who has the
+// same rights as before gains nothing.
+func TestRenamedRoles(t *testing.T) {
+	set := func(version, rules string) []manifest.Object {
+		return []manifest.Object{
+			*object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: op."+version+"}\nrules: "+rules),
+			*object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: op."+version+"}\nroleRef: {kind: ClusterRole, name: op."+version+"}\nsubjects: [{kind: ServiceAccount, name: op, namespace: ns}]"),
+		}
+	}
+	old := set("v1", "[{apiGroups: [''], resources: [secrets], verbs: [get, list]}]")
+	new := set("v2", "[{apiGroups: [''], resources: [secrets], verbs: [get, watch]}, {apiGroups: [apps], resources: [deployments], verbs: [get]}]")
+	report := Revisions(t.Context(), old, new, Options{Schema: builtinTypes(t)})
+	var got []string
+	for _, note := range report.Notes {
+		got = append(got, note.String())
+	}
+	want := []string{
+		"Warning: ClusterRole.rbac.authorization.k8s.io op.v2: gains watch on secrets: it reads Secrets",
+		"Info: ClusterRole.rbac.authorization.k8s.io op.v2: gains get on deployments.apps",
+		"Info: ClusterRoleBinding.rbac.authorization.k8s.io op.v2: gives ClusterRole op.v2 to ServiceAccount ns/op",
+		"Info: ClusterRole.rbac.authorization.k8s.io op.v1: will be deleted",
+		"Info: ClusterRole.rbac.authorization.k8s.io op.v1: loses list on secrets",
+		"Info: ClusterRoleBinding.rbac.authorization.k8s.io op.v1: will be deleted",
+		"Info: ClusterRoleBinding.rbac.authorization.k8s.io op.v1: takes ClusterRole op.v1 from ServiceAccount ns/op",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
