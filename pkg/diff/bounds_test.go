@@ -84,6 +84,28 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
+// TestDeepValuesAreLeftOut: they are small, but clients could not read them.
+func TestDeepValuesAreLeftOut(t *testing.T) {
+	old := nested(0, `1`)
+	for depth, want := range map[int]int{60: 0, 200: 1} {
+		change := Compare(t.Context(), old, nested(depth, `2`), Options{})
+		if len(change.Fields) != 1 || change.Truncated.Values != want || (change.Fields[0].Truncated > 0) != (want > 0) {
+			t.Errorf("%d levels: got %+v, %+v", depth, change.Fields, change.Truncated)
+		}
+	}
+}
+
+func TestNotesAreShort(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	old := object(t, deploymentHead+"      - {name: c, image: i}")
+	new := object(t, deploymentHead+"      - {name: c, image: "+long+"}")
+	for _, note := range compare(t, old, new).Notes {
+		if len(note.Message) > 1000 {
+			t.Errorf("a note of %d bytes", len(note.Message))
+		}
+	}
+}
+
 // crowd is a revision of many small objects.
 func crowd(t testing.TB, count int, version string) []manifest.Object {
 	objects := make([]manifest.Object, 0, count)

@@ -141,6 +141,15 @@ func TestDiffers(t *testing.T) {
 			new:    "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{name: a, port: 80, targetPort: 81}], clusterIP: None}",
 			want:   []string{`replace .spec.ports[port=80,protocol="TCP"].targetPort 80 -> 81`},
 		},
+		"DefaultThatGoes": {
+			reason: "what the old image implied has to be said when there is no image",
+			old:    deploymentHead + "      - {name: c, image: 'i:1'}",
+			new:    deploymentHead + "      - {name: c, imagePullPolicy: IfNotPresent}",
+			want: []string{
+				`remove .spec.template.spec.containers[name="c"].image "i:1" ->`,
+				`add .spec.template.spec.containers[name="c"].imagePullPolicy -> "IfNotPresent"`,
+			},
+		},
 		"NotAQuantity": {
 			reason: "labels that look like quantities are not",
 			old:    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {cpu: '0.5'}",
@@ -199,12 +208,6 @@ func TestDiffers(t *testing.T) {
 				`remove .spec.peers[name="a"] {"name":"a","weight":1} ->`,
 				`add .spec.peers[name="c"] -> {"name":"c"}`,
 			},
-		},
-		"Sets": {
-			reason: "the order of a set says nothing",
-			old:    "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\nspec: {accessModes: [ReadWriteOnce]}",
-			new:    "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\nspec: {accessModes: [ReadWriteMany]}",
-			want:   []string{`replace .spec.accessModes[0] "ReadWriteOnce" -> "ReadWriteMany"`},
 		},
 		"TypeChanges": {
 			reason: "a list that becomes an object is replaced",

@@ -122,6 +122,22 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
+// TestIdentityHides: an object that is known as a Secret is one, whatever its
+// bytes say.
+func TestIdentityHides(t *testing.T) {
+	ref := manifest.Ref{ID: manifest.ID{Kind: "Secret", Name: "s"}, Version: "v1"}
+	for _, content := range []string{`{"data":{"k":"hunter2"}}`, `{"kind":"Other","apiVersion":"v2","stringData":{"k":"hunter2"}}`} {
+		change := Compare(t.Context(), &manifest.Object{Ref: ref, JSON: []byte(`{}`)}, &manifest.Object{Ref: ref, JSON: []byte(content)}, Options{})
+		output, err := json.Marshal(change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change.Kind != Changed || bytes.Contains(output, []byte("hunter2")) {
+			t.Errorf("got %s", output)
+		}
+	}
+}
+
 func TestSecretSizesAreNotCounted(t *testing.T) {
 	secret := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: v}")
 	report := Revisions(t.Context(), nil, []manifest.Object{*secret}, Options{})

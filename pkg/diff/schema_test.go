@@ -108,6 +108,18 @@ func TestTypesOfTheBundle(t *testing.T) {
 	}
 }
 
+// TestSetsArePrintedInPlace: a set that changes is not printed as moved.
+func TestSetsArePrintedInPlace(t *testing.T) {
+	x := func(tags string) *manifest.Object {
+		return object(t, "apiVersion: example.com/v1\nkind: X\nmetadata: {name: x}\nspec: {tags: "+tags+"}")
+	}
+	types := BundleTypes([]manifest.Object{*object(t, definitionOfX)})
+	change := Compare(t.Context(), x("[a, b]"), x("[c, b, a]"), Options{Schema: types})
+	if change.AddedLines != 1 || change.RemovedLines != 0 {
+		t.Errorf("want one new line, got\n%s", change.Unified)
+	}
+}
+
 func TestOpenAPI(t *testing.T) {
 	const document = `{"components":{"schemas":{
 		"com.example.X":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"X"}],
