@@ -35,3 +35,26 @@ type RevisionManifestsOptions struct {
 	// ObjectName is an object's name.
 	ObjectName string
 }
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// RevisionManifest is one object of a revision. Its name is
+// <revision>:<kind>.<group>:<namespace>:<name>, such as
+// argocd-2:Deployment.apps:argocd:server, or
+// argocd-2:ClusterRole.rbac.authorization.k8s.io::server for an object without a
+// namespace. The group may be left out where the kind is in one group only.
+type RevisionManifest struct {
+	metav1.TypeMeta
+	// ObjectMeta has the name, with the group, and nothing else.
+	metav1.ObjectMeta
+	// Revision is the name of the revision.
+	Revision string
+	// Phase is the name of the phase that the object is in.
+	Phase string
+	// Digest of the manifest.
+	Digest string
+	// Size of the manifest in bytes.
+	Size int64
+	// Object is the manifest.
+	Object Manifest
+}

@@ -34,6 +34,11 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ClusterExtensionRevision{},
 		&ClusterExtensionRevisionList{},
 		&RevisionManifestsOptions{},
+		&RevisionManifest{},
+		&RevisionDiff{},
+		&RevisionDiffOptions{},
+		&RevisionHistory{},
+		&RevisionRollback{},
 	)
 	// The name on the wire, see v1alpha1.ManifestListKind.
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind("List"), &RevisionManifestList{})

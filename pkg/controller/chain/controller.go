@@ -82,7 +82,7 @@ func concerns(update event.UpdateEvent) bool {
 	if before.GetGeneration() != after.GetGeneration() || len(before.GetFinalizers()) != len(after.GetFinalizers()) {
 		return true
 	}
-	for _, name := range []string{olmv1alpha1.AllowCRDDeletionAnnotation, changeCauseAnnotation} {
+	for _, name := range []string{olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation} {
 		if before.GetAnnotations()[name] != after.GetAnnotations()[name] {
 			return true
 		}

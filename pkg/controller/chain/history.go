@@ -7,14 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
-
-// changeCauseAnnotation is where people say why, as they do on Deployments.
-const changeCauseAnnotation = "kubernetes.io/change-cause"
 
 // Heads keeps the numbers and the history of chains.
 type Heads interface {
@@ -25,7 +24,9 @@ type Heads interface {
 type historian struct {
 	heads Heads
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// written are the rows as they were written last, without counts: those
+	// never change.
 	written map[types.UID]store.Row
 }
 
@@ -34,8 +35,8 @@ func newHistorian(heads Heads) *historian {
 }
 
 // write notes a revision in the history of its chain, and so that its number is
-// used for ever.
-func (h *historian) write(ctx context.Context, chain string, revision *olmv1alpha1.ClusterExtensionRevision) error {
+// used for ever. before is the revision before it, nil for none.
+func (h *historian) write(ctx context.Context, chain string, revision, before *olmv1alpha1.ClusterExtensionRevision) error {
 	row := rowOf(revision)
 	h.mu.Lock()
 	known := h.written[revision.UID] == row
@@ -43,7 +44,9 @@ func (h *historian) write(ctx context.Context, chain string, revision *olmv1alph
 	if known {
 		return nil
 	}
-	if err := h.heads.Confirm(ctx, chain, revision.Spec.Revision, revision.UID, row); err != nil {
+	complete := row
+	complete.Counts = counts(revision, before)
+	if err := h.heads.Confirm(ctx, chain, revision.Spec.Revision, revision.UID, complete); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -55,19 +58,53 @@ func (h *historian) write(ctx context.Context, chain string, revision *olmv1alph
 	return nil
 }
 
+// rowOf is what history keeps of a revision, but for its counts.
 func rowOf(revision *olmv1alpha1.ClusterExtensionRevision) store.Row {
 	row := store.Row{
 		PackRoot:  pack.Root(refs(revision)),
 		CreatedAt: revision.CreationTimestamp.UTC(),
-		Cause:     revision.Annotations[changeCauseAnnotation],
+		Version:   revision.Annotations[olmv1alpha1.VersionAnnotation],
+		Cause:     revision.Annotations[olmv1alpha1.ChangeCauseAnnotation],
+		Result:    result(revision),
+	}
+	if _, number, ok := olm.ChainOf(revision.Annotations[olmv1alpha1.RollbackOfAnnotation]); ok {
+		row.RollbackOf = number
 	}
 	if revision.Status.RequestedBy != nil {
 		row.RequestedBy = revision.Status.RequestedBy.Username
 	}
-	if meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
-		row.Result = olmv1alpha1.ConditionSucceeded
+	if c := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded); c != nil && row.Result == olmv1alpha1.ResultSucceeded {
+		row.CompletedAt = c.LastTransitionTime.UTC()
 	}
 	return row
+}
+
+// result is how far a revision has come, "" when its conditions do not say. Once
+// it is given up they do not: what they said before stays in history.
+func result(revision *olmv1alpha1.ClusterExtensionRevision) string {
+	for _, candidate := range []struct{ condition, result string }{
+		{olmv1alpha1.ConditionSucceeded, olmv1alpha1.ResultSucceeded},
+		{olmv1alpha1.ConditionFailing, olmv1alpha1.ResultFailing},
+		{olmv1alpha1.ConditionStalled, olmv1alpha1.ResultStalled},
+		{olmv1alpha1.ConditionProgressing, olmv1alpha1.ResultProgressing},
+	} {
+		if !isLayer(revision) && candidate.result != olmv1alpha1.ResultSucceeded {
+			return ""
+		}
+		if meta.IsStatusConditionTrue(revision.Status.Conditions, candidate.condition) {
+			return candidate.result
+		}
+	}
+	return ""
+}
+
+func counts(revision, before *olmv1alpha1.ClusterExtensionRevision) *store.Counts {
+	own, others := refs(revision), []manifest.Ref(nil)
+	if before != nil {
+		others = refs(before)
+	}
+	changes := diff.Count(others, own)
+	return &store.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
 }
 
 // refs lists what a revision refers to, in its order.
@@ -84,7 +121,11 @@ func refs(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
 // confirm makes sure that the numbers of all revisions are known to be used.
 func (v *visit) confirm(ctx context.Context) error {
 	for i := range v.revisions {
-		if err := v.historian.write(ctx, v.chain, &v.revisions[i]); err != nil {
+		var before *olmv1alpha1.ClusterExtensionRevision
+		if i+1 < len(v.revisions) {
+			before = &v.revisions[i+1]
+		}
+		if err := v.historian.write(ctx, v.chain, &v.revisions[i], before); err != nil {
 			return err
 		}
 	}

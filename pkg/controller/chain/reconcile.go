@@ -55,7 +55,7 @@ type visit struct {
 //  2. make sure that the numbers in use are known to be used,
 //  3. give up what belongs to revisions that are gone,
 //  4. let the engine do what can be done now,
-//  5. tell what was done, in events and in status,
+//  5. tell what was done, in events, in status and in history,
 //  6. archive what a complete rollout supersedes,
 //  7. release revisions that are being deleted and hold nothing any more.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -88,6 +88,9 @@ func (v *visit) pass(ctx context.Context) error {
 	}
 	if err := v.writeStatus(ctx); err != nil {
 		return err
+	}
+	if err := v.confirm(ctx); err != nil {
+		return fmt.Errorf("writing the history of chain %s: %w", v.chain, err)
 	}
 	if err := v.archive(ctx); err != nil {
 		return fmt.Errorf("archiving superseded revisions of chain %s: %w", v.chain, err)

@@ -425,7 +425,7 @@ func TestConcerns(t *testing.T) {
 		"spec":           {"the generation counts it", numbered(1, func(r *olmv1alpha1.ClusterExtensionRevision) { r.Generation++ }), true},
 		"finalizer":      {"somebody took it off", numbered(1, func(r *olmv1alpha1.ClusterExtensionRevision) { r.Finalizers = []string{"a"} }), true},
 		"acknowledged":   {"definitions may go now", numbered(1, annotated(olmv1alpha1.AllowCRDDeletionAnnotation)), true},
-		"change cause":   {"history has it", numbered(1, annotated(changeCauseAnnotation)), true},
+		"change cause":   {"history has it", numbered(1, annotated(olmv1alpha1.ChangeCauseAnnotation)), true},
 		"any annotation": {"none of our business", numbered(1, annotated("example.com/a")), false},
 	}
 	for name, tc := range cases {

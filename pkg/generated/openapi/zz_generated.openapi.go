@@ -17,15 +17,22 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
+		v1alpha1.AnyValue{}.OpenAPIModelName():                       v1alpha1.AnyValue{}.OpenAPIDefinition(),
 		v1alpha1.CELAssertion{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_CELAssertion(ref),
+		v1alpha1.ChangeCounts{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref),
 		v1alpha1.ClusterExtensionRevision{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref),
 		v1alpha1.ClusterExtensionRevisionList{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref),
 		v1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref),
 		v1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName(): schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref),
 		v1alpha1.ConditionEqual{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref),
+		v1alpha1.DiffNote{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
+		v1alpha1.DiffSummary{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
+		v1alpha1.DiffTruncation{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref),
+		v1alpha1.FieldChange{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldChange(ref),
 		v1alpha1.FieldValue{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
 		v1alpha1.FieldsEqual{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref),
 		v1alpha1.Manifest{}.OpenAPIModelName():                       v1alpha1.Manifest{}.OpenAPIDefinition(),
+		v1alpha1.ObjectChange{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ObjectChange(ref),
 		v1alpha1.ObjectFailure{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref),
 		v1alpha1.PhaseStatus{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref),
 		v1alpha1.PreviousRevision{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_PreviousRevision(ref),
@@ -33,10 +40,19 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ProbeSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ProbeSelector(ref),
 		v1alpha1.ProgressionProbe{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref),
 		v1alpha1.Requester{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_Requester(ref),
+		v1alpha1.RevisionDiff{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref),
+		v1alpha1.RevisionDiffOptions{}.OpenAPIModelName():            schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref),
+		v1alpha1.RevisionHistory{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref),
+		v1alpha1.RevisionHold{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionHold(ref),
+		v1alpha1.RevisionManifest{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref),
 		v1alpha1.RevisionManifestList{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref),
 		v1alpha1.RevisionManifestsOptions{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref),
 		v1alpha1.RevisionObject{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionObject(ref),
 		v1alpha1.RevisionPhase{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref),
+		v1alpha1.RevisionRecord{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref),
+		v1alpha1.RevisionRollback{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
+		v1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
+		v1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
 		resource.Quantity{}.OpenAPIModelName():                       schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -119,6 +135,44 @@ func schema_pkg_apis_olm_v1alpha1_CELAssertion(ref common.ReferenceCallback) com
 					},
 				},
 				Required: []string{"expression"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeCounts counts objects that one revision changes against another, by their digests.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"added": {
+						SchemaProps: spec.SchemaProps{
+							Description: "added is how many objects are new.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"changed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changed is how many have another content.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"removed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "removed is how many are deleted.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"added", "changed", "removed"},
 			},
 		},
 	}
@@ -444,6 +498,253 @@ func schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_olm_v1alpha1_DiffNote(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DiffNote is one thing that matters, in words.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"severity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "severity is Critical, Warning or Info.\n\nPossible enum values:\n - `\"Critical\"` is what nobody should overlook.\n - `\"Info\"` is good to know.\n - `\"Warning\"` deserves a look.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Critical", "Info", "Warning"},
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason in one CamelCase word.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group of the object that the note is about; empty for the core group.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object; empty when the note is about the whole.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is one line for a person.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"severity", "reason", "message"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DiffSummary counts objects.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"added": {
+						SchemaProps: spec.SchemaProps{
+							Description: "added is how many objects are new.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"removed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "removed is how many are deleted.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"changed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changed is how many have another content.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"unchanged": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unchanged is how many are the same.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"withheld": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withheld is how many the reader may not see, changed or not. They are counted nowhere else.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"fromBytes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fromBytes is the size of the manifests compared with, in bytes. Those of Secrets are not counted.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"toBytes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "toBytes is the size of the revision's own manifests.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"added", "removed", "changed", "unchanged"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DiffTruncation counts what was left out of a diff.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects that were not compared.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"fields": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fields of which nothing is shown.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"values": {
+						SchemaProps: spec.SchemaProps{
+							Description: "values of fields that are shown without.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"lines": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lines of unified diffs.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"notes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notes in words.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldChange is one difference between two manifests.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path leads to the field, such as .spec.template.spec.containers[name=\"manager\"].image",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"op": {
+						SchemaProps: spec.SchemaProps{
+							Description: "op is add, remove, replace, or reorder for items that have keys and stand in another order; old and new are then their keys.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"old": {
+						SchemaProps: spec.SchemaProps{
+							Description: "old is the value before; absent where there was none, or it is hidden or left out.",
+							Ref:         ref(v1alpha1.AnyValue{}.OpenAPIModelName()),
+						},
+					},
+					"new": {
+						SchemaProps: spec.SchemaProps{
+							Description: "new is the value after.",
+							Ref:         ref(v1alpha1.AnyValue{}.OpenAPIModelName()),
+						},
+					},
+					"index": {
+						SchemaProps: spec.SchemaProps{
+							Description: "index is where an added item stands in its list, from 0, for lists whose items have keys.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"redacted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "redacted tells that values are hidden.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"truncatedBytes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "truncatedBytes is the size of values that were left out because they are too large.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"path", "op"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AnyValue{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_olm_v1alpha1_FieldValue(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -501,6 +802,122 @@ func schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref common.ReferenceCallback) comm
 				Required: []string{"fieldA", "fieldB"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectChange is what happens to one object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"change": {
+						SchemaProps: spec.SchemaProps{
+							Description: "change is Added, Removed or Changed.\n\nPossible enum values:\n - `\"Added\"` objects are new.\n - `\"Changed\"` objects have another content.\n - `\"Removed\"` objects are deleted.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Added", "Changed", "Removed"},
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the object: the new one where there is one.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fromAPIVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fromAPIVersion is the one that it had, when that is another.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are the differences, in the order of their paths. Only an object that is Changed has any.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FieldChange{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"fieldCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fieldCount is how many fields differ, with those left out.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"linesAdded": {
+						SchemaProps: spec.SchemaProps{
+							Description: "linesAdded is how many lines the unified diff adds, with those left out.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"linesRemoved": {
+						SchemaProps: spec.SchemaProps{
+							Description: "linesRemoved is how many it removes.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"unified": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unified is the difference as a unified diff of YAML, with three lines of context.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"notCompared": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notCompared says why there is nothing of the above although the object changes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"change", "apiVersion", "kind", "name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.FieldChange{}.OpenAPIModelName()},
 	}
 }
 
@@ -858,6 +1275,330 @@ func schema_pkg_apis_olm_v1alpha1_Requester(ref common.ReferenceCallback) common
 	}
 }
 
+func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionDiff is what one revision changes against another. It is computed when it is read and stored nowhere. Its name says what is compared: a..b, or a.. for a and the revision after it, ..b for the one before b and b, a..live for the cluster as it is and a.\n\nThe content of Secrets is never in it, only whether it changes. Secrets that the reader may not get are left out and counted in summary.withheld.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name <from>..<to>, and nothing else.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is the revision that is compared with, or \"live\". It is empty when no earlier revision of the extension is stored: everything is added then.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is the revision whose changes these are.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"notes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notes say in words what matters, the most severe first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.DiffNote{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"summary": {
+						SchemaProps: spec.SchemaProps{
+							Description: "summary counts objects.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.DiffSummary{}.OpenAPIModelName()),
+						},
+					},
+					"changes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "changes are the objects that change: those of the revision in its order, then those that are removed.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ObjectChange{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"truncated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "truncated counts what was left out because there is too much of it.",
+							Ref:         ref(v1alpha1.DiffTruncation{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"to", "summary"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.DiffNote{}.OpenAPIModelName(), v1alpha1.DiffSummary{}.OpenAPIModelName(), v1alpha1.DiffTruncation{}.OpenAPIModelName(), v1alpha1.ObjectChange{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionDiffOptions are the query parameters of a diff. Each of the first three that is given narrows what is returned, notes and counts included.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"objectKind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objectKind returns only objects of this kind: \"Deployment\", or \"Deployment.apps\" with its group.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"objectNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objectNamespace returns only objects of this namespace.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"objectName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objectName returns only objects of this name.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"unified": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unified says whether the answer has unified diffs; true when it is not given.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionHistory is the history of an extension, deleted revisions included. It is computed when it is read. Its name is that of the extension.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the extension, and nothing else.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"revisions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "revisions are the rows, by rising number. Of very long histories only the newest are kept.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.RevisionRecord{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"hold": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hold is there after a rollback: whoever makes revisions by himself makes none until it no longer binds him.",
+							Ref:         ref(v1alpha1.RevisionHold{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"revisions"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RevisionHold{}.OpenAPIModelName(), v1alpha1.RevisionRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionHold(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionHold keeps whoever makes revisions by himself from rolling forward after a rollback.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the name of the one that the rollback created.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"ownerGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ownerGeneration binds the extension's owner: while his generation is not above it, he makes no revision. 0 binds him until the hold is released.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"revision"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionManifest is one object of a revision. Its name is <revision>:<kind>.<group>:<namespace>:<name>, such as argocd-2:Deployment.apps:argocd:server, or argocd-2:ClusterRole.rbac.authorization.k8s.io::server for an object without a namespace. The group may be left out where the kind is in one group only.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name, with the group, and nothing else.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the name of the revision.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"phase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "phase is the name of the phase that the object is in.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest of the manifest.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"size": {
+						SchemaProps: spec.SchemaProps{
+							Description: "size of the manifest in bytes.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is the manifest.",
+							Ref:         ref(v1alpha1.Manifest{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"revision", "phase", "digest", "size", "object"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Manifest{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1074,6 +1815,224 @@ func schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref common.ReferenceCallback) co
 		},
 		Dependencies: []string{
 			v1alpha1.RevisionObject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionRecord is what history keeps of one revision.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the revision.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is its number.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version of the extension that it installs, when known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Active, Paused, Archived, Deleting or Deleted.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is Succeeded, Failing, Stalled, Progressing or Incomplete; empty when it is not known yet.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changes counts objects against the revision before, as that was when this one was created; absent when it is not known.",
+							Ref:         ref(v1alpha1.ChangeCounts{}.OpenAPIModelName()),
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects is how many it has; absent when it is not known.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"createdAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "createdAt is when it was created.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"completedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "completedAt is when its rollout was complete for the first time.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"deletedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deletedAt is when its deletion was asked for.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"requestedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedBy is the user who created it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"rollbackOf": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rollbackOf is the revision whose content it brought back.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is why it was created, in words.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "revision", "state"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ChangeCounts{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionRollback asks for the content of a revision to be rolled out again: POST it to the revision's subresource rollback. The answer is the same, with status.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for; it may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RevisionRollbackSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what was done.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RevisionRollbackStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RevisionRollbackSpec{}.OpenAPIModelName(), v1alpha1.RevisionRollbackStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionRollbackSpec is how to roll back.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is why, in words, at most 1024 bytes. It becomes the annotation kubernetes.io/change-cause of the new revision.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionRollbackStatus is what a rollback did.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the name of the revision that was created, or would be.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revisionUID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revisionUID is its uid; absent on dry-run.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is the newest revision, which the new one takes over from.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"diff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "diff is what it would change; on dry-run only, and for those who may get the diffs of both revisions.",
+							Ref:         ref(v1alpha1.RevisionDiff{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RevisionDiff{}.OpenAPIModelName()},
 	}
 }
 

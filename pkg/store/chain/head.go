@@ -43,6 +43,24 @@ type Head struct {
 	Succeeded bool `json:"succeeded,omitempty"`
 	// Rows are the history, by rising number. At most MaxRows are kept.
 	Rows []Row `json:"rows,omitempty"`
+	// Hold keeps the chain's owner from rolling forward, nil for none. It came
+	// with format 2.
+	Hold *Hold `json:"hold,omitempty"`
+	// PendingHold becomes Hold when its revision is confirmed: a rollback whose
+	// revision was never written holds nobody. It came with format 2.
+	PendingHold *Hold `json:"pendingHold,omitempty"`
+}
+
+// Hold is what a rollback leaves behind: who makes revisions of the chain by
+// himself makes none, or he would undo it at once.
+type Hold struct {
+	// Revision is the number of the revision that the rollback created, and UID
+	// its uid.
+	Revision int64     `json:"revision"`
+	UID      types.UID `json:"uid"`
+	// OwnerGeneration is what the generation of the chain's owner must exceed
+	// for the hold not to bind him any more; 0 binds until it is released.
+	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
 }
 
 // Row is one revision in a chain's history. It stays when the revision is gone.
@@ -61,6 +79,30 @@ type Row struct {
 	Result string `json:"result,omitempty"`
 	// Cause is why it was created, for people.
 	Cause string `json:"cause,omitempty"`
+	// The fields below came with format 2.
+
+	// Version of the extension that it installs.
+	Version string `json:"version,omitempty"`
+	// CompletedAt is when its rollout was complete for the first time, in UTC,
+	// to the second.
+	CompletedAt time.Time `json:"completedAt,omitzero"`
+	// RollbackOf is the number of the revision whose content it brought back, 0
+	// for none.
+	RollbackOf int64 `json:"rollbackOf,omitempty"`
+	// Counts are those of its objects; nil when they are not known. Once they
+	// are they stay: the revision that they compare with may be gone later.
+	Counts *Counts `json:"counts,omitempty"`
+}
+
+// Counts are of the objects of a revision.
+type Counts struct {
+	// Objects is how many it has.
+	Objects int `json:"objects"`
+	// Added, Changed and Removed are against the revision before it in the
+	// chain.
+	Added   int `json:"added"`
+	Changed int `json:"changed"`
+	Removed int `json:"removed"`
 }
 
 // NumberUsedError says that a number is not free in a chain.
@@ -100,6 +142,19 @@ func (h *Head) advance(number int64, uid types.UID) error {
 		return &NumberUsedError{Chain: h.Name, Number: number, Highest: h.Highest, Next: h.Next()}
 	}
 	h.Highest, h.HighestUID, h.Confirmed = number, uid, false
+	if h.PendingHold != nil && h.PendingHold.Revision == number {
+		// The revision that was to hold the owner was never written.
+		h.PendingHold = nil
+	}
+	return nil
+}
+
+// advanceHolding is advance for a revision that holds the owner once it exists.
+func (h *Head) advanceHolding(number int64, uid types.UID, ownerGeneration int64) error {
+	if err := h.advance(number, uid); err != nil {
+		return err
+	}
+	h.PendingHold = &Hold{Revision: number, UID: uid, OwnerGeneration: ownerGeneration}
 	return nil
 }
 
@@ -115,6 +170,9 @@ func (h *Head) confirm(row Row) error {
 	}
 	if row.Revision >= h.Highest {
 		h.Highest, h.HighestUID, h.Confirmed = row.Revision, row.UID, true
+	}
+	if h.PendingHold != nil && h.PendingHold.UID == row.UID {
+		h.Hold, h.PendingHold = h.PendingHold, nil
 	}
 	h.record(row)
 	return nil
@@ -139,11 +197,15 @@ func (r Row) merged(other Row) Row {
 	overwrite(&r.RequestedBy, bounded(other.RequestedBy))
 	overwrite(&r.Result, bounded(other.Result))
 	overwrite(&r.Cause, bounded(other.Cause))
-	if !other.CreatedAt.IsZero() {
-		r.CreatedAt = other.CreatedAt.UTC().Truncate(time.Second)
+	overwrite(&r.Version, bounded(other.Version))
+	overwriteTime(&r.CreatedAt, other.CreatedAt)
+	overwriteTime(&r.DeletedAt, other.DeletedAt)
+	overwriteTime(&r.CompletedAt, other.CompletedAt)
+	if other.RollbackOf != 0 {
+		r.RollbackOf = other.RollbackOf
 	}
-	if !other.DeletedAt.IsZero() {
-		r.DeletedAt = other.DeletedAt.UTC().Truncate(time.Second)
+	if r.Counts == nil {
+		r.Counts = other.Counts
 	}
 	return r
 }
@@ -151,6 +213,12 @@ func (r Row) merged(other Row) Row {
 func overwrite(to *string, from string) {
 	if from != "" {
 		*to = from
+	}
+}
+
+func overwriteTime(to *time.Time, from time.Time) {
+	if !from.IsZero() {
+		*to = from.UTC().Truncate(time.Second)
 	}
 }
 

@@ -117,17 +117,63 @@ func TestRecordMerges(t *testing.T) {
 	h.record(Row{Revision: 1, UID: "a"})
 	h.record(Row{Revision: 2, UID: "b", Result: "Succeeded", Cause: strings.Repeat("ä", maxTextBytes)})
 	h.record(Row{Revision: 2, UID: "b", DeletedAt: created.Add(time.Hour)})
+	h.record(Row{Revision: 2, UID: "b", Version: "v1", CompletedAt: created, RollbackOf: 1, Counts: &Counts{Objects: 3, Added: 2}})
+	h.record(Row{Revision: 2, UID: "b", Counts: &Counts{Objects: 3, Added: 3}})
 	if cause := h.Rows[1].Cause; len(cause) > maxTextBytes || !utf8.ValidString(cause) {
 		t.Errorf("the cause has %d bytes, or was cut inside of a character", len(cause))
 	}
 	h.Rows[1].Cause = ""
 	want := []Row{{Revision: 1, UID: "a"}, {
 		Revision: 2, UID: "b", RequestedBy: "jane", Result: "Succeeded",
-		CreatedAt: time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
-		DeletedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		// The first counts stay: the revision that they compare with may be gone.
+		Version: "v1", RollbackOf: 1, Counts: &Counts{Objects: 3, Added: 2},
+		CompletedAt: time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
+		CreatedAt:   time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
+		DeletedAt:   time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}}
 	if diff := cmp.Diff(want, h.Rows); diff != "" {
 		t.Errorf("rows are merged by uid, sorted by number, in UTC to the second (-want +got):\n%s", diff)
+	}
+}
+
+// TestHold: a rollback holds the owner from when its revision exists, and only
+// then; whatever comes between its create and its confirmation.
+func TestHold(t *testing.T) {
+	take := func(number int64, uid types.UID) func(*Head) error {
+		return func(h *Head) error { return h.advance(number, uid) }
+	}
+	rollBack := func(number int64, uid types.UID, generation int64) func(*Head) error {
+		return func(h *Head) error { return h.advanceHolding(number, uid, generation) }
+	}
+	written := func(number int64, uid types.UID) func(*Head) error {
+		return func(h *Head) error { return h.confirm(Row{Revision: number, UID: uid}) }
+	}
+	cases := map[string]struct {
+		reason string
+		steps  []func(*Head) error
+		want   *Hold
+	}{
+		"Written":      {"the revision exists", []func(*Head) error{rollBack(2, "r", 7), written(2, "r")}, &Hold{2, "r", 7}},
+		"NotWritten":   {"the create died: nobody is held", []func(*Head) error{rollBack(2, "r", 7)}, nil},
+		"TakenOver":    {"another create took the number of one that died", []func(*Head) error{rollBack(2, "r", 7), take(2, "x"), written(2, "x")}, nil},
+		"NextTaken":    {"a create behind it takes nothing away", []func(*Head) error{rollBack(2, "r", 7), take(3, "x"), written(2, "r")}, &Hold{2, "r", 7}},
+		"NextWritten":  {"a person's next revision does not release", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), take(3, "x"), written(3, "x")}, &Hold{2, "r", 7}},
+		"EarlierStays": {"a rollback that died leaves the hold of the one before", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), rollBack(3, "s", 8), take(3, "x"), written(3, "x")}, &Hold{2, "r", 7}},
+		"Later":        {"the later rollback holds", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), rollBack(3, "s", 8), written(3, "s")}, &Hold{3, "s", 8}},
+		"Again":        {"confirming again does not bring a hold back", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), func(h *Head) error { h.Hold = nil; return nil }, written(2, "r")}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := head(1, "old", true)
+			for i, step := range tc.steps {
+				if err := step(&h); err != nil {
+					t.Fatalf("step %d: %v", i, err)
+				}
+			}
+			if diff := cmp.Diff(tc.want, h.Hold); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 

@@ -27,8 +27,11 @@ func NewHeads(kv clientv3.KV, prefix string) *Heads {
 	return &Heads{kv: kv, keys: store.NewKeys(prefix)}
 }
 
+// headFormat is what is written. Format 1 had no holds, and fewer fields in the
+// rows of history; it is read as what it is, and becomes format 2 with the next
+// change.
 func headFormat() store.Format {
-	return store.Format{Kind: "chain head", Magic: "PKH", Version: 1}
+	return store.Format{Kind: "chain head", Magic: "PKH", Version: 2}
 }
 
 // Get returns the head of a chain, and whether there is one.
@@ -47,6 +50,25 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 func (s *Heads) Advance(ctx context.Context, name string, number int64, uid types.UID) error {
 	return s.change(ctx, name, fmt.Sprintf("taking revision number %d", number), func(h *Head) error {
 		return h.advance(number, uid)
+	})
+}
+
+// AdvanceHolding is Advance for a revision that is a rollback: from when it is
+// confirmed it holds the chain's owner until his generation is above the given
+// one, 0 for until somebody releases him.
+func (s *Heads) AdvanceHolding(ctx context.Context, name string, number int64, uid types.UID, ownerGeneration int64) error {
+	return s.change(ctx, name, fmt.Sprintf("taking revision number %d for a rollback", number), func(h *Head) error {
+		return h.advanceHolding(number, uid, ownerGeneration)
+	})
+}
+
+// Release lifts the hold that a revision is the reason of. A newer one stays.
+func (s *Heads) Release(ctx context.Context, name string, revision types.UID) error {
+	return s.change(ctx, name, "releasing the hold", func(h *Head) error {
+		if h.Hold != nil && h.Hold.UID == revision {
+			h.Hold = nil
+		}
+		return nil
 	})
 }
 
@@ -116,11 +138,11 @@ func (s *Heads) attempt(ctx context.Context, name string, apply func(*Head) erro
 	if err != nil {
 		return false, err
 	}
-	record := headFormat().Wrap(body)
-	if bytes.Equal(record, stored.Bytes) {
+	// What says the same in an older format stays as it is.
+	if old, err := headFormat().Unwrap(s.keys.Head(name), stored.Bytes); stored.Exists() && err == nil && bytes.Equal(old, body) {
 		return true, nil
 	}
-	_, done, err := store.Swap(ctx, s.kv, s.keys.Head(name), record, stored.ModRevision)
+	_, done, err := store.Swap(ctx, s.kv, s.keys.Head(name), headFormat().Wrap(body), stored.ModRevision)
 	return done, err
 }
 

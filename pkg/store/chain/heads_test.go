@@ -221,9 +221,9 @@ func TestHeadDamage(t *testing.T) {
 		"Empty":        {reason: "an empty value is not a new chain"},
 		"Garbage":      {reason: "not a head", value: "garbage"},
 		"OtherChain":   {reason: "the head of another chain", value: string(headFormat().Wrap([]byte(`{"name":"other","highest":9}`)))},
-		"UnknownField": {reason: "it would be lost with the next write", value: string(headFormat().Wrap([]byte(`{"name":"UnknownField","hold":true}`)))},
+		"UnknownField": {reason: "it would be lost with the next write", value: string(headFormat().Wrap([]byte(`{"name":"UnknownField","bogus":true}`)))},
 		"Trailing":     {reason: "more than one value", value: string(headFormat().Wrap([]byte(`{"name":"Trailing"}{}`)))},
-		"Newer":        {reason: "a newer Penstock wrote it", value: "PKH\x02{}", newer: true},
+		"Newer":        {reason: "a newer Penstock wrote it", value: "PKH\x03{}", newer: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -240,5 +240,62 @@ func TestHeadDamage(t *testing.T) {
 				t.Errorf("%s: it was overwritten, error %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// A head in format 1 is read, is left alone by what changes nothing, and becomes
+// format 2 with the first change.
+func TestHeadOfFormat1(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewHeads(client, "/p")
+	const old = "PKH\x01" + `{"name":"argocd","highest":3,"highestUID":"a","confirmed":true,"rows":[{"revision":3,"uid":"a","result":"Succeeded"}]}`
+	if _, err := client.Put(ctx, s.keys.Head("argocd"), old); err != nil {
+		t.Fatal(err)
+	}
+	row := Row{Revision: 3, UID: "a", Result: "Succeeded"}
+	want := Head{Name: "argocd", Highest: 3, HighestUID: "a", Confirmed: true, Rows: []Row{row}}
+	if diff := cmp.Diff(want, mustHead(t, s, "argocd")); diff != "" {
+		t.Errorf("format 1 (-want +got):\n%s", diff)
+	}
+
+	before := storetest.Revision(t, client)
+	if err := s.Record(ctx, "argocd", row); err != nil {
+		t.Fatal(err)
+	}
+	if after := storetest.Revision(t, client); after != before {
+		t.Errorf("what says the same was written %d times", after-before)
+	}
+
+	row.Counts = &Counts{Objects: 2, Added: 2}
+	if err := s.Record(ctx, "argocd", row); err != nil {
+		t.Fatal(err)
+	}
+	want.Rows[0] = row
+	if diff := cmp.Diff(want, mustHead(t, s, "argocd")); diff != "" {
+		t.Errorf("after a change (-want +got):\n%s", diff)
+	}
+	if stored, err := store.Get(ctx, client, s.keys.Head("argocd")); err != nil || !strings.HasPrefix(string(stored.Bytes), "PKH\x02") {
+		t.Errorf("it was written as %.4q, error %v; want format 2", stored.Bytes, err)
+	}
+}
+
+func TestHeadsHold(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewHeads(client, "/p")
+	for i, step := range []struct {
+		do   func() error
+		want *Hold
+	}{
+		{func() error { return s.AdvanceHolding(ctx, "argocd", 4, "b", 7) }, nil},
+		{func() error { return s.Confirm(ctx, "argocd", 4, "b", Row{}) }, &Hold{4, "b", 7}},
+		{func() error { return s.Release(ctx, "argocd", "another") }, &Hold{4, "b", 7}},
+		{func() error { return s.Release(ctx, "argocd", "b") }, nil},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		if diff := cmp.Diff(step.want, mustHead(t, s, "argocd").Hold); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
+		}
 	}
 }

@@ -43,3 +43,30 @@ type RevisionManifestsOptions struct {
 	// +optional
 	ObjectName string `json:"objectName,omitempty"`
 }
+
+// +genclient
+// +genclient:nonNamespaced
+// +genclient:onlyVerbs=get
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// RevisionManifest is one object of a revision. Its name is
+// <revision>:<kind>.<group>:<namespace>:<name>, such as
+// argocd-2:Deployment.apps:argocd:server, or
+// argocd-2:ClusterRole.rbac.authorization.k8s.io::server for an object without a
+// namespace. The group may be left out where the kind is in one group only.
+type RevisionManifest struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata has the name, with the group, and nothing else.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// revision is the name of the revision.
+	Revision string `json:"revision"`
+	// phase is the name of the phase that the object is in.
+	Phase string `json:"phase"`
+	// digest of the manifest.
+	Digest string `json:"digest"`
+	// size of the manifest in bytes.
+	Size int64 `json:"size"`
+	// object is the manifest.
+	Object Manifest `json:"object"`
+}

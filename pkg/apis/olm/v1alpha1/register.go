@@ -39,6 +39,11 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ClusterExtensionRevision{},
 		&ClusterExtensionRevisionList{},
 		&RevisionManifestsOptions{},
+		&RevisionManifest{},
+		&RevisionDiff{},
+		&RevisionDiffOptions{},
+		&RevisionHistory{},
+		&RevisionRollback{},
 	)
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind(ManifestListKind), &RevisionManifestList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)

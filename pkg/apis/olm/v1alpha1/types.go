@@ -51,6 +51,15 @@ const (
 	// SummaryAnnotation is status in one line, kept by the server for those who
 	// read a revision from the top.
 	SummaryAnnotation = "penstock.dev/summary"
+	// RollbackOfAnnotation, on a revision, names the one whose content it brought
+	// back. The server sets it; no client can.
+	RollbackOfAnnotation = "penstock.dev/rollback-of"
+	// ChangeCauseAnnotation, on a revision, says why it was created, as on
+	// Deployments.
+	ChangeCauseAnnotation = "kubernetes.io/change-cause"
+	// VersionAnnotation, on a revision, is the version of the extension that it
+	// installs.
+	VersionAnnotation = "olm.operatorframework.io/bundle-version"
 	// AllowCRDDeletionAnnotation, set on a revision, acknowledges that a
 	// CustomResourceDefinition which still has instances may be deleted with
 	// them. Its value lists the CustomResourceDefinitions by name, separated
@@ -101,6 +110,9 @@ const (
 // +genclient
 // +genclient:nonNamespaced
 // +genclient:method=GetManifests,verb=get,subresource=manifests,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionManifestList
+// +genclient:method=GetDiff,verb=get,subresource=diff,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionDiff
+// +genclient:method=GetHistory,verb=get,subresource=history,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionHistory
+// +genclient:method=Rollback,verb=create,subresource=rollback,input=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionRollback,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionRollback
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ClusterExtensionRevision is one immutable revision of an extension: phases of

@@ -21,6 +21,16 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*AnyValue)(nil), (*olm.AnyValue)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AnyValue_To_olm_AnyValue(a.(*AnyValue), b.(*olm.AnyValue), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.AnyValue)(nil), (*AnyValue)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_AnyValue_To_v1alpha1_AnyValue(a.(*olm.AnyValue), b.(*AnyValue), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*CELAssertion)(nil), (*olm.CELAssertion)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_CELAssertion_To_olm_CELAssertion(a.(*CELAssertion), b.(*olm.CELAssertion), scope)
 	}); err != nil {
@@ -28,6 +38,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*olm.CELAssertion)(nil), (*CELAssertion)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_olm_CELAssertion_To_v1alpha1_CELAssertion(a.(*olm.CELAssertion), b.(*CELAssertion), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangeCounts)(nil), (*olm.ChangeCounts)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(a.(*ChangeCounts), b.(*olm.ChangeCounts), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.ChangeCounts)(nil), (*ChangeCounts)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(a.(*olm.ChangeCounts), b.(*ChangeCounts), scope)
 	}); err != nil {
 		return err
 	}
@@ -81,6 +101,46 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*DiffNote)(nil), (*olm.DiffNote)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DiffNote_To_olm_DiffNote(a.(*DiffNote), b.(*olm.DiffNote), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.DiffNote)(nil), (*DiffNote)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_DiffNote_To_v1alpha1_DiffNote(a.(*olm.DiffNote), b.(*DiffNote), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DiffSummary)(nil), (*olm.DiffSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DiffSummary_To_olm_DiffSummary(a.(*DiffSummary), b.(*olm.DiffSummary), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.DiffSummary)(nil), (*DiffSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_DiffSummary_To_v1alpha1_DiffSummary(a.(*olm.DiffSummary), b.(*DiffSummary), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DiffTruncation)(nil), (*olm.DiffTruncation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(a.(*DiffTruncation), b.(*olm.DiffTruncation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.DiffTruncation)(nil), (*DiffTruncation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(a.(*olm.DiffTruncation), b.(*DiffTruncation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*FieldChange)(nil), (*olm.FieldChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_FieldChange_To_olm_FieldChange(a.(*FieldChange), b.(*olm.FieldChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.FieldChange)(nil), (*FieldChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_FieldChange_To_v1alpha1_FieldChange(a.(*olm.FieldChange), b.(*FieldChange), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*FieldValue)(nil), (*olm.FieldValue)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_FieldValue_To_olm_FieldValue(a.(*FieldValue), b.(*olm.FieldValue), scope)
 	}); err != nil {
@@ -108,6 +168,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*olm.Manifest)(nil), (*Manifest)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_olm_Manifest_To_v1alpha1_Manifest(a.(*olm.Manifest), b.(*Manifest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ObjectChange)(nil), (*olm.ObjectChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ObjectChange_To_olm_ObjectChange(a.(*ObjectChange), b.(*olm.ObjectChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.ObjectChange)(nil), (*ObjectChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_ObjectChange_To_v1alpha1_ObjectChange(a.(*olm.ObjectChange), b.(*ObjectChange), scope)
 	}); err != nil {
 		return err
 	}
@@ -181,6 +251,56 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*RevisionDiff)(nil), (*olm.RevisionDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(a.(*RevisionDiff), b.(*olm.RevisionDiff), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionDiff)(nil), (*RevisionDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(a.(*olm.RevisionDiff), b.(*RevisionDiff), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RevisionDiffOptions)(nil), (*olm.RevisionDiffOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(a.(*RevisionDiffOptions), b.(*olm.RevisionDiffOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionDiffOptions)(nil), (*RevisionDiffOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(a.(*olm.RevisionDiffOptions), b.(*RevisionDiffOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RevisionHistory)(nil), (*olm.RevisionHistory)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(a.(*RevisionHistory), b.(*olm.RevisionHistory), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionHistory)(nil), (*RevisionHistory)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(a.(*olm.RevisionHistory), b.(*RevisionHistory), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RevisionHold)(nil), (*olm.RevisionHold)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionHold_To_olm_RevisionHold(a.(*RevisionHold), b.(*olm.RevisionHold), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionHold)(nil), (*RevisionHold)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionHold_To_v1alpha1_RevisionHold(a.(*olm.RevisionHold), b.(*RevisionHold), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RevisionManifest)(nil), (*olm.RevisionManifest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(a.(*RevisionManifest), b.(*olm.RevisionManifest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionManifest)(nil), (*RevisionManifest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(a.(*olm.RevisionManifest), b.(*RevisionManifest), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*RevisionManifestList)(nil), (*olm.RevisionManifestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_RevisionManifestList_To_olm_RevisionManifestList(a.(*RevisionManifestList), b.(*olm.RevisionManifestList), scope)
 	}); err != nil {
@@ -216,6 +336,51 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*RevisionRecord)(nil), (*olm.RevisionRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(a.(*RevisionRecord), b.(*olm.RevisionRecord), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionRecord)(nil), (*RevisionRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(a.(*olm.RevisionRecord), b.(*RevisionRecord), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RevisionRollback)(nil), (*olm.RevisionRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(a.(*RevisionRollback), b.(*olm.RevisionRollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionRollback)(nil), (*RevisionRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(a.(*olm.RevisionRollback), b.(*RevisionRollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RevisionRollbackSpec)(nil), (*olm.RevisionRollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(a.(*RevisionRollbackSpec), b.(*olm.RevisionRollbackSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionRollbackSpec)(nil), (*RevisionRollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(a.(*olm.RevisionRollbackSpec), b.(*RevisionRollbackSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RevisionRollbackStatus)(nil), (*olm.RevisionRollbackStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(a.(*RevisionRollbackStatus), b.(*olm.RevisionRollbackStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RevisionRollbackStatus)(nil), (*RevisionRollbackStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(a.(*olm.RevisionRollbackStatus), b.(*RevisionRollbackStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*RevisionDiffOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_url_Values_To_v1alpha1_RevisionDiffOptions(a.(*url.Values), b.(*RevisionDiffOptions), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*RevisionManifestsOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_url_Values_To_v1alpha1_RevisionManifestsOptions(a.(*url.Values), b.(*RevisionManifestsOptions), scope)
 	}); err != nil {
@@ -227,6 +392,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 		return err
 	}
 	return nil
+}
+
+func autoConvert_v1alpha1_AnyValue_To_olm_AnyValue(in *AnyValue, out *olm.AnyValue, s conversion.Scope) error {
+	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
+	return nil
+}
+
+// Convert_v1alpha1_AnyValue_To_olm_AnyValue is an autogenerated conversion function.
+func Convert_v1alpha1_AnyValue_To_olm_AnyValue(in *AnyValue, out *olm.AnyValue, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AnyValue_To_olm_AnyValue(in, out, s)
+}
+
+func autoConvert_olm_AnyValue_To_v1alpha1_AnyValue(in *olm.AnyValue, out *AnyValue, s conversion.Scope) error {
+	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
+	return nil
+}
+
+// Convert_olm_AnyValue_To_v1alpha1_AnyValue is an autogenerated conversion function.
+func Convert_olm_AnyValue_To_v1alpha1_AnyValue(in *olm.AnyValue, out *AnyValue, s conversion.Scope) error {
+	return autoConvert_olm_AnyValue_To_v1alpha1_AnyValue(in, out, s)
 }
 
 func autoConvert_v1alpha1_CELAssertion_To_olm_CELAssertion(in *CELAssertion, out *olm.CELAssertion, s conversion.Scope) error {
@@ -247,6 +432,26 @@ func autoConvert_olm_CELAssertion_To_v1alpha1_CELAssertion(in *olm.CELAssertion,
 // Convert_olm_CELAssertion_To_v1alpha1_CELAssertion is an autogenerated conversion function.
 func Convert_olm_CELAssertion_To_v1alpha1_CELAssertion(in *olm.CELAssertion, out *CELAssertion, s conversion.Scope) error {
 	return autoConvert_olm_CELAssertion_To_v1alpha1_CELAssertion(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(in *ChangeCounts, out *olm.ChangeCounts, s conversion.Scope) error {
+	*out = *(*olm.ChangeCounts)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeCounts_To_olm_ChangeCounts is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(in *ChangeCounts, out *olm.ChangeCounts, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(in, out, s)
+}
+
+func autoConvert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(in *olm.ChangeCounts, out *ChangeCounts, s conversion.Scope) error {
+	*out = *(*ChangeCounts)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_ChangeCounts_To_v1alpha1_ChangeCounts is an autogenerated conversion function.
+func Convert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(in *olm.ChangeCounts, out *ChangeCounts, s conversion.Scope) error {
+	return autoConvert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterExtensionRevision_To_olm_ClusterExtensionRevision(in *ClusterExtensionRevision, out *olm.ClusterExtensionRevision, s conversion.Scope) error {
@@ -417,6 +622,86 @@ func Convert_olm_ConditionEqual_To_v1alpha1_ConditionEqual(in *olm.ConditionEqua
 	return autoConvert_olm_ConditionEqual_To_v1alpha1_ConditionEqual(in, out, s)
 }
 
+func autoConvert_v1alpha1_DiffNote_To_olm_DiffNote(in *DiffNote, out *olm.DiffNote, s conversion.Scope) error {
+	*out = *(*olm.DiffNote)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DiffNote_To_olm_DiffNote is an autogenerated conversion function.
+func Convert_v1alpha1_DiffNote_To_olm_DiffNote(in *DiffNote, out *olm.DiffNote, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DiffNote_To_olm_DiffNote(in, out, s)
+}
+
+func autoConvert_olm_DiffNote_To_v1alpha1_DiffNote(in *olm.DiffNote, out *DiffNote, s conversion.Scope) error {
+	*out = *(*DiffNote)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_DiffNote_To_v1alpha1_DiffNote is an autogenerated conversion function.
+func Convert_olm_DiffNote_To_v1alpha1_DiffNote(in *olm.DiffNote, out *DiffNote, s conversion.Scope) error {
+	return autoConvert_olm_DiffNote_To_v1alpha1_DiffNote(in, out, s)
+}
+
+func autoConvert_v1alpha1_DiffSummary_To_olm_DiffSummary(in *DiffSummary, out *olm.DiffSummary, s conversion.Scope) error {
+	*out = *(*olm.DiffSummary)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DiffSummary_To_olm_DiffSummary is an autogenerated conversion function.
+func Convert_v1alpha1_DiffSummary_To_olm_DiffSummary(in *DiffSummary, out *olm.DiffSummary, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DiffSummary_To_olm_DiffSummary(in, out, s)
+}
+
+func autoConvert_olm_DiffSummary_To_v1alpha1_DiffSummary(in *olm.DiffSummary, out *DiffSummary, s conversion.Scope) error {
+	*out = *(*DiffSummary)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_DiffSummary_To_v1alpha1_DiffSummary is an autogenerated conversion function.
+func Convert_olm_DiffSummary_To_v1alpha1_DiffSummary(in *olm.DiffSummary, out *DiffSummary, s conversion.Scope) error {
+	return autoConvert_olm_DiffSummary_To_v1alpha1_DiffSummary(in, out, s)
+}
+
+func autoConvert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(in *DiffTruncation, out *olm.DiffTruncation, s conversion.Scope) error {
+	*out = *(*olm.DiffTruncation)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DiffTruncation_To_olm_DiffTruncation is an autogenerated conversion function.
+func Convert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(in *DiffTruncation, out *olm.DiffTruncation, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(in, out, s)
+}
+
+func autoConvert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(in *olm.DiffTruncation, out *DiffTruncation, s conversion.Scope) error {
+	*out = *(*DiffTruncation)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_DiffTruncation_To_v1alpha1_DiffTruncation is an autogenerated conversion function.
+func Convert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(in *olm.DiffTruncation, out *DiffTruncation, s conversion.Scope) error {
+	return autoConvert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(in, out, s)
+}
+
+func autoConvert_v1alpha1_FieldChange_To_olm_FieldChange(in *FieldChange, out *olm.FieldChange, s conversion.Scope) error {
+	*out = *(*olm.FieldChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_FieldChange_To_olm_FieldChange is an autogenerated conversion function.
+func Convert_v1alpha1_FieldChange_To_olm_FieldChange(in *FieldChange, out *olm.FieldChange, s conversion.Scope) error {
+	return autoConvert_v1alpha1_FieldChange_To_olm_FieldChange(in, out, s)
+}
+
+func autoConvert_olm_FieldChange_To_v1alpha1_FieldChange(in *olm.FieldChange, out *FieldChange, s conversion.Scope) error {
+	*out = *(*FieldChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_FieldChange_To_v1alpha1_FieldChange is an autogenerated conversion function.
+func Convert_olm_FieldChange_To_v1alpha1_FieldChange(in *olm.FieldChange, out *FieldChange, s conversion.Scope) error {
+	return autoConvert_olm_FieldChange_To_v1alpha1_FieldChange(in, out, s)
+}
+
 func autoConvert_v1alpha1_FieldValue_To_olm_FieldValue(in *FieldValue, out *olm.FieldValue, s conversion.Scope) error {
 	*out = *(*olm.FieldValue)(unsafe.Pointer(in))
 	return nil
@@ -475,6 +760,26 @@ func autoConvert_olm_Manifest_To_v1alpha1_Manifest(in *olm.Manifest, out *Manife
 // Convert_olm_Manifest_To_v1alpha1_Manifest is an autogenerated conversion function.
 func Convert_olm_Manifest_To_v1alpha1_Manifest(in *olm.Manifest, out *Manifest, s conversion.Scope) error {
 	return autoConvert_olm_Manifest_To_v1alpha1_Manifest(in, out, s)
+}
+
+func autoConvert_v1alpha1_ObjectChange_To_olm_ObjectChange(in *ObjectChange, out *olm.ObjectChange, s conversion.Scope) error {
+	*out = *(*olm.ObjectChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ObjectChange_To_olm_ObjectChange is an autogenerated conversion function.
+func Convert_v1alpha1_ObjectChange_To_olm_ObjectChange(in *ObjectChange, out *olm.ObjectChange, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ObjectChange_To_olm_ObjectChange(in, out, s)
+}
+
+func autoConvert_olm_ObjectChange_To_v1alpha1_ObjectChange(in *olm.ObjectChange, out *ObjectChange, s conversion.Scope) error {
+	*out = *(*ObjectChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_ObjectChange_To_v1alpha1_ObjectChange is an autogenerated conversion function.
+func Convert_olm_ObjectChange_To_v1alpha1_ObjectChange(in *olm.ObjectChange, out *ObjectChange, s conversion.Scope) error {
+	return autoConvert_olm_ObjectChange_To_v1alpha1_ObjectChange(in, out, s)
 }
 
 func autoConvert_v1alpha1_ObjectFailure_To_olm_ObjectFailure(in *ObjectFailure, out *olm.ObjectFailure, s conversion.Scope) error {
@@ -617,6 +922,185 @@ func Convert_olm_Requester_To_v1alpha1_Requester(in *olm.Requester, out *Request
 	return autoConvert_olm_Requester_To_v1alpha1_Requester(in, out, s)
 }
 
+func autoConvert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(in *RevisionDiff, out *olm.RevisionDiff, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.From = in.From
+	out.To = in.To
+	out.Notes = *(*[]olm.DiffNote)(unsafe.Pointer(&in.Notes))
+	if err := Convert_v1alpha1_DiffSummary_To_olm_DiffSummary(&in.Summary, &out.Summary, s); err != nil {
+		return err
+	}
+	out.Changes = *(*[]olm.ObjectChange)(unsafe.Pointer(&in.Changes))
+	out.Truncated = (*olm.DiffTruncation)(unsafe.Pointer(in.Truncated))
+	return nil
+}
+
+// Convert_v1alpha1_RevisionDiff_To_olm_RevisionDiff is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(in *RevisionDiff, out *olm.RevisionDiff, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(in, out, s)
+}
+
+func autoConvert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(in *olm.RevisionDiff, out *RevisionDiff, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.From = in.From
+	out.To = in.To
+	out.Notes = *(*[]DiffNote)(unsafe.Pointer(&in.Notes))
+	if err := Convert_olm_DiffSummary_To_v1alpha1_DiffSummary(&in.Summary, &out.Summary, s); err != nil {
+		return err
+	}
+	out.Changes = *(*[]ObjectChange)(unsafe.Pointer(&in.Changes))
+	out.Truncated = (*DiffTruncation)(unsafe.Pointer(in.Truncated))
+	return nil
+}
+
+// Convert_olm_RevisionDiff_To_v1alpha1_RevisionDiff is an autogenerated conversion function.
+func Convert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(in *olm.RevisionDiff, out *RevisionDiff, s conversion.Scope) error {
+	return autoConvert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(in *RevisionDiffOptions, out *olm.RevisionDiffOptions, s conversion.Scope) error {
+	out.ObjectKind = in.ObjectKind
+	out.ObjectNamespace = in.ObjectNamespace
+	out.ObjectName = in.ObjectName
+	out.Unified = (*bool)(unsafe.Pointer(in.Unified))
+	return nil
+}
+
+// Convert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(in *RevisionDiffOptions, out *olm.RevisionDiffOptions, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(in, out, s)
+}
+
+func autoConvert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(in *olm.RevisionDiffOptions, out *RevisionDiffOptions, s conversion.Scope) error {
+	out.ObjectKind = in.ObjectKind
+	out.ObjectNamespace = in.ObjectNamespace
+	out.ObjectName = in.ObjectName
+	out.Unified = (*bool)(unsafe.Pointer(in.Unified))
+	return nil
+}
+
+// Convert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions is an autogenerated conversion function.
+func Convert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(in *olm.RevisionDiffOptions, out *RevisionDiffOptions, s conversion.Scope) error {
+	return autoConvert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(in, out, s)
+}
+
+func autoConvert_url_Values_To_v1alpha1_RevisionDiffOptions(in *url.Values, out *RevisionDiffOptions, s conversion.Scope) error {
+	// WARNING: Field TypeMeta does not have json tag, skipping.
+
+	if values, ok := map[string][]string(*in)["objectKind"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.ObjectKind, s); err != nil {
+			return err
+		}
+	} else {
+		out.ObjectKind = ""
+	}
+	if values, ok := map[string][]string(*in)["objectNamespace"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.ObjectNamespace, s); err != nil {
+			return err
+		}
+	} else {
+		out.ObjectNamespace = ""
+	}
+	if values, ok := map[string][]string(*in)["objectName"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.ObjectName, s); err != nil {
+			return err
+		}
+	} else {
+		out.ObjectName = ""
+	}
+	if values, ok := map[string][]string(*in)["unified"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_Pointer_bool(&values, &out.Unified, s); err != nil {
+			return err
+		}
+	} else {
+		out.Unified = nil
+	}
+	return nil
+}
+
+// Convert_url_Values_To_v1alpha1_RevisionDiffOptions is an autogenerated conversion function.
+func Convert_url_Values_To_v1alpha1_RevisionDiffOptions(in *url.Values, out *RevisionDiffOptions, s conversion.Scope) error {
+	return autoConvert_url_Values_To_v1alpha1_RevisionDiffOptions(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(in *RevisionHistory, out *olm.RevisionHistory, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Revisions = *(*[]olm.RevisionRecord)(unsafe.Pointer(&in.Revisions))
+	out.Hold = (*olm.RevisionHold)(unsafe.Pointer(in.Hold))
+	return nil
+}
+
+// Convert_v1alpha1_RevisionHistory_To_olm_RevisionHistory is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(in *RevisionHistory, out *olm.RevisionHistory, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(in, out, s)
+}
+
+func autoConvert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(in *olm.RevisionHistory, out *RevisionHistory, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Revisions = *(*[]RevisionRecord)(unsafe.Pointer(&in.Revisions))
+	out.Hold = (*RevisionHold)(unsafe.Pointer(in.Hold))
+	return nil
+}
+
+// Convert_olm_RevisionHistory_To_v1alpha1_RevisionHistory is an autogenerated conversion function.
+func Convert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(in *olm.RevisionHistory, out *RevisionHistory, s conversion.Scope) error {
+	return autoConvert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionHold_To_olm_RevisionHold(in *RevisionHold, out *olm.RevisionHold, s conversion.Scope) error {
+	*out = *(*olm.RevisionHold)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RevisionHold_To_olm_RevisionHold is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionHold_To_olm_RevisionHold(in *RevisionHold, out *olm.RevisionHold, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionHold_To_olm_RevisionHold(in, out, s)
+}
+
+func autoConvert_olm_RevisionHold_To_v1alpha1_RevisionHold(in *olm.RevisionHold, out *RevisionHold, s conversion.Scope) error {
+	*out = *(*RevisionHold)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RevisionHold_To_v1alpha1_RevisionHold is an autogenerated conversion function.
+func Convert_olm_RevisionHold_To_v1alpha1_RevisionHold(in *olm.RevisionHold, out *RevisionHold, s conversion.Scope) error {
+	return autoConvert_olm_RevisionHold_To_v1alpha1_RevisionHold(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(in *RevisionManifest, out *olm.RevisionManifest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Revision = in.Revision
+	out.Phase = in.Phase
+	out.Digest = in.Digest
+	out.Size = in.Size
+	if err := Convert_v1alpha1_Manifest_To_olm_Manifest(&in.Object, &out.Object, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_RevisionManifest_To_olm_RevisionManifest is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(in *RevisionManifest, out *olm.RevisionManifest, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(in, out, s)
+}
+
+func autoConvert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(in *olm.RevisionManifest, out *RevisionManifest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Revision = in.Revision
+	out.Phase = in.Phase
+	out.Digest = in.Digest
+	out.Size = in.Size
+	if err := Convert_olm_Manifest_To_v1alpha1_Manifest(&in.Object, &out.Object, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_olm_RevisionManifest_To_v1alpha1_RevisionManifest is an autogenerated conversion function.
+func Convert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(in *olm.RevisionManifest, out *RevisionManifest, s conversion.Scope) error {
+	return autoConvert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(in, out, s)
+}
+
 func autoConvert_v1alpha1_RevisionManifestList_To_olm_RevisionManifestList(in *RevisionManifestList, out *olm.RevisionManifestList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]runtime.RawExtension)(unsafe.Pointer(&in.Items))
@@ -732,4 +1216,96 @@ func autoConvert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in *olm.RevisionPha
 // Convert_olm_RevisionPhase_To_v1alpha1_RevisionPhase is an autogenerated conversion function.
 func Convert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in *olm.RevisionPhase, out *RevisionPhase, s conversion.Scope) error {
 	return autoConvert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(in *RevisionRecord, out *olm.RevisionRecord, s conversion.Scope) error {
+	*out = *(*olm.RevisionRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RevisionRecord_To_olm_RevisionRecord is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(in *RevisionRecord, out *olm.RevisionRecord, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(in, out, s)
+}
+
+func autoConvert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(in *olm.RevisionRecord, out *RevisionRecord, s conversion.Scope) error {
+	*out = *(*RevisionRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RevisionRecord_To_v1alpha1_RevisionRecord is an autogenerated conversion function.
+func Convert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(in *olm.RevisionRecord, out *RevisionRecord, s conversion.Scope) error {
+	return autoConvert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(in *RevisionRollback, out *olm.RevisionRollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_RevisionRollback_To_olm_RevisionRollback is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(in *RevisionRollback, out *olm.RevisionRollback, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(in, out, s)
+}
+
+func autoConvert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(in *olm.RevisionRollback, out *RevisionRollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_olm_RevisionRollback_To_v1alpha1_RevisionRollback is an autogenerated conversion function.
+func Convert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(in *olm.RevisionRollback, out *RevisionRollback, s conversion.Scope) error {
+	return autoConvert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(in *RevisionRollbackSpec, out *olm.RevisionRollbackSpec, s conversion.Scope) error {
+	*out = *(*olm.RevisionRollbackSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(in *RevisionRollbackSpec, out *olm.RevisionRollbackSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(in, out, s)
+}
+
+func autoConvert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(in *olm.RevisionRollbackSpec, out *RevisionRollbackSpec, s conversion.Scope) error {
+	*out = *(*RevisionRollbackSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec is an autogenerated conversion function.
+func Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(in *olm.RevisionRollbackSpec, out *RevisionRollbackSpec, s conversion.Scope) error {
+	return autoConvert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(in *RevisionRollbackStatus, out *olm.RevisionRollbackStatus, s conversion.Scope) error {
+	*out = *(*olm.RevisionRollbackStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus is an autogenerated conversion function.
+func Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(in *RevisionRollbackStatus, out *olm.RevisionRollbackStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(in, out, s)
+}
+
+func autoConvert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(in *olm.RevisionRollbackStatus, out *RevisionRollbackStatus, s conversion.Scope) error {
+	*out = *(*RevisionRollbackStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus is an autogenerated conversion function.
+func Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(in *olm.RevisionRollbackStatus, out *RevisionRollbackStatus, s conversion.Scope) error {
+	return autoConvert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(in, out, s)
 }

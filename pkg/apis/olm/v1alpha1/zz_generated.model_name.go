@@ -6,8 +6,18 @@
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AnyValue) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.AnyValue"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CELAssertion) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.CELAssertion"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeCounts) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ChangeCounts"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -36,6 +46,26 @@ func (in ConditionEqual) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DiffNote) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.DiffNote"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DiffSummary) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.DiffSummary"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DiffTruncation) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.DiffTruncation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldChange) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FieldChange"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in FieldValue) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FieldValue"
 }
@@ -48,6 +78,11 @@ func (in FieldsEqual) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Manifest) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.Manifest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectChange) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectChange"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -86,6 +121,31 @@ func (in Requester) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionDiff) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionDiff"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionDiffOptions) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionDiffOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionHistory) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionHistory"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionHold) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionHold"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionManifest) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionManifest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RevisionManifestList) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionManifestList"
 }
@@ -103,4 +163,24 @@ func (in RevisionObject) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RevisionPhase) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionPhase"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionRecord) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionRecord"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionRollback) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionRollback"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionRollbackSpec) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionRollbackSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionRollbackStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionRollbackStatus"
 }

@@ -71,10 +71,28 @@ func ExtractClusterExtensionRevision(clusterExtensionRevision *olmv1alpha1.Clust
 	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "")
 }
 
+// ExtractClusterExtensionRevisionDiff extracts the applied configuration owned by fieldManager from
+// clusterExtensionRevision for the diff subresource.
+func ExtractClusterExtensionRevisionDiff(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {
+	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "diff")
+}
+
+// ExtractClusterExtensionRevisionHistory extracts the applied configuration owned by fieldManager from
+// clusterExtensionRevision for the history subresource.
+func ExtractClusterExtensionRevisionHistory(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {
+	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "history")
+}
+
 // ExtractClusterExtensionRevisionManifests extracts the applied configuration owned by fieldManager from
 // clusterExtensionRevision for the manifests subresource.
 func ExtractClusterExtensionRevisionManifests(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {
 	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "manifests")
+}
+
+// ExtractClusterExtensionRevisionRollback extracts the applied configuration owned by fieldManager from
+// clusterExtensionRevision for the rollback subresource.
+func ExtractClusterExtensionRevisionRollback(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {
+	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "rollback")
 }
 
 // ExtractClusterExtensionRevisionStatus extracts the applied configuration owned by fieldManager from

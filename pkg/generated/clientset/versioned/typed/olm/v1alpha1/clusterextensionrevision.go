@@ -36,6 +36,9 @@ type ClusterExtensionRevisionInterface interface {
 	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
 	ApplyStatus(ctx context.Context, clusterExtensionRevision *applyconfigurationolmv1alpha1.ClusterExtensionRevisionApplyConfiguration, opts v1.ApplyOptions) (result *olmv1alpha1.ClusterExtensionRevision, err error)
 	GetManifests(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionManifestList, error)
+	GetDiff(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionDiff, error)
+	GetHistory(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionHistory, error)
+	Rollback(ctx context.Context, clusterExtensionRevisionName string, revisionRollback *olmv1alpha1.RevisionRollback, opts v1.CreateOptions) (*olmv1alpha1.RevisionRollback, error)
 
 	ClusterExtensionRevisionExpansion
 }
@@ -67,6 +70,46 @@ func (c *clusterExtensionRevisions) GetManifests(ctx context.Context, clusterExt
 		Name(clusterExtensionRevisionName).
 		SubResource("manifests").
 		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetDiff takes name of the clusterExtensionRevision, and returns the corresponding olmv1alpha1.RevisionDiff object, and an error if there is any.
+func (c *clusterExtensionRevisions) GetDiff(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (result *olmv1alpha1.RevisionDiff, err error) {
+	result = &olmv1alpha1.RevisionDiff{}
+	err = c.GetClient().Get().
+		Resource("clusterextensionrevisions").
+		Name(clusterExtensionRevisionName).
+		SubResource("diff").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetHistory takes name of the clusterExtensionRevision, and returns the corresponding olmv1alpha1.RevisionHistory object, and an error if there is any.
+func (c *clusterExtensionRevisions) GetHistory(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (result *olmv1alpha1.RevisionHistory, err error) {
+	result = &olmv1alpha1.RevisionHistory{}
+	err = c.GetClient().Get().
+		Resource("clusterextensionrevisions").
+		Name(clusterExtensionRevisionName).
+		SubResource("history").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Rollback takes the representation of a revisionRollback and creates it.  Returns the server's representation of the revisionRollback, and an error, if there is any.
+func (c *clusterExtensionRevisions) Rollback(ctx context.Context, clusterExtensionRevisionName string, revisionRollback *olmv1alpha1.RevisionRollback, opts v1.CreateOptions) (result *olmv1alpha1.RevisionRollback, err error) {
+	result = &olmv1alpha1.RevisionRollback{}
+	err = c.GetClient().Post().
+		Resource("clusterextensionrevisions").
+		Name(clusterExtensionRevisionName).
+		SubResource("rollback").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(revisionRollback).
 		Do(ctx).
 		Into(result)
 	return

@@ -3,3 +3,9 @@
 package v1alpha1
 
 type ClusterExtensionRevisionExpansion interface{}
+
+type RevisionDiffExpansion interface{}
+
+type RevisionHistoryExpansion interface{}
+
+type RevisionManifestExpansion interface{}

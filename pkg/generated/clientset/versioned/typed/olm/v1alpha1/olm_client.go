@@ -13,6 +13,9 @@ import (
 type OlmV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ClusterExtensionRevisionsGetter
+	RevisionDifvesGetter
+	RevisionHistoriesGetter
+	RevisionManifestsGetter
 }
 
 // OlmV1alpha1Client is used to interact with features provided by the olm.operatorframework.io group.
@@ -22,6 +25,18 @@ type OlmV1alpha1Client struct {
 
 func (c *OlmV1alpha1Client) ClusterExtensionRevisions() ClusterExtensionRevisionInterface {
 	return newClusterExtensionRevisions(c)
+}
+
+func (c *OlmV1alpha1Client) RevisionDifves() RevisionDiffInterface {
+	return newRevisionDifves(c)
+}
+
+func (c *OlmV1alpha1Client) RevisionHistories() RevisionHistoryInterface {
+	return newRevisionHistories(c)
+}
+
+func (c *OlmV1alpha1Client) RevisionManifests() RevisionManifestInterface {
+	return newRevisionManifests(c)
 }
 
 // NewForConfig creates a new OlmV1alpha1Client for the given config.

@@ -50,3 +50,36 @@ func (c *fakeClusterExtensionRevisions) GetManifests(ctx context.Context, cluste
 	}
 	return obj.(*v1alpha1.RevisionManifestList), err
 }
+
+// GetDiff takes name of the clusterExtensionRevision, and returns the corresponding revisionDiff object, and an error if there is any.
+func (c *fakeClusterExtensionRevisions) GetDiff(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (result *v1alpha1.RevisionDiff, err error) {
+	emptyResult := &v1alpha1.RevisionDiff{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "diff", clusterExtensionRevisionName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.RevisionDiff), err
+}
+
+// GetHistory takes name of the clusterExtensionRevision, and returns the corresponding revisionHistory object, and an error if there is any.
+func (c *fakeClusterExtensionRevisions) GetHistory(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (result *v1alpha1.RevisionHistory, err error) {
+	emptyResult := &v1alpha1.RevisionHistory{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "history", clusterExtensionRevisionName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.RevisionHistory), err
+}
+
+// Rollback takes the representation of a revisionRollback and creates it.  Returns the server's representation of the revisionRollback, and an error, if there is any.
+func (c *fakeClusterExtensionRevisions) Rollback(ctx context.Context, clusterExtensionRevisionName string, revisionRollback *v1alpha1.RevisionRollback, opts v1.CreateOptions) (result *v1alpha1.RevisionRollback, err error) {
+	emptyResult := &v1alpha1.RevisionRollback{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootCreateSubresourceActionWithOptions(c.Resource(), clusterExtensionRevisionName, "rollback", revisionRollback, opts), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.RevisionRollback), err
+}

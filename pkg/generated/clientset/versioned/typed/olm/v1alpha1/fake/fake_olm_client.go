@@ -16,6 +16,18 @@ func (c *FakeOlmV1alpha1) ClusterExtensionRevisions() v1alpha1.ClusterExtensionR
 	return newFakeClusterExtensionRevisions(c)
 }
 
+func (c *FakeOlmV1alpha1) RevisionDifves() v1alpha1.RevisionDiffInterface {
+	return newFakeRevisionDifves(c)
+}
+
+func (c *FakeOlmV1alpha1) RevisionHistories() v1alpha1.RevisionHistoryInterface {
+	return newFakeRevisionHistories(c)
+}
+
+func (c *FakeOlmV1alpha1) RevisionManifests() v1alpha1.RevisionManifestInterface {
+	return newFakeRevisionManifests(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeOlmV1alpha1) RESTClient() rest.Interface {

@@ -1,0 +1,40 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"errors"
+
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// AnyValue is a value of any type, kept as JSON.
+type AnyValue struct {
+	// Raw is the value in JSON.
+	Raw []byte `json:"-"`
+}
+
+// MarshalJSON returns the raw JSON, or null when there is none.
+func (v AnyValue) MarshalJSON() ([]byte, error) {
+	if len(v.Raw) == 0 {
+		return []byte("null"), nil
+	}
+	return v.Raw, nil
+}
+
+// UnmarshalJSON copies in.
+func (v *AnyValue) UnmarshalJSON(in []byte) error {
+	if v == nil {
+		return errors.New("decoding a value into a nil pointer")
+	}
+	v.Raw = bytes.Clone(in)
+	return nil
+}
+
+// OpenAPIDefinition is written by hand: a schema without a type is one of any
+// type, and openapi-gen cannot say that.
+func (AnyValue) OpenAPIDefinition() common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{Schema: spec.Schema{
+		SchemaProps: spec.SchemaProps{Description: "AnyValue is a value of any type."},
+	}}
+}

@@ -1,0 +1,115 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Results of a revision, in its extension's history.
+const (
+	// ResultSucceeded is for revisions whose rollout was complete once.
+	ResultSucceeded = "Succeeded"
+	// ResultFailing is for those that only a person could have helped.
+	ResultFailing = "Failing"
+	// ResultStalled is for those beyond their progress deadline.
+	ResultStalled = "Stalled"
+	// ResultProgressing is for those that are rolled out now.
+	ResultProgressing = "Progressing"
+	// ResultIncomplete is for those that were given up before they were
+	// complete.
+	ResultIncomplete = "Incomplete"
+)
+
+// States of a revision in its extension's history, besides lifecycle states.
+const (
+	// StateDeleting is for revisions on their way out.
+	StateDeleting = "Deleting"
+	// StateDeleted is for those that are gone.
+	StateDeleted = "Deleted"
+)
+
+// +genclient
+// +genclient:nonNamespaced
+// +genclient:onlyVerbs=get
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// RevisionHistory is the history of an extension, deleted revisions included. It
+// is computed when it is read. Its name is that of the extension.
+type RevisionHistory struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata has the name of the extension, and nothing else.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// revisions are the rows, by rising number. Of very long histories only the
+	// newest are kept.
+	// +listType=map
+	// +listMapKey=name
+	Revisions []RevisionRecord `json:"revisions"`
+	// hold is there after a rollback: whoever makes revisions by himself makes
+	// none until it no longer binds him.
+	// +optional
+	Hold *RevisionHold `json:"hold,omitempty"`
+}
+
+// RevisionRecord is what history keeps of one revision.
+type RevisionRecord struct {
+	// name of the revision.
+	Name string `json:"name"`
+	// revision is its number.
+	Revision int64 `json:"revision"`
+	// version of the extension that it installs, when known.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// state is Active, Paused, Archived, Deleting or Deleted.
+	State string `json:"state"`
+	// result is Succeeded, Failing, Stalled, Progressing or Incomplete; empty
+	// when it is not known yet.
+	// +optional
+	Result string `json:"result,omitempty"`
+	// changes counts objects against the revision before, as that was when this
+	// one was created; absent when it is not known.
+	// +optional
+	Changes *ChangeCounts `json:"changes,omitempty"`
+	// objects is how many it has; absent when it is not known.
+	// +optional
+	Objects *int32 `json:"objects,omitempty"`
+	// createdAt is when it was created.
+	// +optional
+	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
+	// completedAt is when its rollout was complete for the first time.
+	// +optional
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+	// deletedAt is when its deletion was asked for.
+	// +optional
+	DeletedAt *metav1.Time `json:"deletedAt,omitempty"`
+	// requestedBy is the user who created it.
+	// +optional
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// rollbackOf is the revision whose content it brought back.
+	// +optional
+	RollbackOf string `json:"rollbackOf,omitempty"`
+	// cause is why it was created, in words.
+	// +optional
+	Cause string `json:"cause,omitempty"`
+}
+
+// ChangeCounts counts objects that one revision changes against another, by
+// their digests.
+type ChangeCounts struct {
+	// added is how many objects are new.
+	Added int32 `json:"added"`
+	// changed is how many have another content.
+	Changed int32 `json:"changed"`
+	// removed is how many are deleted.
+	Removed int32 `json:"removed"`
+}
+
+// RevisionHold keeps whoever makes revisions by himself from rolling forward
+// after a rollback.
+type RevisionHold struct {
+	// revision is the name of the one that the rollback created.
+	Revision string `json:"revision"`
+	// ownerGeneration binds the extension's owner: while his generation is not
+	// above it, he makes no revision. 0 binds him until the hold is released.
+	// +optional
+	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
+}

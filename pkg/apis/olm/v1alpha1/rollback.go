@@ -1,0 +1,47 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// RevisionRollback asks for the content of a revision to be rolled out again: POST
+// it to the revision's subresource rollback. The answer is the same, with status.
+type RevisionRollback struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata may be left out.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what is asked for; it may be left out.
+	// +optional
+	Spec RevisionRollbackSpec `json:"spec,omitempty"`
+	// status is what was done.
+	// +optional
+	Status RevisionRollbackStatus `json:"status,omitempty"`
+}
+
+// RevisionRollbackSpec is how to roll back.
+type RevisionRollbackSpec struct {
+	// cause is why, in words, at most 1024 bytes. It becomes the annotation
+	// kubernetes.io/change-cause of the new revision.
+	// +optional
+	Cause string `json:"cause,omitempty"`
+}
+
+// RevisionRollbackStatus is what a rollback did.
+type RevisionRollbackStatus struct {
+	// revision is the name of the revision that was created, or would be.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// revisionUID is its uid; absent on dry-run.
+	// +optional
+	RevisionUID string `json:"revisionUID,omitempty"`
+	// from is the newest revision, which the new one takes over from.
+	// +optional
+	From string `json:"from,omitempty"`
+	// diff is what it would change; on dry-run only, and for those who may get
+	// the diffs of both revisions.
+	// +optional
+	Diff *RevisionDiff `json:"diff,omitempty"`
+}
