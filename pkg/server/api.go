@@ -12,6 +12,7 @@ import (
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
@@ -83,14 +84,21 @@ func (a *api) stored(ctx context.Context, name string) (*hub.ClusterExtensionRev
 
 // install adds the groups to the server.
 func (a *api) install(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter) error {
-	info, revisions, err := olm.NewAPIGroupInfo(a.extra.codecs, clusterextensionrevision.Deps{
-		Scheme:     a.extra.scheme,
-		OptsGetter: options,
-		Bodies:     a.store.Packs,
-		Heads:      a.store.Heads,
-		Digester:   a.store.Digester,
-		Authorizer: a.authorizer,
-		CheckCEL:   probe.CheckCEL,
+	types, err := diff.NewBuiltin()
+	if err != nil {
+		return fmt.Errorf("reading the types of Kubernetes: %w", err)
+	}
+	info, revisions, err := olm.NewAPIGroupInfo(a.extra.codecs, olm.Deps{
+		Deps: clusterextensionrevision.Deps{
+			Scheme:     a.extra.scheme,
+			OptsGetter: options,
+			Bodies:     a.store.Packs,
+			Heads:      a.store.Heads,
+			Digester:   a.store.Digester,
+			Authorizer: a.authorizer,
+			CheckCEL:   probe.CheckCEL,
+		},
+		Schema: types,
 	})
 	if err != nil {
 		return err

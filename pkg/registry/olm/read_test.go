@@ -102,7 +102,13 @@ func TestDiscovery(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("discovery (-want +got):\n%s", diff)
 	}
-	for _, subresource := range []string{"status", "manifests"} {
+	for _, virtual := range []string{"revisiondiffs", "revisionhistories", "revisionmanifests"} {
+		// What can be listed or watched is, by garbage collection and quota.
+		if diff := cmp.Diff([]any{"get"}, at(found[virtual], "verbs")); diff != "" {
+			t.Errorf("verbs of %s (-want +got):\n%s", virtual, diff)
+		}
+	}
+	for _, subresource := range []string{"status", "manifests", "diff", "history"} {
 		if found["clusterextensionrevisions/"+subresource] == nil {
 			t.Errorf("no subresource %s", subresource)
 		}

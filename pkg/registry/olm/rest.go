@@ -13,18 +13,39 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
 )
+
+// Deps is what NewAPIGroupInfo needs.
+type Deps struct {
+	clusterextensionrevision.Deps
+	// Schema knows the types of fields when revisions are compared; nil knows
+	// those that the revisions define themselves.
+	Schema diff.Schema
+	// Redactor hides fields when revisions are compared, besides the content of
+	// Secrets; nil hides no more.
+	Redactor *diff.Redactor
+	// Live compares revisions with the cluster; nil answers 501.
+	Live revisiondiff.Live
+}
 
 // NewAPIGroupInfo returns the group's endpoints and how they are reached, and
 // the storage of the revisions, whose Stored the filter WithBodies needs.
 // OptsGetter leads to etcd; which codec and version are stored is set here.
-func NewAPIGroupInfo(codecs serializer.CodecFactory, deps clusterextensionrevision.Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
+func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
 	deps.OptsGetter = storedAsJSON{RESTOptionsGetter: deps.OptsGetter, codecs: codecs}
-	storage, err := clusterextensionrevision.NewStorage(deps)
+	storage, err := clusterextensionrevision.NewStorage(deps.Deps)
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
 	}
+	comparer := revisiondiff.New(revisiondiff.Deps{
+		Revisions: storage.Revision, Authorizer: deps.Authorizer,
+		Schema: deps.Schema, Redactor: deps.Redactor, Live: deps.Live,
+	})
 	// A parameter codec of our own scheme: the one of meta does not know the
 	// options of our subresources.
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
@@ -33,6 +54,13 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps clusterextensionrevisi
 		"clusterextensionrevisions":           storage.Revision,
 		"clusterextensionrevisions/status":    storage.Status,
 		"clusterextensionrevisions/manifests": storage.Manifests,
+		"clusterextensionrevisions/diff":      revisiondiff.NewSubresourceREST(comparer),
+		"clusterextensionrevisions/history":   revisionhistory.NewSubresourceREST(storage.Revision, deps.Heads),
+		// Virtual: they are read by name, and can be neither listed nor watched,
+		// so that garbage collection, quota and backups pass them by.
+		"revisiondiffs":     revisiondiff.NewREST(comparer),
+		"revisionhistories": revisionhistory.NewREST(storage.Revision, deps.Heads),
+		"revisionmanifests": revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
 	}
 	return &info, storage, nil
 }

@@ -38,10 +38,12 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
@@ -58,6 +60,7 @@ type server struct {
 	t       *testing.T
 	url     string
 	etcd    *clientv3.Client
+	heads   *chain.Heads
 	bodies  *faultyBodies
 	policy  *policy
 	rules   *rules
@@ -65,6 +68,7 @@ type server struct {
 }
 
 type settings struct {
+	live         revisiondiff.Live
 	budget       *clusterextensionrevision.Budget
 	maxBodyBytes int64
 }
@@ -115,14 +119,24 @@ func newServer(t *testing.T, settings settings) *server {
 	if err != nil {
 		t.Fatalf("making the server: %v", err)
 	}
-	info, storage, err := olm.NewAPIGroupInfo(codecs, clusterextensionrevision.Deps{
-		Scheme:     scheme,
-		OptsGetter: restOptions(client),
-		Bodies:     s.bodies,
-		Heads:      chain.NewHeads(client, prefix),
-		Digester:   digester,
-		Authorizer: s.rules,
-	})
+	s.heads = chain.NewHeads(client, prefix)
+	types, err := diff.NewBuiltin()
+	if err != nil {
+		t.Fatalf("reading the types of Kubernetes: %v", err)
+	}
+	deps := olm.Deps{
+		Deps: clusterextensionrevision.Deps{
+			Scheme:     scheme,
+			OptsGetter: restOptions(client),
+			Bodies:     s.bodies,
+			Heads:      s.heads,
+			Digester:   digester,
+			Authorizer: s.rules,
+		},
+		Schema: types,
+		Live:   settings.live,
+	}
+	info, storage, err := olm.NewAPIGroupInfo(codecs, deps)
 	if err != nil {
 		t.Fatalf("making the storage: %v", err)
 	}
@@ -165,11 +179,13 @@ func authenticate(req *http.Request) (*authenticator.Response, bool, error) {
 	}}, true, nil
 }
 
-// rules lets everybody do everything, except reading the Secrets it hides.
+// rules lets everybody do everything, except reading the Secrets it hides, and
+// what it denies.
 type rules struct {
 	mu     sync.Mutex
-	hidden []string // namespace/name, or namespace/* for reading all of one
-	blind  string   // a user who may get none
+	denied map[string][]string // by user: "get clusterextensionrevisions/diff e-1"
+	hidden []string            // namespace/name, or namespace/* for reading all of one
+	blind  string              // a user who may get none
 	fail   error
 	asked  int // about Secrets
 }
@@ -189,9 +205,26 @@ func (r *rules) set(blind string, fail error, hidden ...string) {
 	r.blind, r.fail, r.hidden = blind, fail, hidden
 }
 
+// deny takes rights from a user.
+func (r *rules) deny(user string, what ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.denied == nil {
+		r.denied = map[string][]string{}
+	}
+	r.denied[user] = append(r.denied[user], what...)
+}
+
 func (r *rules) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	what := a.GetVerb() + " " + a.GetResource()
+	if a.GetSubresource() != "" {
+		what += "/" + a.GetSubresource()
+	}
+	if slices.Contains(r.denied[a.GetUser().GetName()], strings.TrimSpace(what+" "+a.GetName())) {
+		return authorizer.DecisionNoOpinion, "no", nil
+	}
 	if a.GetResource() != "secrets" {
 		return authorizer.DecisionAllow, "", nil
 	}

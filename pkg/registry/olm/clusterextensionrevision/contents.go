@@ -41,13 +41,16 @@ func (k entryKey) ref() manifest.Ref {
 	}
 }
 
-func rootOf(revision *olm.ClusterExtensionRevision) string {
+// Refs returns what a revision refers to, in rollout order.
+func Refs(revision *olm.ClusterExtensionRevision) []manifest.Ref {
 	var refs []manifest.Ref
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
 		refs = append(refs, keyOf(entry).ref())
 	})
-	return pack.Root(refs)
+	return refs
 }
+
+func rootOf(revision *olm.ClusterExtensionRevision) string { return pack.Root(Refs(revision)) }
 
 // read returns manifests of a revision that is stored. All of them, or an error
 // that names the first digest that cannot be had.

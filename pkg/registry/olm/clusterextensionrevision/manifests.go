@@ -2,22 +2,20 @@ package clusterextensionrevision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 )
 
 // maxNamedSecrets bounds how many Secrets that were left out a warning names.
@@ -82,41 +80,29 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Ob
 
 // selectEntries returns the entries that the options ask for.
 func selectEntries(revision *olm.ClusterExtensionRevision, query *olm.RevisionManifestsOptions) []entryKey {
-	kind := schema.ParseGroupKind(query.ObjectKind)
+	selection := olm.SelectObjects(query.ObjectKind, query.ObjectNamespace, query.ObjectName)
 	var selected []entryKey
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
-		switch {
-		case kind.Kind != "" && !strings.EqualFold(kind.Kind, entry.Kind):
-		case kind.Group != "" && kind.Group != groupOf(entry.APIVersion):
-		case query.ObjectNamespace != "" && query.ObjectNamespace != entry.Namespace:
-		case query.ObjectName != "" && query.ObjectName != entry.Name:
-		default:
-			selected = append(selected, keyOf(entry))
+		if key := keyOf(entry); selection.Matches(key.ref().GroupKind(), entry.Namespace, entry.Name) {
+			selected = append(selected, key)
 		}
 	})
 	return selected
 }
 
-func groupOf(apiVersion string) string {
-	// What is stored was validated.
-	version, _ := schema.ParseGroupVersion(apiVersion)
-	return version.Group
-}
-
 // readable drops the Secrets that the caller may not get.
 func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]entryKey, error) {
-	questions := &bounded{UnconditionalAuthorizer: r.authorizer}
-	caller := secretReader{authorizer: questions, namespaces: map[string]bool{}}
+	caller := access.New(r.authorizer)
 	var readable, hidden []entryKey
 	for _, entry := range entries {
 		if !entry.ref().IsSecret() {
 			readable = append(readable, entry)
 			continue
 		}
-		allowed, err := caller.mayGet(ctx, entry.namespace, entry.name)
+		allowed, err := caller.MayGetSecret(ctx, entry.namespace, entry.name)
 		switch {
 		case err != nil:
-			return nil, apierrors.NewInternalError(fmt.Errorf("asking whether you may get Secret %s/%s: %w", entry.namespace, entry.name, err))
+			return nil, err
 		case allowed:
 			readable = append(readable, entry)
 		default:
@@ -124,7 +110,7 @@ func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]ent
 		}
 	}
 	if len(hidden) > 0 {
-		warning.AddWarning(ctx, "", hiddenSecrets(hidden, questions.exhausted()))
+		warning.AddWarning(ctx, "", hiddenSecrets(hidden, caller.Exhausted()))
 	}
 	return readable, nil
 }
@@ -140,51 +126,9 @@ func hiddenSecrets(hidden []entryKey, cut bool) string {
 	}
 	if cut {
 		return fmt.Sprintf("%d of the Secrets left out, as you may not get them, or as there are more than are asked about in one request (%d namespaces, and %d names in those you may not read as a whole): %s; select fewer with objectNamespace or objectName",
-			len(hidden), maxNamespacesAsked, maxNamesAsked, strings.Join(names, ", "))
+			len(hidden), access.MaxNamespaces, access.MaxNames, strings.Join(names, ", "))
 	}
 	return fmt.Sprintf("%d of the Secrets left out, as you may not get them: %s", len(hidden), strings.Join(names, ", "))
-}
-
-// secretReader asks what one caller may read. Most callers may get all Secrets
-// of a namespace or none, so that is asked first, once.
-type secretReader struct {
-	authorizer authorizer.UnconditionalAuthorizer
-	namespaces map[string]bool
-}
-
-func (s secretReader) mayGet(ctx context.Context, namespace, name string) (bool, error) {
-	all, asked := s.namespaces[namespace]
-	if !asked {
-		var err error
-		if all, err = s.ask(ctx, namespace, ""); err != nil {
-			return false, err
-		}
-		s.namespaces[namespace] = all
-	}
-	if all {
-		return true, nil
-	}
-	return s.ask(ctx, namespace, name)
-}
-
-func (s secretReader) ask(ctx context.Context, namespace, name string) (bool, error) {
-	caller, ok := request.UserFrom(ctx)
-	if !ok {
-		return false, errors.New("the request has no user")
-	}
-	decision, _, err := s.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User:            caller,
-		Verb:            "get",
-		APIVersion:      "v1",
-		Resource:        "secrets",
-		Namespace:       namespace,
-		Name:            name,
-		ResourceRequest: true,
-	})
-	if decision == authorizer.DecisionAllow {
-		return true, nil
-	}
-	return false, err
 }
 
 // ConvertToTable prints one line for each manifest.

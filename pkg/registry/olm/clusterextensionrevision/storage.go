@@ -144,6 +144,21 @@ func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionR
 	return found.(*olm.ClusterExtensionRevisionList).Items, nil
 }
 
+// Contents returns the manifests of a stored revision, in rollout order and
+// verified. All of them, or an internal error.
+func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error) {
+	var entries []entryKey
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) { entries = append(entries, keyOf(entry)) })
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	objects, err := r.contents.read(ctx, revision, entries)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", revision.Name, err))
+	}
+	return objects, nil
+}
+
 // Create stores a new revision.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx, _ = withStaged(ctx)

@@ -1,0 +1,125 @@
+// Package access answers what the caller of a request may do, beyond the request
+// itself. Reads that are computed from several things need it: the right to the
+// computed thing must not be a way around the rights to what it is computed from.
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+const (
+	// MaxNamespaces and MaxNames bound how many questions about Secrets one
+	// request may cost the cluster, each of which is a review by its API server:
+	// first whether the caller may get all Secrets of a namespace, then, where he
+	// may not, one by one. What is not asked is not allowed.
+	MaxNamespaces = 100
+	MaxNames      = 100
+
+	revisions = "clusterextensionrevisions"
+)
+
+// Caller asks what the user of one request may do. What he may not be told is
+// an error; nothing is allowed because nobody answered.
+type Caller struct {
+	authorizer authorizer.UnconditionalAuthorizer
+	secrets    map[string]bool
+	// names counts the Secrets that were asked about one by one.
+	names     int
+	exhausted bool
+}
+
+// New returns the caller of requests that are asked about with a context of
+// theirs. It is for one request.
+func New(a authorizer.UnconditionalAuthorizer) *Caller {
+	return &Caller{authorizer: a, secrets: map[string]bool{}}
+}
+
+// MayGetSecret tells whether the caller may get a Secret. Most callers may get
+// all Secrets of a namespace or none, so that is asked first, once.
+func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
+	all, asked := c.secrets[namespace]
+	if !asked {
+		if len(c.secrets) == MaxNamespaces {
+			c.exhausted = true
+			return false, nil
+		}
+		var err error
+		if all, err = c.mayGetSecret(ctx, namespace, ""); err != nil {
+			return false, err
+		}
+		c.secrets[namespace] = all
+	}
+	if all {
+		return true, nil
+	}
+	if c.names == MaxNames {
+		c.exhausted = true
+		return false, nil
+	}
+	c.names++
+	return c.mayGetSecret(ctx, namespace, name)
+}
+
+// Exhausted tells whether a Secret was not asked about, because there were too
+// many.
+func (c *Caller) Exhausted() bool { return c.exhausted }
+
+func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
+	allowed, err := c.may(ctx, authorizer.AttributesRecord{
+		Verb: "get", APIVersion: "v1", Resource: "secrets", Namespace: namespace, Name: name,
+	})
+	if err != nil {
+		return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may get Secret %s/%s: %w", namespace, name, err))
+	}
+	return allowed, nil
+}
+
+// NeedSubresource returns nil when the caller may get a subresource of a
+// revision, and what to answer him when he may not. It does not look whether the
+// revision exists.
+func (c *Caller) NeedSubresource(ctx context.Context, revision, subresource string) error {
+	return c.need(ctx, authorizer.AttributesRecord{Verb: "get", Subresource: subresource, Name: revision})
+}
+
+// NeedCreate is NeedSubresource for creating a revision.
+func (c *Caller) NeedCreate(ctx context.Context) error {
+	return c.need(ctx, authorizer.AttributesRecord{Verb: "create"})
+}
+
+func (c *Caller) need(ctx context.Context, attributes authorizer.AttributesRecord) error {
+	attributes.APIGroup, attributes.APIVersion = v1alpha1.GroupName, v1alpha1.SchemeGroupVersion.Version
+	attributes.Resource = revisions
+	what := attributes.Verb + " " + revisions
+	if attributes.Subresource != "" {
+		what += "/" + attributes.Subresource
+	}
+	allowed, err := c.may(ctx, attributes)
+	switch {
+	case err != nil:
+		return apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", what, err))
+	case !allowed:
+		return apierrors.NewForbidden(v1alpha1.Resource(revisions), attributes.Name, fmt.Errorf("this also needs the right to %s", what))
+	}
+	return nil
+}
+
+func (c *Caller) may(ctx context.Context, attributes authorizer.AttributesRecord) (bool, error) {
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return false, errors.New("the request has no user")
+	}
+	attributes.User, attributes.ResourceRequest = caller, true
+	decision, _, err := c.authorizer.Authorize(ctx, attributes)
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,157 @@
+package olm_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+const (
+	group     = "/apis/olm.operatorframework.io/v1alpha1"
+	histories = group + "/revisionhistories"
+)
+
+// cellsOf are the cells of all rows of a table.
+func cellsOf(r response) [][]any {
+	var all [][]any
+	rows, _ := r.body["rows"].([]any)
+	for _, row := range rows {
+		all = append(all, at(row, "cells").([]any))
+	}
+	return all
+}
+
+func columnsOf(r response) []string {
+	var all []string
+	columns, _ := r.body["columnDefinitions"].([]any)
+	for _, column := range columns {
+		all = append(all, at(column, "name").(string))
+	}
+	return all
+}
+
+// TestHistory: what exists is as it is now, what is gone is as the head knows it.
+func TestHistory(t *testing.T) {
+	s := newServer(t, settings{})
+	annotated := with(file("e-1", inline(configMap("a", "1"), configMap("b", "1"))), object{
+		"olm.operatorframework.io/bundle-version": "v1.0.0", "kubernetes.io/change-cause": "first try",
+	}, "metadata", "annotations")
+	s.create(annotated).want(t, http.StatusCreated)
+	s.create(file("e-2", inline(configMap("a", "2"), configMap("c", "1"), configMap("d", "1")))).want(t, http.StatusCreated)
+	s.create(file("other-1", nil)).want(t, http.StatusCreated)
+	s.do(call{
+		method: http.MethodPatch, path: revisions + "/e-2/status", contentType: mergePatch,
+		body: object{"status": object{"conditions": []any{condition("Succeeded", "True"), condition("Failing", "True")}}},
+	}).want(t, http.StatusOK)
+
+	got := s.do(call{method: http.MethodGet, path: histories + "/e"}).want(t, http.StatusOK).body
+	records := got["revisions"].([]any)
+	for _, record := range records {
+		if at(record, "createdAt") == nil {
+			t.Errorf("%v has no time of creation", at(record, "name"))
+		}
+		delete(record.(object), "createdAt")
+	}
+	first := object{
+		"name": "e-1", "revision": 1.0, "version": "v1.0.0", "state": "Active", "result": "Incomplete", "objects": 2.0,
+		"changes": object{"added": 2.0, "changed": 0.0, "removed": 0.0}, "requestedBy": "alice", "cause": "first try",
+	}
+	second := object{
+		"name": "e-2", "revision": 2.0, "state": "Active", "result": "Succeeded", "objects": 3.0, "completedAt": "2026-01-02T03:04:05Z",
+		"changes": object{"added": 2.0, "changed": 1.0, "removed": 1.0}, "requestedBy": "alice",
+	}
+	want := object{
+		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "RevisionHistory",
+		"metadata": object{"name": "e"}, "revisions": []any{first, second},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+
+	// e-1 goes; what the controllers wrote of it stays.
+	if err := s.heads.Record(t.Context(), "e", chain.Row{
+		Revision: 1, UID: types.UID(at(s.get("e-1"), "metadata", "uid").(string)), Result: "Stalled", Version: "v1.0.0", Cause: "first try",
+		Counts: &chain.Counts{Objects: 2, Added: 2}, DeletedAt: time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.remove("e-1")
+	table := s.do(call{method: http.MethodGet, accept: asTable, path: revisions + "/e-2/history?includeObject=Object"}).want(t, http.StatusOK)
+	wantColumns := []string{"Revision", "Version", "State", "Result", "Changes", "Objects", "Created", "Completed", "By", "Cause"}
+	if diff := cmp.Diff(wantColumns, columnsOf(table)); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+	rows := cellsOf(table)
+	for _, row := range rows {
+		row[6] = nil // created
+	}
+	wantRows := [][]any{
+		{1.0, "v1.0.0", "Deleted", "Stalled", "+2 ~0 -0", "2", nil, "", "alice", "first try"},
+		// Its counts were never written down, and what it was compared with is gone.
+		{2.0, "", "Active", "Succeeded", "<unknown>", "3", nil, "2026-01-02T03:04:05Z", "alice", ""},
+	}
+	if diff := cmp.Diff(wantRows, rows); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	if got := at(table.body, "rows", 0, "object", "metadata", "name"); got != "e-1" {
+		t.Errorf("the first row is about %v, want e-1", got)
+	}
+
+	s.remove("e-2")
+	gone := s.do(call{method: http.MethodGet, path: histories + "/e"}).want(t, http.StatusOK)
+	if state := at(gone.body, "revisions", 1, "state"); state != "Deleted" {
+		t.Errorf("e-2 is %v, want Deleted, also when nobody saw it go", state)
+	}
+	s.do(call{method: http.MethodGet, path: revisions + "/e-2/history"}).want(t, http.StatusNotFound)
+	s.do(call{method: http.MethodGet, path: histories + "/nobody"}).want(t, http.StatusNotFound)
+	s.do(call{method: http.MethodGet, path: histories}).want(t, http.StatusNotFound)
+}
+
+// TestHistoryHold: who is held is told, and until when.
+func TestHistoryHold(t *testing.T) {
+	s := newServer(t, settings{})
+	s.create(file("e-1", nil)).want(t, http.StatusCreated)
+	for i, tc := range []struct {
+		generation int64
+		want       any
+		warning    string
+	}{
+		{7, object{"revision": "e-2", "ownerGeneration": 7.0}, "generation is above 7"},
+		{0, object{"revision": "e-3"}, "until the hold is released"},
+	} {
+		number := int64(i + 2)
+		uid := types.UID(strings.Repeat("x", i+1))
+		if err := s.heads.AdvanceHolding(t.Context(), "e", number, uid, tc.generation); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.heads.Confirm(t.Context(), "e", number, uid, chain.Row{}); err != nil {
+			t.Fatal(err)
+		}
+		got := s.do(call{method: http.MethodGet, path: histories + "/e"}).want(t, http.StatusOK)
+		if diff := cmp.Diff(tc.want, got.body["hold"]); diff != "" {
+			t.Errorf("hold (-want +got):\n%s", diff)
+		}
+		table := s.do(call{method: http.MethodGet, accept: asTable, path: histories + "/e"}).want(t, http.StatusOK)
+		if got := strings.Join(table.warnings, ";"); !strings.Contains(got, tc.warning) {
+			t.Errorf("warnings %q, want one with %q", got, tc.warning)
+		}
+	}
+}
+
+func condition(kind, status string) object {
+	return object{"type": kind, "status": status, "reason": "Test", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}
+}
+
+// remove deletes a revision without its teardown.
+func (s *server) remove(name string) {
+	s.t.Helper()
+	s.do(call{method: http.MethodDelete, path: revisions + "/" + name}).want(s.t, http.StatusOK)
+	s.patch(name, mergePatch, object{"metadata": object{"finalizers": nil}}).want(s.t, http.StatusOK)
+	s.do(call{method: http.MethodGet, path: revisions + "/" + name}).want(s.t, http.StatusNotFound)
+}

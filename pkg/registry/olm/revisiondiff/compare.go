@@ -1,0 +1,265 @@
+package revisiondiff
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+)
+
+const (
+	// compareTimeout bounds the time one comparison takes. What was not compared
+	// by then is listed without details.
+	compareTimeout = 20 * time.Second
+	// queueTimeout is how long a comparison waits for others to end.
+	queueTimeout = 10 * time.Second
+	// maxComparedBytes bounds the manifests that are compared at a time, in
+	// bytes of JSON: decoded they take about ten times as much. The largest two
+	// revisions that can be stored fit in, alone.
+	maxComparedBytes = 2 * v1alpha1.MaxManifestBytes
+	// entryBytes is what an object counts in addition to its size, which a
+	// revision does not tell of Secrets.
+	entryBytes = 4 << 10
+)
+
+// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+type Revisions interface {
+	// Stored returns a revision as it is now.
+	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
+	// Chain returns the revisions of a chain, in no order.
+	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
+	// Contents returns the manifests of a revision, in rollout order.
+	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
+}
+
+// Deps is what New needs.
+type Deps struct {
+	Revisions Revisions
+	// Authorizer says what callers may get.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// Schema knows the types of fields beyond those that the revisions define
+	// themselves; nil knows none.
+	Schema diff.Schema
+	// Redactor hides fields besides the content of Secrets; nil hides no more.
+	Redactor *diff.Redactor
+	// Live compares with the cluster; nil says that it is not served.
+	Live Live
+}
+
+// Comparer compares revisions for callers.
+type Comparer struct {
+	deps Deps
+	// inFlight bounds the memory that comparisons take, in bytes of manifests.
+	inFlight *semaphore.Weighted
+}
+
+// New returns a Comparer. All requests should share one.
+func New(deps Deps) *Comparer {
+	return &Comparer{deps: deps, inFlight: semaphore.NewWeighted(maxComparedBytes)}
+}
+
+// Between returns what changes from one revision to another, as far as the caller
+// may see it; a nil from is an empty one. That he may see diffs of both is not
+// asked here.
+func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error) {
+	scope, err := c.scope(ctx, options, from, to)
+	if err != nil {
+		return nil, err
+	}
+	release, err := c.admit(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	defer cancel()
+
+	older, newer, err := c.contents(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	// The types that the revisions define are known also when the definitions
+	// are not selected.
+	report := diff.Revisions(ctx, scope.selected(older), scope.selected(newer), c.options(options, newer, older))
+	out := newDiff(from, to)
+	scope.fill(out, report)
+	scope.count(&out.Summary, from, to)
+	if from == nil {
+		out.Notes = append(out.Notes, noEarlierRevision(to))
+	}
+	return out, nil
+}
+
+// live returns what a rollout of a revision would change in the cluster.
+func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error) {
+	scope, err := c.scope(ctx, options, revision)
+	if err != nil {
+		return nil, err
+	}
+	release, err := c.admit(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	defer cancel()
+
+	objects, err := c.deps.Revisions.Contents(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	preview, err := c.deps.Live.Preview(ctx, revision, scope.selected(objects), c.options(options, objects))
+	if err != nil {
+		return nil, err
+	}
+	out := &olm.RevisionDiff{ObjectMeta: named(revision.Name + separator + v1alpha1.Live), From: v1alpha1.Live, To: revision.Name}
+	scope.fill(out, preview.Report)
+	scope.count(&out.Summary, nil, nil)
+	out.Summary.Unchanged = int32(preview.Report.Summary.Unchanged)
+	out.Summary.FromBytes, out.Summary.ToBytes = preview.Report.Summary.OldBytes, preview.Report.Summary.NewBytes
+	out.Summary.Withheld += int32(preview.Withheld)
+	return out, nil
+}
+
+// contents returns the manifests of two revisions. Those of the same content are
+// not read at all: nobody will look at them.
+func (c *Comparer) contents(ctx context.Context, from, to *olm.ClusterExtensionRevision) (older, newer []manifest.Object, err error) {
+	if from != nil && sameContent(from, to) {
+		return unread(from), unread(to), nil
+	}
+	if from != nil {
+		if older, err = c.deps.Revisions.Contents(ctx, from); err != nil {
+			return nil, nil, err
+		}
+	}
+	newer, err = c.deps.Revisions.Contents(ctx, to)
+	return older, newer, err
+}
+
+func sameContent(a, b *olm.ClusterExtensionRevision) bool {
+	counts := diff.Count(clusterextensionrevision.Refs(a), clusterextensionrevision.Refs(b))
+	return counts.Added+counts.Changed+counts.Removed == 0
+}
+
+func unread(revision *olm.ClusterExtensionRevision) []manifest.Object {
+	var objects []manifest.Object
+	for _, ref := range clusterextensionrevision.Refs(revision) {
+		objects = append(objects, manifest.Object{Ref: ref})
+	}
+	return objects
+}
+
+// admit waits until there is memory for a comparison, and returns how to give it
+// back.
+func (c *Comparer) admit(ctx context.Context, revisions ...*olm.ClusterExtensionRevision) (func(), error) {
+	var weight int64
+	for _, revision := range revisions {
+		weight += weightOf(revision)
+	}
+	weight = min(weight, maxComparedBytes)
+	waiting, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	if err := c.inFlight.Acquire(waiting, weight); err != nil {
+		const retryAfterSeconds = 5
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("the server is busy comparing other revisions: %v", err), retryAfterSeconds)
+	}
+	return func() { c.inFlight.Release(weight) }, nil
+}
+
+func weightOf(revision *olm.ClusterExtensionRevision) int64 {
+	if revision == nil {
+		return 0
+	}
+	var bytes int64
+	for _, phase := range revision.Spec.Phases {
+		for _, entry := range phase.Objects {
+			bytes += entryBytes + entry.Size
+		}
+	}
+	return bytes
+}
+
+// options are for a comparison between sides, the one whose types count first.
+func (c *Comparer) options(query *olm.RevisionDiffOptions, sides ...[]manifest.Object) diff.Options {
+	var schemas []diff.Schema
+	for _, side := range sides {
+		schemas = append(schemas, diff.BundleTypes(side))
+	}
+	options := diff.Options{Schema: diff.Layers(append(schemas, c.deps.Schema)...), Redactor: c.deps.Redactor}
+	if !unified(query) {
+		// The lines are counted all the same.
+		options.Limits.UnifiedBytes, options.Limits.TotalUnifiedBytes = 1, 1
+	}
+	return options
+}
+
+func unified(query *olm.RevisionDiffOptions) bool {
+	return query == nil || query.Unified == nil || *query.Unified
+}
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+// scope is what of the revisions a caller sees.
+type scope struct {
+	selection olm.ObjectSelection
+	unified   bool
+	// hidden are the Secrets he may not get, whether they are selected or not.
+	hidden map[manifest.ID]bool
+}
+
+// scope asks for the caller's rights to the Secrets of revisions.
+func (c *Comparer) scope(ctx context.Context, options *olm.RevisionDiffOptions, revisions ...*olm.ClusterExtensionRevision) (*scope, error) {
+	s := &scope{unified: unified(options), hidden: map[manifest.ID]bool{}}
+	if options != nil {
+		s.selection = olm.SelectObjects(options.ObjectKind, options.ObjectNamespace, options.ObjectName)
+	}
+	caller, asked := access.New(c.deps.Authorizer), map[manifest.ID]bool{}
+	for _, revision := range revisions {
+		if revision == nil {
+			continue
+		}
+		for _, ref := range clusterextensionrevision.Refs(revision) {
+			if !ref.IsSecret() || asked[ref.ID] {
+				continue
+			}
+			asked[ref.ID] = true
+			allowed, err := caller.MayGetSecret(ctx, ref.Namespace, ref.Name)
+			if err != nil {
+				return nil, err
+			}
+			if !allowed {
+				s.hidden[ref.ID] = true
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *scope) matches(id manifest.ID) bool {
+	return s.selection.Matches(id.GroupKind(), id.Namespace, id.Name)
+}
+
+// shows tells whether an object is in the answer.
+func (s *scope) shows(id manifest.ID) bool { return !s.hidden[id] && s.matches(id) }
+
+// selected returns the objects that are in the answer.
+func (s *scope) selected(objects []manifest.Object) []manifest.Object {
+	var selected []manifest.Object
+	for _, object := range objects {
+		if s.shows(object.ID) {
+			selected = append(selected, object)
+		}
+	}
+	return selected
+}

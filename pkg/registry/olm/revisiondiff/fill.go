@@ -1,0 +1,175 @@
+package revisiondiff
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+)
+
+// reasonNoEarlierRevision is the reason of the one note that is ours.
+const reasonNoEarlierRevision = "NoEarlierRevision"
+
+func newDiff(from, to *olm.ClusterExtensionRevision) *olm.RevisionDiff {
+	out := &olm.RevisionDiff{To: to.Name}
+	if from != nil {
+		out.From = from.Name
+	}
+	out.ObjectMeta = named(out.From + separator + out.To)
+	return out
+}
+
+// noEarlierRevision says why everything is new: somebody may have deleted what
+// was before, and that is not the same as nothing.
+func noEarlierRevision(revision *olm.ClusterExtensionRevision) olm.DiffNote {
+	chain, _, _ := olm.ChainOf(revision.Name)
+	return olm.DiffNote{
+		Severity: olm.NoteInfo, Reason: reasonNoEarlierRevision,
+		Message: fmt.Sprintf("no revision of %s before %s is stored: everything counts as added", chain, revision.Name),
+	}
+}
+
+// fill writes what the caller sees of a report.
+func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
+	var left diff.Truncation
+	for i := range report.Changes {
+		change := &report.Changes[i]
+		if !s.shows(change.ID) {
+			continue
+		}
+		switch change.Kind {
+		case diff.Added:
+			out.Summary.Added++
+		case diff.Removed:
+			out.Summary.Removed++
+		case diff.Changed:
+			out.Summary.Changed++
+		default:
+			continue
+		}
+		out.Changes = append(out.Changes, s.change(change))
+		left = sum(left, change.Truncated)
+		if change.NotCompared != "" {
+			left.Objects++
+		}
+	}
+	for _, note := range report.Notes {
+		if s.shows(note.ID) {
+			out.Notes = append(out.Notes, olm.DiffNote{
+				Severity: olm.NoteSeverity(note.Severity), Reason: note.Reason,
+				Group: note.Group, Kind: note.ID.Kind, Namespace: note.Namespace, Name: note.Name, Message: note.Message,
+			})
+		}
+	}
+	if s.selection.All() {
+		left.Notes = report.Truncated.Notes
+	}
+	out.Truncated = s.truncation(left)
+}
+
+// count adds what is not among the changes.
+func (s *scope) count(summary *olm.DiffSummary, from, to *olm.ClusterExtensionRevision) {
+	for id := range s.hidden {
+		if s.matches(id) {
+			summary.Withheld++
+		}
+	}
+	all := map[manifest.ID]bool{}
+	summary.FromBytes = s.countObjects(from, all)
+	summary.ToBytes = s.countObjects(to, all)
+	if rest := int32(len(all)) - summary.Added - summary.Changed - summary.Removed; rest > 0 {
+		summary.Unchanged = rest
+	}
+}
+
+// countObjects collects the objects of a revision that the caller sees, and
+// returns the size of their manifests. A revision tells no sizes of Secrets.
+func (s *scope) countObjects(revision *olm.ClusterExtensionRevision, into map[manifest.ID]bool) int64 {
+	if revision == nil {
+		return 0
+	}
+	sizes := int64(0)
+	refs := clusterextensionrevision.Refs(revision)
+	for _, phase := range revision.Spec.Phases {
+		for i := range phase.Objects {
+			if id := refs[0].ID; s.shows(id) {
+				into[id] = true
+				sizes += phase.Objects[i].Size
+			}
+			refs = refs[1:]
+		}
+	}
+	return sizes
+}
+
+func (s *scope) change(change *diff.Change) olm.ObjectChange {
+	out := olm.ObjectChange{
+		Change:     olm.ChangeType(change.Kind),
+		APIVersion: apiVersion(change.Group, change.NewVersion),
+		Kind:       change.ID.Kind, Namespace: change.Namespace, Name: change.Name,
+		FieldCount: int32(change.FieldCount()),
+		LinesAdded: int32(change.AddedLines), LinesRemoved: int32(change.RemovedLines),
+		NotCompared: change.NotCompared,
+	}
+	switch {
+	case change.NewVersion == "":
+		out.APIVersion = apiVersion(change.Group, change.OldVersion)
+	case change.OldVersion != "" && change.OldVersion != change.NewVersion:
+		out.FromAPIVersion = apiVersion(change.Group, change.OldVersion)
+	}
+	if s.unified {
+		out.Unified = change.Unified
+	}
+	for i := range change.Fields {
+		out.Fields = append(out.Fields, fieldChange(&change.Fields[i]))
+	}
+	return out
+}
+
+func apiVersion(group, version string) string {
+	return schema.GroupVersion{Group: group, Version: version}.String()
+}
+
+func fieldChange(field *diff.FieldChange) olm.FieldChange {
+	out := olm.FieldChange{
+		Path: field.Path, Op: string(field.Op), Old: anyValue(field.Old), New: anyValue(field.New),
+		Redacted: field.Redacted, TruncatedBytes: int32(field.Truncated),
+	}
+	if field.Index != nil {
+		index := int32(*field.Index)
+		out.Index = &index
+	}
+	return out
+}
+
+func anyValue(value json.RawMessage) *olm.AnyValue {
+	if value == nil {
+		return nil
+	}
+	return &olm.AnyValue{Raw: value}
+}
+
+func sum(a, b diff.Truncation) diff.Truncation {
+	return diff.Truncation{
+		Fields: a.Fields + b.Fields, Values: a.Values + b.Values, Lines: a.Lines + b.Lines,
+		Notes: a.Notes + b.Notes, Objects: a.Objects + b.Objects,
+	}
+}
+
+func (s *scope) truncation(left diff.Truncation) *olm.DiffTruncation {
+	if !s.unified {
+		left.Lines = 0 // nobody asked for them
+	}
+	if left.IsZero() {
+		return nil
+	}
+	return &olm.DiffTruncation{
+		Objects: int32(left.Objects), Fields: int32(left.Fields), Values: int32(left.Values),
+		Lines: int32(left.Lines), Notes: int32(left.Notes),
+	}
+}

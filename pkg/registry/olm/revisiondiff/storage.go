@@ -1,0 +1,166 @@
+package revisiondiff
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+)
+
+// subresource is what a caller must be allowed to get of each revision.
+const subresource = "diff"
+
+// endpoint is what the resource and the subresource have in common.
+type endpoint struct {
+	comparer *Comparer
+	table
+}
+
+// New returns an empty diff.
+func (*endpoint) New() runtime.Object { return &olm.RevisionDiff{} }
+
+// Destroy does nothing: nothing is held.
+func (*endpoint) Destroy() {}
+
+// NewGetOptions returns the query parameters; there is no path below.
+func (*endpoint) NewGetOptions() (runtime.Object, bool, string) {
+	return &olm.RevisionDiffOptions{}, false, ""
+}
+
+// REST serves the virtual resource revisiondiffs: diffs by name. They cannot be
+// listed or watched, so garbage collection and quota leave them alone.
+type REST struct{ endpoint }
+
+// SubresourceREST serves the subresource diff of a revision.
+type SubresourceREST struct{ endpoint }
+
+var (
+	_ rest.GetterWithOptions    = &REST{}
+	_ rest.Scoper               = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+	_ rest.TableConvertor       = &REST{}
+	_ rest.GetterWithOptions    = &SubresourceREST{}
+	_ rest.TableConvertor       = &SubresourceREST{}
+)
+
+// NewREST returns the virtual resource.
+func NewREST(comparer *Comparer) *REST { return &REST{endpoint{comparer: comparer}} }
+
+// NewSubresourceREST returns the subresource.
+func NewSubresourceREST(comparer *Comparer) *SubresourceREST {
+	return &SubresourceREST{endpoint{comparer: comparer}}
+}
+
+// NamespaceScoped is false, as for revisions.
+func (*REST) NamespaceScoped() bool { return false }
+
+// GetSingularName is what people type.
+func (*REST) GetSingularName() string { return "revisiondiff" }
+
+// Get returns the diff that a name asks for. The caller needs the right to the
+// diffs of both revisions, and is told so before it is told whether they exist.
+func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	query, err := queryOf(options)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := parse(name)
+	if err != nil {
+		return nil, err
+	}
+	caller := access.New(r.comparer.deps.Authorizer)
+	for _, side := range []string{asked.from, asked.to} {
+		if side == "" || side == v1alpha1.Live {
+			continue
+		}
+		if err := caller.NeedSubresource(ctx, side, subresource); err != nil {
+			return nil, err
+		}
+	}
+	if asked.to == v1alpha1.Live {
+		return r.live(ctx, asked.from, query)
+	}
+	from, to, err := r.sides(ctx, caller, asked)
+	if err != nil {
+		return nil, err
+	}
+	return r.comparer.Between(ctx, from, to, query)
+}
+
+// sides returns the revisions to compare.
+func (r *REST) sides(ctx context.Context, caller *access.Caller, asked request) (from, to *olm.ClusterExtensionRevision, err error) {
+	if asked.from != "" {
+		if from, err = r.comparer.deps.Revisions.Stored(ctx, asked.from); err != nil {
+			return nil, nil, err
+		}
+	}
+	if asked.to != "" {
+		if to, err = r.comparer.deps.Revisions.Stored(ctx, asked.to); err != nil {
+			return nil, nil, err
+		}
+	}
+	var neighbour *olm.ClusterExtensionRevision
+	switch {
+	case asked.from == "":
+		from, err = r.comparer.before(ctx, asked.to)
+		neighbour = from
+	case asked.to == "":
+		to, err = r.comparer.after(ctx, asked.from)
+		neighbour = to
+		if err == nil && to == nil {
+			err = apierrors.NewBadRequest(fmt.Sprintf("%s is the newest revision of its extension: there is none to compare it with", asked.from))
+		}
+	}
+	if err == nil && neighbour != nil {
+		err = caller.NeedSubresource(ctx, neighbour.Name, subresource)
+	}
+	return from, to, err
+}
+
+func (r *REST) live(ctx context.Context, name string, query *olm.RevisionDiffOptions) (runtime.Object, error) {
+	revision, err := r.comparer.deps.Revisions.Stored(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if r.comparer.deps.Live == nil {
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
+			Message: "this server does not compare revisions with the cluster; compare two revisions with <revision>..<revision>",
+		}}
+	}
+	return r.comparer.live(ctx, revision, query)
+}
+
+// Get returns what a revision changes against the one before it in its chain.
+// The right to the subresource is the right to see that.
+func (r *SubresourceREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	query, err := queryOf(options)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := r.comparer.deps.Revisions.Stored(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	before, err := r.comparer.before(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.comparer.Between(ctx, before, revision, query)
+}
+
+func queryOf(options runtime.Object) (*olm.RevisionDiffOptions, error) {
+	query, ok := options.(*olm.RevisionDiffOptions)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading a diff: options are a %T", options))
+	}
+	return query, nil
+}

@@ -1,0 +1,157 @@
+package revisiondiff
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+)
+
+const (
+	// maxWarnings and maxWarningRunes keep what the notes of a table take in the
+	// headers of its answer below the 4096 characters beyond which the server
+	// cuts warnings short.
+	maxWarnings     = 18
+	maxWarningRunes = 200
+)
+
+// table prints diffs for people: one row for each object that changes.
+//
+// What matters in words goes out as warnings. kubectl prints them before the
+// table, as soon as the headers are there, in colour on a terminal, and on
+// stderr, so that whoever cuts columns out of the rows is not disturbed. Rows
+// would do neither: kubectl sorts and aligns them, so one sentence in a column
+// pushes all others off the screen. With -o yaml they are the first fields of
+// the object instead.
+type table struct{}
+
+func columns() []metav1.TableColumnDefinition {
+	const wide = 1
+	return []metav1.TableColumnDefinition{
+		{Name: "Change", Type: "string", Description: "Added, Removed or Changed."},
+		{Name: "Kind", Type: "string", Description: "Kind of the object, with its group."},
+		{Name: "Namespace", Type: "string", Description: "Namespace of the object."},
+		{Name: "Name", Type: "string", Description: "Name of the object."},
+		{Name: "Fields", Type: "string", Description: "Number of fields that change; ? when they were not compared."},
+		{Name: "+/-", Type: "string", Description: "Lines that are added and removed in YAML."},
+		{Name: "First Path", Type: "string", Priority: wide, Description: "Path of the first field that changes."},
+	}
+}
+
+// ConvertToTable prints a diff.
+func (table) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	changes, ok := object.(*olm.RevisionDiff)
+	if !ok {
+		return nil, fmt.Errorf("printing a table of changes: got a %T", object)
+	}
+	out := &metav1.Table{}
+	for i := range changes.Changes {
+		change := &changes.Changes[i]
+		out.Rows = append(out.Rows, metav1.TableRow{
+			Cells: cells(change),
+			// The endpoint wants metadata in every row, and converts the object
+			// to the group's version when the client asks for it.
+			Object: runtime.RawExtension{Object: &olm.RevisionDiff{ObjectMeta: named(change.Name)}},
+		})
+	}
+	if tableOptions, ok := options.(*metav1.TableOptions); !ok || !tableOptions.NoHeaders {
+		out.ColumnDefinitions = columns()
+	}
+	for _, text := range warnings(changes) {
+		warning.AddWarning(ctx, "", text)
+	}
+	return out, nil
+}
+
+func cells(change *olm.ObjectChange) []any {
+	group, _ := schema.ParseGroupVersion(change.APIVersion)
+	kind := schema.GroupKind{Group: group.Group, Kind: change.Kind}
+	fields, path := "-", ""
+	switch {
+	case change.NotCompared != "":
+		fields = "?"
+	case change.Change == olm.ChangeChanged:
+		fields = strconv.Itoa(int(change.FieldCount))
+	}
+	if len(change.Fields) > 0 {
+		path = change.Fields[0].Path
+	}
+	lines := fmt.Sprintf("+%d/-%d", change.LinesAdded, change.LinesRemoved)
+	return []any{string(change.Change), kind.String(), change.Namespace, change.Name, fields, lines, path}
+}
+
+// warnings are what is said before the table.
+func warnings(changes *olm.RevisionDiff) []string {
+	var texts []string
+	for i := range changes.Notes {
+		texts = append(texts, noteText(&changes.Notes[i]))
+	}
+	if len(changes.Changes) == 0 {
+		texts = append(texts, nothing(changes))
+	}
+	if len(texts) > maxWarnings {
+		more := len(texts) - maxWarnings
+		texts = append(texts[:maxWarnings], fmt.Sprintf("%d more notes: see them with -o yaml", more))
+	}
+	if n := changes.Summary.Withheld; n > 0 {
+		texts = append(texts, fmt.Sprintf("left out, as you may not get them: %d", n))
+	}
+	if changes.Truncated != nil {
+		texts = append(texts, "parts of this diff are left out, as there is too much of it: see truncated with -o yaml")
+	}
+	for i, text := range texts {
+		texts[i] = shortened(text)
+	}
+	return texts
+}
+
+// nothing tells an empty diff from an answer that went missing: kubectl prints
+// "No resources found" for both.
+func nothing(changes *olm.RevisionDiff) string {
+	return fmt.Sprintf("no difference between %s and %s, in %d objects", orNothing(changes.From), changes.To, changes.Summary.Unchanged)
+}
+
+func orNothing(name string) string {
+	if name == "" {
+		return "nothing"
+	}
+	return name
+}
+
+func noteText(note *olm.DiffNote) string {
+	text := note.Message
+	if note.Kind != "" {
+		object := note.Name
+		if note.Namespace != "" {
+			object = note.Namespace + "/" + note.Name
+		}
+		text = schema.GroupKind{Group: note.Group, Kind: note.Kind}.String() + " " + object + ": " + text
+	}
+	if note.Severity == olm.NoteCritical {
+		text = "CRITICAL: " + text
+	}
+	return text
+}
+
+// shortened returns text that fits into a header: one with control characters
+// would be dropped.
+func shortened(text string) string {
+	printable := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text))
+	if len(printable) > maxWarningRunes {
+		return string(printable[:maxWarningRunes-3]) + "..."
+	}
+	return string(printable)
+}

@@ -1,0 +1,168 @@
+package revisionhistory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// history joins a chain's head with its revisions. Both know the revisions that
+// exist; the revisions are newer, the head knows how far they came before they
+// were given up, and those that are gone.
+func history(head chain.Head, revisions []olm.ClusterExtensionRevision) *olm.RevisionHistory {
+	out := &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: head.Name}, Revisions: []olm.RevisionRecord{}}
+	if head.Hold != nil {
+		out.Hold = &olm.RevisionHold{Revision: olm.RevisionName(head.Name, head.Hold.Revision), OwnerGeneration: head.Hold.OwnerGeneration}
+	}
+	rows := map[types.UID]chain.Row{}
+	for _, row := range head.Rows {
+		rows[row.UID] = row
+	}
+	sorted := slices.SortedFunc(slices.Values(revisions), func(a, b olm.ClusterExtensionRevision) int {
+		return cmp.Compare(a.Spec.Revision, b.Spec.Revision)
+	})
+	for i := range sorted {
+		var before *olm.ClusterExtensionRevision
+		if i > 0 {
+			before = &sorted[i-1]
+		}
+		record := existing(&sorted[i], rows[sorted[i].UID], i == len(sorted)-1)
+		if record.Changes == nil && isBefore(head, before, &sorted[i]) {
+			record.Changes = changes(before, &sorted[i])
+		}
+		out.Revisions = append(out.Revisions, record)
+		delete(rows, sorted[i].UID)
+	}
+	for _, row := range rows {
+		out.Revisions = append(out.Revisions, gone(head.Name, row))
+	}
+	slices.SortFunc(out.Revisions, func(a, b olm.RevisionRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	return out
+}
+
+// existing is the record of a revision that exists. The row is empty when the
+// head does not know it yet, or no more.
+func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) olm.RevisionRecord {
+	record := olm.RevisionRecord{
+		Name: revision.Name, Revision: revision.Spec.Revision,
+		Version:   revision.Annotations[v1alpha1.VersionAnnotation],
+		State:     string(revision.Spec.LifecycleState),
+		Result:    result(revision, row, newest),
+		CreatedAt: timeOf(revision.CreationTimestamp.Time),
+		Cause:     revision.Annotations[v1alpha1.ChangeCauseAnnotation],
+		// Only the server sets it.
+		RollbackOf: revision.Annotations[v1alpha1.RollbackOfAnnotation],
+	}
+	if record.Result == v1alpha1.ResultSucceeded {
+		succeeded := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
+		record.CompletedAt = timeOf(succeeded.LastTransitionTime.Time)
+	}
+	if revision.DeletionTimestamp != nil {
+		record.State = v1alpha1.StateDeleting
+		record.DeletedAt = timeOf(revision.DeletionTimestamp.Time)
+	}
+	if requester := revision.Status.RequestedBy; requester != nil {
+		record.RequestedBy = requester.Username
+	}
+	setCounts(&record, row.Counts)
+	objects := int32(len(clusterextensionrevision.Refs(revision)))
+	record.Objects = &objects
+	return record
+}
+
+// gone is the record of a revision that was deleted.
+func gone(name string, row chain.Row) olm.RevisionRecord {
+	record := olm.RevisionRecord{
+		Name: olm.RevisionName(name, row.Revision), Revision: row.Revision, Version: row.Version,
+		State: v1alpha1.StateDeleted, Result: lastResult(row),
+		CreatedAt: timeOf(row.CreatedAt), CompletedAt: timeOf(row.CompletedAt), DeletedAt: timeOf(row.DeletedAt),
+		RequestedBy: row.RequestedBy, Cause: row.Cause,
+	}
+	if row.RollbackOf != 0 {
+		record.RollbackOf = olm.RevisionName(name, row.RollbackOf)
+	}
+	setCounts(&record, row.Counts)
+	return record
+}
+
+// result is how far a revision that exists has come.
+func result(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) string {
+	is := func(condition string) bool {
+		return meta.IsStatusConditionTrue(revision.Status.Conditions, condition)
+	}
+	switch {
+	case is(v1alpha1.ConditionSucceeded):
+		return v1alpha1.ResultSucceeded
+	case revision.DeletionTimestamp != nil || revision.Spec.LifecycleState == olm.LifecycleStateArchived || !newest:
+		// It goes nowhere any more, and its conditions do not say how far it came.
+		return lastResult(row)
+	case is(v1alpha1.ConditionFailing):
+		return v1alpha1.ResultFailing
+	case is(v1alpha1.ConditionStalled):
+		return v1alpha1.ResultStalled
+	case is(v1alpha1.ConditionProgressing):
+		return v1alpha1.ResultProgressing
+	}
+	return ""
+}
+
+// lastResult is how far a revision came that goes nowhere any more.
+func lastResult(row chain.Row) string {
+	switch row.Result {
+	case "", v1alpha1.ResultProgressing:
+		return v1alpha1.ResultIncomplete
+	default:
+		return row.Result
+	}
+}
+
+// isBefore tells whether a revision, nil for none, is the one before another, and
+// not one that is left of those before it.
+func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) bool {
+	lowest := int64(0)
+	if before != nil {
+		lowest = before.Spec.Revision
+	}
+	return !slices.ContainsFunc(head.Rows, func(row chain.Row) bool {
+		return row.Revision > lowest && row.Revision < revision.Spec.Revision
+	})
+}
+
+// changes is for revisions that the head does not know the counts of: the
+// controllers have not come to it yet.
+func changes(before, revision *olm.ClusterExtensionRevision) *olm.ChangeCounts {
+	var others []manifest.Ref
+	if before != nil {
+		others = clusterextensionrevision.Refs(before)
+	}
+	counts := diff.Count(others, clusterextensionrevision.Refs(revision))
+	return &olm.ChangeCounts{Added: int32(counts.Added), Changed: int32(counts.Changed), Removed: int32(counts.Removed)}
+}
+
+func setCounts(record *olm.RevisionRecord, counts *chain.Counts) {
+	if counts == nil {
+		return
+	}
+	objects := int32(counts.Objects)
+	record.Objects = &objects
+	record.Changes = &olm.ChangeCounts{Added: int32(counts.Added), Changed: int32(counts.Changed), Removed: int32(counts.Removed)}
+}
+
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	out := metav1.NewTime(t)
+	return &out
+}

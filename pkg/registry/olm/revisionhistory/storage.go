@@ -1,0 +1,106 @@
+package revisionhistory
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+type Revisions interface {
+	// Stored returns a revision as it is now.
+	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
+	// Chain returns the revisions of a chain, in no order.
+	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
+}
+
+// Heads is where the heads of chains are, as a *chain.Heads.
+type Heads interface {
+	// Get returns the head of a chain, and whether there is one.
+	Get(ctx context.Context, name string) (chain.Head, bool, error)
+}
+
+// endpoint is what the resource and the subresource have in common.
+type endpoint struct {
+	revisions Revisions
+	heads     Heads
+	table
+}
+
+// New returns an empty history.
+func (*endpoint) New() runtime.Object { return &olm.RevisionHistory{} }
+
+// Destroy does nothing: nothing is held.
+func (*endpoint) Destroy() {}
+
+// read returns the history of an extension. One that never had a revision is not
+// found.
+func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error) {
+	// The revisions first: one that is deleted in between is in the head then.
+	revisions, err := e.revisions.Chain(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	head, found, err := e.heads.Get(ctx, name)
+	switch {
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	case len(revisions) == 0 && (!found || len(head.Rows) == 0):
+		return nil, apierrors.NewNotFound(v1alpha1.Resource("revisionhistories"), name)
+	}
+	return history(head, revisions), nil
+}
+
+// REST serves the virtual resource revisionhistories: histories by the name of
+// the extension. They cannot be listed or watched.
+type REST struct{ endpoint }
+
+// SubresourceREST serves the subresource history of a revision: that of its
+// whole extension.
+type SubresourceREST struct{ endpoint }
+
+var (
+	_ rest.Getter               = &REST{}
+	_ rest.Scoper               = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+	_ rest.TableConvertor       = &REST{}
+	_ rest.Getter               = &SubresourceREST{}
+	_ rest.TableConvertor       = &SubresourceREST{}
+)
+
+// NewREST returns the virtual resource.
+func NewREST(revisions Revisions, heads Heads) *REST {
+	return &REST{endpoint{revisions: revisions, heads: heads}}
+}
+
+// NewSubresourceREST returns the subresource.
+func NewSubresourceREST(revisions Revisions, heads Heads) *SubresourceREST {
+	return &SubresourceREST{endpoint{revisions: revisions, heads: heads}}
+}
+
+// NamespaceScoped is false, as for revisions.
+func (*REST) NamespaceScoped() bool { return false }
+
+// GetSingularName is what people type.
+func (*REST) GetSingularName() string { return "revisionhistory" }
+
+// Get returns the history of the extension of that name.
+func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	return r.read(ctx, name)
+}
+
+// Get returns the history of a revision's extension.
+func (r *SubresourceREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	if _, err := r.revisions.Stored(ctx, name); err != nil {
+		return nil, err
+	}
+	extension, _, _ := olm.ChainOf(name)
+	return r.read(ctx, extension)
+}

@@ -1,0 +1,92 @@
+package revisionhistory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+)
+
+// table prints histories for people: one row for each revision, the newest last,
+// where the eye is after a command.
+type table struct{}
+
+const unknown = "<unknown>"
+
+func columns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		{Name: "Revision", Type: "integer", Description: "Number of the revision."},
+		{Name: "Version", Type: "string", Description: "Version of the extension."},
+		{Name: "State", Type: "string", Description: "Active, Paused, Archived, Deleting or Deleted."},
+		{Name: "Result", Type: "string", Description: "How far its rollout has come, or had when it was given up."},
+		{Name: "Changes", Type: "string", Description: "Objects added, changed and removed against the revision before."},
+		{Name: "Objects", Type: "string", Description: "Number of objects."},
+		{Name: "Created", Type: "string", Description: "When it was created."},
+		{Name: "Completed", Type: "string", Description: "When its rollout was complete for the first time."},
+		{Name: "By", Type: "string", Description: "Who created it."},
+		{Name: "Cause", Type: "string", Description: "Why it was created."},
+	}
+}
+
+// ConvertToTable prints a history.
+func (table) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	found, ok := object.(*olm.RevisionHistory)
+	if !ok {
+		return nil, fmt.Errorf("printing a table of history: got a %T", object)
+	}
+	out := &metav1.Table{}
+	for i := range found.Revisions {
+		record := &found.Revisions[i]
+		out.Rows = append(out.Rows, metav1.TableRow{
+			Cells:  cells(record),
+			Object: runtime.RawExtension{Object: &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: record.Name}}},
+		})
+	}
+	if tableOptions, ok := options.(*metav1.TableOptions); !ok || !tableOptions.NoHeaders {
+		out.ColumnDefinitions = columns()
+	}
+	if hold := found.Hold; hold != nil {
+		warning.AddWarning(ctx, "", holdText(hold))
+	}
+	return out, nil
+}
+
+func cells(record *olm.RevisionRecord) []any {
+	changes, objects := unknown, unknown
+	if c := record.Changes; c != nil {
+		changes = fmt.Sprintf("+%d ~%d -%d", c.Added, c.Changed, c.Removed)
+	}
+	if record.Objects != nil {
+		objects = fmt.Sprint(*record.Objects)
+	}
+	cause := record.Cause
+	if record.RollbackOf != "" {
+		cause = strings.TrimSuffix("rollback to "+record.RollbackOf+": "+cause, ": ")
+	}
+	return []any{
+		record.Revision, record.Version, record.State, record.Result, changes, objects,
+		clock(record.CreatedAt), clock(record.CompletedAt), record.RequestedBy, cause,
+	}
+}
+
+// clock prints the time and not an age: history is read beside logs and chats.
+func clock(at *metav1.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func holdText(hold *olm.RevisionHold) string {
+	text := "held since the rollback " + hold.Revision + ": its owner makes no new revision until "
+	if hold.OwnerGeneration > 0 {
+		return text + fmt.Sprintf("his generation is above %d, or the hold is released", hold.OwnerGeneration)
+	}
+	return text + "the hold is released"
+}
