@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -49,6 +50,7 @@ type api struct {
 	store      Store
 	extra      *ExtraConfig
 	authorizer authorizer.Authorizer
+	admission  admission.Interface
 	maxBody    int64
 	// revisions are the endpoints, once they are installed. The filter, which
 	// is built before them, looks for them when requests come.
@@ -60,6 +62,7 @@ func newAPI(c *Config) *api {
 		store:      newStore(c.Extra.database, c.Extra.standing.identity),
 		extra:      &c.Extra,
 		authorizer: c.Generic.Authorization.Authorizer,
+		admission:  c.Generic.AdmissionControl,
 		maxBody:    c.Generic.MaxRequestBodyBytes,
 	}
 }
@@ -88,6 +91,10 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
+	reads, err := newHostReads(a.extra.host)
+	if err != nil {
+		return err
+	}
 	info, revisions, err := olm.NewAPIGroupInfo(a.extra.codecs, olm.Deps{
 		Deps: clusterextensionrevision.Deps{
 			Scheme:     a.extra.scheme,
@@ -98,7 +105,10 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Authorizer: a.authorizer,
 			CheckCEL:   probe.CheckCEL,
 		},
-		Schema: types,
+		Schema:         types,
+		Admission:      a.admission,
+		Owners:         reads,
+		StoredVersions: reads,
 	})
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("verbs of %s (-want +got):\n%s", virtual, diff)
 		}
 	}
-	for _, subresource := range []string{"status", "manifests", "diff", "history"} {
+	for _, subresource := range []string{"status", "manifests", "diff", "history", "rollback"} {
 		if found["clusterextensionrevisions/"+subresource] == nil {
 			t.Errorf("no subresource %s", subresource)
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -29,6 +30,15 @@ type Deps struct {
 	// Redactor hides fields when revisions are compared, besides the content of
 	// Secrets; nil hides no more.
 	Redactor *diff.Redactor
+	// Admission is the server's; a rollback runs it for the revision that it
+	// creates.
+	Admission admission.Interface
+	// Owners is asked when a rollback holds the owner of an extension; nil holds
+	// him until he is released.
+	Owners clusterextensionrevision.Owners
+	// StoredVersions is asked what a rollback must not take away; nil does not
+	// look.
+	StoredVersions clusterextensionrevision.StoredVersions
 	// Live compares revisions with the cluster; nil answers 501.
 	Live revisiondiff.Live
 }
@@ -56,6 +66,10 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"clusterextensionrevisions/manifests": storage.Manifests,
 		"clusterextensionrevisions/diff":      revisiondiff.NewSubresourceREST(comparer),
 		"clusterextensionrevisions/history":   revisionhistory.NewSubresourceREST(storage.Revision, deps.Heads),
+		"clusterextensionrevisions/rollback": clusterextensionrevision.NewRollbackREST(clusterextensionrevision.RollbackDeps{
+			Revisions: storage.Revision, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer, Differ: comparer,
+			Owners: deps.Owners, StoredVersions: deps.StoredVersions,
+		}),
 		// Virtual: they are read by name, and can be neither listed nor watched,
 		// so that garbage collection, quota and backups pass them by.
 		"revisiondiffs":     revisiondiff.NewREST(comparer),

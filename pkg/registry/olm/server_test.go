@@ -68,6 +68,8 @@ type server struct {
 }
 
 type settings struct {
+	owners       *owners
+	stored       storedVersions
 	live         revisiondiff.Live
 	budget       *clusterextensionrevision.Budget
 	maxBodyBytes int64
@@ -133,8 +135,15 @@ func newServer(t *testing.T, settings settings) *server {
 			Digester:   digester,
 			Authorizer: s.rules,
 		},
-		Schema: types,
-		Live:   settings.live,
+		Schema:    types,
+		Admission: s.policy,
+		Live:      settings.live,
+	}
+	if settings.owners != nil {
+		deps.Owners = settings.owners
+	}
+	if settings.stored != nil {
+		deps.StoredVersions = settings.stored
 	}
 	info, storage, err := olm.NewAPIGroupInfo(codecs, deps)
 	if err != nil {

@@ -21,6 +21,9 @@ type Heads interface {
 	// Advance takes a number of a chain for a revision that is about to be
 	// written. A number that is not free is a *chain.NumberUsedError.
 	Advance(ctx context.Context, chain string, number int64, uid types.UID) error
+	// AdvanceHolding is Advance for a revision that holds the chain's owner from
+	// when it is confirmed.
+	AdvanceHolding(ctx context.Context, chain string, number int64, uid types.UID, ownerGeneration int64) error
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, chain string) (chain.Head, bool, error)
 	// Confirm notes that the revision was written, and what history keeps of
@@ -32,7 +35,13 @@ type Heads interface {
 func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
 	// Validation has seen the name.
 	name, number, _ := olm.ChainOf(revision.Name)
-	err := r.heads.Advance(ctx, name, number, revision.UID)
+	take := func() error { return r.heads.Advance(ctx, name, number, revision.UID) }
+	if back := rollbackFrom(ctx); back != nil && back.holds {
+		take = func() error {
+			return r.heads.AdvanceHolding(ctx, name, number, revision.UID, back.ownerGeneration)
+		}
+	}
+	err := take()
 	var used *chain.NumberUsedError
 	if errors.As(err, &used) {
 		return r.numberUsed(ctx, revision, used.Highest, used.Next)
@@ -88,7 +97,13 @@ func (r *REST) confirm(ctx context.Context, created runtime.Object) {
 		return
 	}
 	name, number, _ := olm.ChainOf(revision.Name)
-	row := chain.Row{PackRoot: rootOf(revision), CreatedAt: revision.CreationTimestamp.Time}
+	row := chain.Row{
+		PackRoot: rootOf(revision), CreatedAt: revision.CreationTimestamp.Time,
+		Version: revision.Annotations[v1alpha1.VersionAnnotation], Cause: revision.Annotations[v1alpha1.ChangeCauseAnnotation],
+	}
+	if _, of, ok := olm.ChainOf(revision.Annotations[v1alpha1.RollbackOfAnnotation]); ok {
+		row.RollbackOf = of
+	}
 	if requester := revision.Status.RequestedBy; requester != nil {
 		row.RequestedBy = requester.Username
 	}

@@ -58,7 +58,7 @@ func (*strategy) Canonicalize(runtime.Object) {}
 
 // GetResetFields names what writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields(fieldpath.MakePathOrDie("status"), summaryPath())
+	return resetFields(append(serverAnnotationPaths(), fieldpath.MakePathOrDie("status"))...)
 }
 
 func resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
@@ -75,7 +75,10 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 
 	revision.Generation = 1
 	revision.Status = olm.ClusterExtensionRevisionStatus{RequestedBy: requesterFrom(ctx)}
-	setSummary(revision, "")
+	keepServerAnnotations(revision, &olm.ClusterExtensionRevision{})
+	if rollback := rollbackFrom(ctx); rollback != nil {
+		setAnnotation(revision, v1alpha1.RollbackOfAnnotation, rollback.of)
+	}
 	s.inliner.rewriteRevision(revision, held)
 
 	chain, _, ok := olm.ChainOf(revision.Name)
@@ -119,7 +122,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	held.fail(nil)
 
 	revision.Status = stored.Status
-	keepSummary(revision, stored)
+	keepServerAnnotations(revision, stored)
 	s.inliner.rewriteRevision(revision, held)
 	setSizes(revision, held, sizesIn([]olm.ClusterExtensionRevision{*stored}))
 	// A PUT of the file that made the revision has none of what the server

@@ -1,0 +1,356 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+)
+
+// maxCauseBytes is what history keeps of a cause.
+const maxCauseBytes = 1024
+
+// Differ says what changes between two revisions, as far as the caller may see
+// it, as a *revisiondiff.Comparer does.
+type Differ interface {
+	Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error)
+}
+
+// Owners knows who makes revisions by himself.
+type Owners interface {
+	// Generation returns metadata.generation of the owner of a revision as it is
+	// now. One that does not exist is an error.
+	Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error)
+}
+
+// StoredVersions knows what is in the cluster's own etcd.
+type StoredVersions interface {
+	// StoredVersions returns status.storedVersions of a
+	// CustomResourceDefinition; none when it does not exist.
+	StoredVersions(ctx context.Context, name string) ([]string, error)
+}
+
+// RollbackDeps is what NewRollbackREST needs.
+type RollbackDeps struct {
+	// Revisions is the main resource.
+	Revisions *REST
+	// Scheme knows the group.
+	Scheme *runtime.Scheme
+	// Admission is the server's, for creates of revisions; nil admits all.
+	Admission admission.Interface
+	// Authorizer says whether the caller may create revisions.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// Differ makes the diff that a dry-run returns.
+	Differ Differ
+	// Owners is asked from when a rollback holds the owner of its extension; nil
+	// holds him until he is released.
+	Owners Owners
+	// StoredVersions is asked whether a rollback would take away a version that
+	// custom resources are stored in; nil does not look: the API server of the
+	// cluster refuses the definition then, in the middle of the rollout.
+	StoredVersions StoredVersions
+}
+
+// RollbackREST serves the subresource rollback: a POST creates the next revision
+// of the chain with the content of this one. No manifest travels; both revisions
+// name the same pack.
+type RollbackREST struct {
+	deps       RollbackDeps
+	interfaces admission.ObjectInterfaces
+}
+
+var (
+	_ rest.NamedCreater   = &RollbackREST{}
+	_ rest.TableConvertor = &RollbackREST{}
+)
+
+// NewRollbackREST returns the subresource.
+func NewRollbackREST(deps RollbackDeps) *RollbackREST {
+	return &RollbackREST{deps: deps, interfaces: admission.NewObjectInterfacesFromScheme(deps.Scheme)}
+}
+
+// New returns an empty request.
+func (*RollbackREST) New() runtime.Object { return &olm.RevisionRollback{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*RollbackREST) Destroy() {}
+
+// rollback is what makes a create one.
+type rollback struct {
+	// of is the revision whose content comes back.
+	of string
+	// holds tells that the chain's owner is to make no revision until his
+	// generation is above the given one, 0 for until he is released.
+	holds           bool
+	ownerGeneration int64
+}
+
+type rollbackKey struct{}
+
+// rollbackFrom returns the rollback that a create is, or nil.
+func rollbackFrom(ctx context.Context) *rollback {
+	back, _ := ctx.Value(rollbackKey{}).(*rollback)
+	return back
+}
+
+// Create rolls back:
+//
+//  1. the request makes sense, and the policies for rollbacks allow it,
+//  2. the caller could create the revision himself,
+//  3. there is something to go back to,
+//  4. the new revision passes all that a create of it passes, on behalf of the
+//     caller, and is stored,
+//  5. the answer says what was done, or would be.
+func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	body := obj.(*olm.RevisionRollback)
+	if errs := validateRollback(body); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(olm.Kind("RevisionRollback"), name, errs)
+	}
+	if validate != nil {
+		if err := validate(ctx, body.DeepCopy()); err != nil {
+			return nil, err
+		}
+	}
+	caller := access.New(r.deps.Authorizer)
+	if err := caller.NeedCreate(ctx); err != nil {
+		return nil, err
+	}
+	way, err := r.wayBack(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.keepsStoredVersions(ctx, way); err != nil {
+		return nil, err
+	}
+	created, err := r.create(ctx, way, body.Spec.Cause, options)
+	if err != nil {
+		return nil, err
+	}
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	out := &olm.RevisionRollback{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       body.Spec,
+		Status:     olm.RevisionRollbackStatus{Revision: created.Name, From: way.newest.Name},
+	}
+	if !dryRun {
+		out.Status.RevisionUID = string(created.UID)
+		return out, nil
+	}
+	out.Status.Diff, err = r.diff(ctx, caller, way, created.Name)
+	return out, err
+}
+
+func validateRollback(body *olm.RevisionRollback) field.ErrorList {
+	cause, path := body.Spec.Cause, field.NewPath("spec", "cause")
+	switch {
+	case len(cause) > maxCauseBytes:
+		return field.ErrorList{field.TooLong(path, field.OmitValueType{}, maxCauseBytes)}
+	case !utf8.ValidString(cause):
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be valid UTF-8")}
+	}
+	return nil
+}
+
+// wayBack is from where to where a rollback goes.
+type wayBack struct {
+	chain          string
+	target, newest *olm.ClusterExtensionRevision
+	// number of the revision that the rollback makes.
+	number int64
+}
+
+func (r *RollbackREST) wayBack(ctx context.Context, name string) (wayBack, error) {
+	target, err := r.deps.Revisions.Stored(ctx, name)
+	if err != nil {
+		return wayBack{}, err
+	}
+	way := wayBack{target: target}
+	way.chain, _, _ = olm.ChainOf(name)
+	if way.newest, err = r.newest(ctx, way.chain); err != nil {
+		return wayBack{}, err
+	}
+	if way.newest == nil || way.newest.Spec.Revision <= target.Spec.Revision {
+		return wayBack{}, conflict(name, "it is the newest revision of its extension: there is nothing to roll back")
+	}
+	head, _, err := r.deps.Revisions.heads.Get(ctx, way.chain)
+	if err != nil {
+		return wayBack{}, apierrors.NewInternalError(err)
+	}
+	way.number = max(head.Next(), way.newest.Spec.Revision+1)
+	return way, nil
+}
+
+func (r *RollbackREST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionRevision, error) {
+	revisions, err := r.deps.Revisions.Chain(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+	var newest *olm.ClusterExtensionRevision
+	for i := range revisions {
+		if newest == nil || revisions[i].Spec.Revision > newest.Spec.Revision {
+			newest = &revisions[i]
+		}
+	}
+	return newest, nil
+}
+
+// create stores the new revision as the endpoint of the main resource would: it
+// is mutated and validated as one, and not as the rollback that it comes from.
+func (r *RollbackREST) create(ctx context.Context, way wayBack, cause string, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
+	ctx, held := withStaged(ctx)
+	// No manifest comes with a rollback, so whatever turns up inline was put in
+	// by mutating admission.
+	held.seal()
+	ctx = context.WithValue(ctx, rollbackKey{}, r.rollbackOf(ctx, way))
+	revision := way.revision(cause)
+	attributes, err := r.attributes(ctx, revision, options)
+	if err != nil {
+		return nil, err
+	}
+	admit := admission.WithAudit(r.deps.Admission)
+	if mutator, ok := admit.(admission.MutationInterface); ok && mutator.Handles(admission.Create) {
+		if err := mutator.Admit(ctx, attributes, r.interfaces); err != nil {
+			return nil, err
+		}
+	}
+	out, err := r.deps.Revisions.Create(ctx, revision, rest.AdmissionToValidateObjectFunc(admit, attributes, r.interfaces), options)
+	if err != nil {
+		return nil, r.overtaken(ctx, way, err)
+	}
+	audit.AddAuditAnnotation(ctx, v1alpha1.RollbackOfAnnotation, way.target.Name)
+	return out.(*olm.ClusterExtensionRevision), nil
+}
+
+func (r *RollbackREST) attributes(ctx context.Context, revision *olm.ClusterExtensionRevision, options *metav1.CreateOptions) (admission.Attributes, error) {
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	return admission.NewAttributesRecord(revision, nil, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), "", revision.Name,
+		v1alpha1.SchemeGroupVersion.WithResource(resource), "", admission.Create, options, dryrun.IsDryRun(options.DryRun), caller), nil
+}
+
+// overtaken tells whoever lost against another create that he may try again: what
+// he wanted to roll back is not the newest any more.
+func (r *RollbackREST) overtaken(ctx context.Context, way wayBack, err error) error {
+	if !apierrors.IsAlreadyExists(err) && !apierrors.IsInvalid(err) {
+		return err
+	}
+	newest, newestErr := r.newest(ctx, way.chain)
+	if newestErr != nil || newest == nil || newest.UID == way.newest.UID {
+		return err
+	}
+	return conflict(way.target.Name, fmt.Sprintf("%s was created meanwhile: look at it, then try again", newest.Name))
+}
+
+// revision is what is created: the content is the target's; whose it is, and what
+// may change over time, are as of the newest revision. (The target's wish to leave
+// its objects behind may come from its own deletion.)
+//
+// Acknowledgements, such as that of losing custom resources, were given for the
+// target's own time and are not repeated.
+func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
+	newest, target := w.newest.DeepCopy(), w.target.DeepCopy()
+	revision := &olm.ClusterExtensionRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            olm.RevisionName(w.chain, w.number),
+			Labels:          target.Labels,
+			Annotations:     maps.Clone(target.Annotations),
+			OwnerReferences: newest.OwnerReferences,
+		},
+		Spec: target.Spec,
+	}
+	for _, key := range append(serverAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.ChangeCauseAnnotation) {
+		delete(revision.Annotations, key)
+	}
+	setAnnotation(revision, v1alpha1.ChangeCauseAnnotation, cause)
+	revision.Spec.LifecycleState = olm.LifecycleStateActive
+	revision.Spec.Revision = w.number
+	revision.Spec.Previous = nil // the server knows
+	revision.Spec.ProgressDeadlineMinutes = newest.Spec.ProgressDeadlineMinutes
+	revision.Spec.TeardownPolicy = newest.Spec.TeardownPolicy
+	return revision
+}
+
+// rollbackOf says what becomes of the owner of the extension, if it has one.
+func (r *RollbackREST) rollbackOf(ctx context.Context, way wayBack) *rollback {
+	back := &rollback{of: way.target.Name}
+	owner := metav1.GetControllerOf(way.newest)
+	if owner == nil {
+		return back
+	}
+	back.holds = true
+	if r.deps.Owners == nil {
+		return back
+	}
+	generation, err := r.deps.Owners.Generation(ctx, *owner)
+	if err != nil {
+		// A rollback is for when things are bad: it is not refused because of
+		// this, and the owner is bound harder, not looser.
+		warning.AddWarning(ctx, "", fmt.Sprintf("%s %s is held until it is released, as its generation could not be read: %v", owner.Kind, owner.Name, err))
+		return back
+	}
+	back.ownerGeneration = generation
+	return back
+}
+
+// diff returns what the rollback would change, when the caller may get diffs of
+// both revisions.
+func (r *RollbackREST) diff(ctx context.Context, caller *access.Caller, way wayBack, name string) (*olm.RevisionDiff, error) {
+	for _, revision := range []string{way.newest.Name, way.target.Name} {
+		err := caller.NeedSubresource(ctx, revision, "diff")
+		if apierrors.IsForbidden(err) {
+			warning.AddWarning(ctx, "", "without a diff: "+err.Error())
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	// The content is the target's; its name would not say what is meant.
+	renamed := *way.target
+	renamed.Name = name
+	return r.deps.Differ.Between(ctx, way.newest, &renamed, nil)
+}
+
+func conflict(name, detail string) error {
+	return apierrors.NewConflict(v1alpha1.Resource(resource), name, errors.New(detail))
+}
+
+// ConvertToTable prints what was created.
+func (*RollbackREST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	done, ok := object.(*olm.RevisionRollback)
+	if !ok {
+		return nil, fmt.Errorf("printing a rollback: got a %T", object)
+	}
+	out := &metav1.Table{Rows: []metav1.TableRow{{
+		Cells:  []any{done.Name, done.Status.From, done.Status.Revision},
+		Object: runtime.RawExtension{Object: &olm.RevisionRollback{ObjectMeta: metav1.ObjectMeta{Name: done.Name}}},
+	}}}
+	if !withoutHeaders(options) {
+		out.ColumnDefinitions = []metav1.TableColumnDefinition{
+			{Name: "Target", Type: "string", Description: "Revision whose content comes back."},
+			{Name: "From", Type: "string", Description: "Newest revision until now."},
+			{Name: "Revision", Type: "string", Description: "Revision that was created, or would be."},
+		}
+	}
+	return out, nil
+}

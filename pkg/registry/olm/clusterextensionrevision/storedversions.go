@@ -1,0 +1,81 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// keepsStoredVersions refuses a rollback to a definition of custom resources that
+// lacks a version in which some are stored: nobody could read those any more. The
+// API server of the cluster would refuse it too, when half of the rollout is done.
+func (r *RollbackREST) keepsStoredVersions(ctx context.Context, way wayBack) error {
+	definitions := changedDefinitions(way.newest, way.target)
+	if r.deps.StoredVersions == nil || len(definitions) == 0 {
+		return nil
+	}
+	objects, err := r.deps.Revisions.Contents(ctx, way.target)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if !definitions[object.Digest] {
+			continue
+		}
+		stored, err := r.deps.StoredVersions.StoredVersions(ctx, object.Name)
+		if err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("reading in which versions objects of %s are stored: %w", object.Name, err))
+		}
+		defined, err := definedVersions(object)
+		if err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("reading the versions of %s: %w", object.ID, err))
+		}
+		lost := slices.DeleteFunc(slices.Clone(stored), func(version string) bool { return slices.Contains(defined, version) })
+		if len(lost) > 0 {
+			return conflict(way.target.Name, fmt.Sprintf("CustomResourceDefinition %s has objects stored as %s, and %s defines only %s: migrate them first, and remove the version from status.storedVersions",
+				object.Name, strings.Join(lost, ", "), way.target.Name, strings.Join(defined, ", ")))
+		}
+	}
+	return nil
+}
+
+// changedDefinitions are the CustomResourceDefinitions of a revision that another
+// one has otherwise, or not at all.
+func changedDefinitions(from, to *olm.ClusterExtensionRevision) map[manifest.Digest]bool {
+	same := map[manifest.Digest]bool{}
+	for _, ref := range Refs(from) {
+		same[ref.Digest] = true
+	}
+	changed := map[manifest.Digest]bool{}
+	for _, ref := range Refs(to) {
+		if ref.Group == "apiextensions.k8s.io" && ref.Kind == "CustomResourceDefinition" && !same[ref.Digest] {
+			changed[ref.Digest] = true
+		}
+	}
+	return changed
+}
+
+func definedVersions(definition manifest.Object) ([]string, error) {
+	var read struct {
+		Spec struct {
+			Versions []struct {
+				Name string `json:"name"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(definition.JSON, &read); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, version := range read.Spec.Versions {
+		names = append(names, version.Name)
+	}
+	return names, nil
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+)
+
+// hostReadTimeout bounds one question to the host.
+const hostReadTimeout = 5 * time.Second
+
+// hostReads is what endpoints read in the host, in this process's own name: it
+// needs the right to get clusterextensions and customresourcedefinitions.
+type hostReads struct {
+	client dynamic.Interface
+}
+
+var (
+	_ clusterextensionrevision.Owners         = &hostReads{}
+	_ clusterextensionrevision.StoredVersions = &hostReads{}
+)
+
+func newHostReads(host *host) (*hostReads, error) {
+	client, err := dynamic.NewForConfig(host.configFor("rollback"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for rollbacks: %w", err)
+	}
+	return &hostReads{client: client}, nil
+}
+
+// Generation returns the generation of a ClusterExtension. Who else owns a
+// revision is not known to make revisions.
+func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error) {
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil || version.Group != hub.GroupName || owner.Kind != "ClusterExtension" {
+		return 0, fmt.Errorf("reading the generation of %s %s: only that of a ClusterExtension means something here", owner.Kind, owner.Name)
+	}
+	found, err := r.get(ctx, version.WithResource("clusterextensions"), owner.Name)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("reading ClusterExtension %s: %w", owner.Name, err)
+	case found.GetUID() != owner.UID:
+		return 0, fmt.Errorf("reading ClusterExtension %s: it has uid %s, the revision's owner had %s", owner.Name, found.GetUID(), owner.UID)
+	}
+	return found.GetGeneration(), nil
+}
+
+// StoredVersions returns in which versions custom resources of a kind may be
+// stored; none when there is no such kind.
+func (r *hostReads) StoredVersions(ctx context.Context, name string) ([]string, error) {
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	found, err := r.get(ctx, definitions, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	versions, _, err := unstructured.NestedStringSlice(found.Object, "status", "storedVersions")
+	if err != nil {
+		return nil, fmt.Errorf("reading status of CustomResourceDefinition %s: %w", name, err)
+	}
+	return versions, nil
+}
+
+func (r *hostReads) get(ctx context.Context, resource schema.GroupVersionResource, name string) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostReadTimeout)
+	defer cancel()
+	return r.client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+}
