@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,8 +69,25 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// apply makes the object as the manifest says, whatever it is now.
+// apply makes the object as the manifest says, whatever it is now, and lets the
+// kind's own controller finish what it writes about that.
 func apply(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) observe.Observation {
+	t.Helper()
+	applied := applyOnce(t, h, kind, ref)
+	if kind.settled == nil {
+		return applied
+	}
+	eventually(t, ref.String()+" to be settled", func() (bool, string) {
+		live, err := h.Read(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kind.settled(live), fmt.Sprint(live.Object["status"])
+	})
+	return applyOnce(t, h, kind, ref)
+}
+
+func applyOnce(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) observe.Observation {
 	t.Helper()
 	// A status written by a controller may come between.
 	for {

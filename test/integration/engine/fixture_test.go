@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,24 @@ type kindOf struct {
 	added []string
 	// status is a patch of the status subresource; nil where there is none.
 	status map[string]any
+	// settled tells whether the kind's own controller has written all it will;
+	// nil where there is none.
+	settled func(*unstructured.Unstructured) bool
+}
+
+// namesAccepted: the naming controller, the only one that writes to an established
+// definition, has seen the names of the spec.
+func namesAccepted(crd *unstructured.Unstructured) bool {
+	wanted, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
+	accepted, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "acceptedNames", "shortNames")
+	categories, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
+	listed, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "acceptedNames", "categories")
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	established := slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == "Established" && condition["status"] == "True"
+	})
+	return established && slices.Equal(wanted, accepted) && slices.Equal(categories, listed)
 }
 
 func kinds() map[string]kindOf {
@@ -125,6 +144,7 @@ func kinds() map[string]kindOf {
 					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "description": "one"}}}},
 			}},
 			value: []string{"spec", "names", "shortNames"}, other: []any{"fax"}, added: []string{"spec", "names", "categories"},
+			settled: namesAccepted,
 		},
 		"CustomResource": {
 			GroupVersionKind: widgets(),
