@@ -26,6 +26,8 @@ type renderOptions struct {
 	name                string
 	revision            int64
 	collisionProtection string
+	version             string
+	paused              bool
 	output              string
 }
 
@@ -39,6 +41,7 @@ func newRenderCommand() *cobra.Command {
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, hidden ones excepted.\n" +
 			"With - the manifests come from standard input. What is wrong is reported with file and line.",
 		Example: "  penstock render ./manifests --name cert-manager --revision 1 | kubectl create -f -\n" +
+			"  penstock render ./manifests --name cert-manager --revision 2 --paused | kubectl create -f -\n" +
 			"  kustomize build ./overlay | penstock render - --name lighthouse --revision 2 | kubectl create -f -",
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -53,6 +56,10 @@ func newRenderCommand() *cobra.Command {
 	flags.Int64Var(&options.revision, "revision", 0, "Number of the revision, 1 or more, larger than those before it.")
 	flags.StringVar(&options.collisionProtection, "collision-protection", "",
 		"What may be done with objects that exist already: Prevent, IfNoController or None. Without it the server's default holds, Prevent.")
+	flags.StringVar(&options.version, "bundle-version", "",
+		"Version of the extension that the manifests are, for the history; an annotation of the revision.")
+	flags.BoolVar(&options.paused, "paused", false,
+		"Make the revision Paused: nothing of it is written until its lifecycleState is set to Active, and what it would change can be read first.")
 	flags.StringVarP(&options.output, "output", "o", "yaml", "Format: yaml or json.")
 	for _, required := range []string{"name", "revision"} {
 		if err := command.MarkFlagRequired(required); err != nil {
@@ -165,7 +172,7 @@ func checkLimits(phases []source.Phase) error {
 }
 
 // renderedRevision is a ClusterExtensionRevision as a person would write it: of
-// metadata only the name, and no status.
+// metadata only the name and what the history shows, and no status.
 type renderedRevision struct {
 	APIVersion string                                `json:"apiVersion"`
 	Kind       string                                `json:"kind"`
@@ -174,7 +181,8 @@ type renderedRevision struct {
 }
 
 type renderedMetadata struct {
-	Name string `json:"name"`
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 func newRenderedRevision(phases []source.Phase, options renderOptions) renderedRevision {
@@ -186,6 +194,12 @@ func newRenderedRevision(phases []source.Phase, options renderOptions) renderedR
 			Revision:            options.revision,
 			CollisionProtection: v1alpha1.CollisionProtection(options.collisionProtection),
 		},
+	}
+	if options.version != "" {
+		revision.Metadata.Annotations = map[string]string{v1alpha1.VersionAnnotation: options.version}
+	}
+	if options.paused {
+		revision.Spec.LifecycleState = v1alpha1.LifecycleStatePaused
 	}
 	for _, phase := range phases {
 		rendered := v1alpha1.RevisionPhase{Name: phase.Name}

@@ -41,9 +41,9 @@ func TestRenderGolden(t *testing.T) {
 			args:   []string{filepath.Join("testdata", "render", "input"), "--name", "lamp", "--revision", "1"},
 		},
 		"json": {
-			reason: "the same for machines",
+			reason: "the same for machines, to be read before it is written",
 			args: []string{filepath.Join("testdata", "render", "input"), "--name", "lamp", "--revision", "12",
-				"--collision-protection", "IfNoController", "--output", "json"},
+				"--collision-protection", "IfNoController", "--bundle-version=1.2.0", "--paused", "--output", "json"},
 		},
 		"stdin": {
 			reason: "a stream is one more way in",

@@ -103,7 +103,7 @@ func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) (stri
 			}
 		})
 	}()
-	name, err := d.send(ctx, d.From, "")
+	name, err := d.send(ctx, rendering{dir: d.From})
 	if err != nil {
 		return "", err
 	}

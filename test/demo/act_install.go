@@ -20,7 +20,7 @@ func install(ctx context.Context, d *demo) error {
 	if err := d.startPenstock(ctx); err != nil {
 		return err
 	}
-	revision, err := d.apply(ctx, d.From, "")
+	revision, err := d.apply(ctx, rendering{dir: d.From})
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,11 @@ const (
 
 // stick rolls out a version with an image that does not exist.
 func stick(ctx context.Context, d *demo) error {
-	dir, edit, err := d.brokenUpgrade(ctx)
+	broken, err := d.brokenUpgrade(ctx)
 	if err != nil {
 		return err
 	}
-	revision, err := d.apply(ctx, dir, edit)
+	revision, err := d.apply(ctx, broken)
 	if err != nil {
 		return err
 	}
@@ -44,18 +44,18 @@ func stick(ctx context.Context, d *demo) error {
 	return d.serves(ctx, "still available, in the old version")
 }
 
-// brokenUpgrade returns the directory to render, and the filter that breaks what
-// it renders to unless it is broken already.
-func (d *demo) brokenUpgrade(ctx context.Context) (dir, edit string, err error) {
+// brokenUpgrade is a version that cannot work: one that is broken already, or one
+// that a filter breaks.
+func (d *demo) brokenUpgrade(ctx context.Context) (rendering, error) {
 	if d.Stuck != "" {
-		return d.Stuck, "", nil
+		return rendering{dir: d.Stuck}, nil
 	}
 	all := deployments(d.wanted)
 	last, err := d.cluster.deployment(ctx, all[len(all)-1].ID)
 	if err != nil {
-		return "", "", fmt.Errorf("reading %s: %w", all[len(all)-1].ID, err)
+		return rendering{}, fmt.Errorf("reading %s: %w", all[len(all)-1].ID, err)
 	}
-	return d.latest(), "sed " + quoted(mistyped(image(last))), nil
+	return rendering{dir: d.latest(), edit: "sed " + quoted(mistyped(image(last)))}, nil
 }
 
 // mistyped is the script of sed that takes an image from a registry which does

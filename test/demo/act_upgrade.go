@@ -5,16 +5,21 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // listed is how many objects of a list are named; the others are counted.
 const listed = 4
 
-// upgrade rolls the second version out over the first.
+// upgrade rolls the second version, which is there and paused, out over the first.
 func upgrade(ctx context.Context, d *demo) error {
 	before, former := d.wanted, d.current
-	revision, err := d.apply(ctx, d.To, "")
+	name := fmt.Sprintf("%s-%d", d.Name, d.number)
+	if _, err := d.show(ctx, setState(name, v1alpha1.LifecycleStateActive)); err != nil {
+		return err
+	}
+	revision, err := d.take(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -43,6 +48,11 @@ func upgrade(ctx context.Context, d *demo) error {
 	}
 	_, err = d.show(ctx, "kubectl get cer")
 	return err
+}
+
+// setState is the command that changes what is done with a revision.
+func setState(name string, state v1alpha1.LifecycleState) string {
+	return fmt.Sprintf("kubectl patch cer %s --type=merge -p '{\"spec\":{\"lifecycleState\":\"%s\"}}'", name, state)
 }
 
 // pruned checks that objects of an earlier revision are gone.

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -31,6 +33,11 @@ func acts() []act {
 				"Penstock goes phase by phase, and no phase begins before the one before it works.",
 		},
 		{
+			title: "what would an upgrade change?", skip: withoutUpgrade, play: preview,
+			why: "Release notes say what somebody remembered. A revision is content: put it there paused, read the difference, " +
+				"computed from what is stored, and decide then.",
+		},
+		{
 			title: "upgrade", skip: withoutUpgrade, play: upgrade,
 			why: "What a new version no longer has stays behind in most clusters for ever. " +
 				"Penstock knows what it wrote: the rest is pruned, and nothing else is touched.",
@@ -40,8 +47,9 @@ func acts() []act {
 			why: "A typing error in an image, at 3 a.m.: which of all the objects is it, and does the old version still serve?",
 		},
 		{
-			title: "back", skip: withoutDeployment, play: giveUp,
-			why: "Archiving a stuck revision gives its objects back to the one before. There is nothing to remember and nothing to undo by hand.",
+			title: "rollback", skip: withoutDeployment, play: rollback,
+			why: "Going back is a revision like any other: the next one, with the content of the one that worked. " +
+				"Nobody has to find the old manifests, and the history says who went back and why.",
 		},
 		{
 			title: "drift", skip: withoutDeployment, play: drift,
@@ -118,10 +126,19 @@ func (d *demo) show(ctx context.Context, command string) (string, error) {
 	return out.Stdout, nil
 }
 
-// apply renders manifests and applies them as the next revision. Edit is a filter
-// in between, or empty. It returns the revision as the server has it.
-func (d *demo) apply(ctx context.Context, dir, edit string) (*olmv1alpha1.ClusterExtensionRevision, error) {
-	name, err := d.send(ctx, dir, edit)
+// rendering is how manifests become a revision.
+type rendering struct {
+	dir string
+	// edit is a filter behind penstock render, or empty.
+	edit string
+	// paused revisions are not rolled out until they are made Active.
+	paused bool
+}
+
+// apply renders manifests and applies them as the next revision. It returns the
+// revision as the server has it.
+func (d *demo) apply(ctx context.Context, r rendering) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	name, err := d.send(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -129,14 +146,27 @@ func (d *demo) apply(ctx context.Context, dir, edit string) (*olmv1alpha1.Cluste
 }
 
 // send is apply without asking for the revision, and returns its name.
-func (d *demo) send(ctx context.Context, dir, edit string) (string, error) {
+func (d *demo) send(ctx context.Context, r rendering) (string, error) {
 	name := d.next()
-	command := fmt.Sprintf("penstock render %s --name %s --revision %d |\n", quoted(dir), d.Name, d.number)
-	if edit != "" {
-		command += edit + " |\n"
+	command := fmt.Sprintf("penstock render %s --name %s --revision %d", quoted(r.dir), d.Name, d.number)
+	if base := filepath.Base(r.dir); isVersion(base) {
+		command += " --bundle-version " + quoted(base)
+	}
+	if r.paused {
+		command += " --paused"
+	}
+	command += " |\n"
+	if r.edit != "" {
+		command += r.edit + " |\n"
 	}
 	_, err := d.show(ctx, command+"kubectl apply --server-side -f -")
 	return name, err
+}
+
+// isVersion tells whether a folder is named after the version that is in it.
+func isVersion(name string) bool {
+	_, err := version.ParseGeneric(name)
+	return err == nil
 }
 
 // take reads a revision and counts its objects.

@@ -8,8 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// columns is the width that the transcript keeps to.
-const columns = 100
+// columns is the width that the transcript keeps to, and outputColumns that of what
+// commands print: tables of kubectl are wide, and do not read well when broken.
+const (
+	columns       = 100
+	outputColumns = 140
+)
 
 // Colours as terminals understand them.
 const (
@@ -73,13 +77,15 @@ func (s *screen) output(text string) {
 	}
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), " ")
-		s.item(line, "      ")
+		s.broken(line, outputColumns, "      ")
 	}
 }
 
 // item is a line of a list; it goes on behind the indentation.
-func (s *screen) item(text, indent string) {
-	for _, part := range wrap(text, columns-2, indent) {
+func (s *screen) item(text, indent string) { s.broken(text, columns, indent) }
+
+func (s *screen) broken(text string, width int, indent string) {
+	for _, part := range wrap(text, width-2, indent) {
 		s.line("  " + part)
 	}
 }

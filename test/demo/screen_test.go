@@ -66,18 +66,27 @@ func TestScreenOnATerminal(t *testing.T) {
 
 func TestScreenKeepsToItsColumns(t *testing.T) {
 	long := strings.Repeat("word ", 60) + strings.Repeat("x", 150)
-	var out bytes.Buffer
-	s := &screen{out: &out}
-	s.why(long)
-	s.output(long)
-	s.ok("%s", long)
-	s.detail(long)
-	s.item(long, "       ")
-	s.command("kubectl " + strings.Repeat("word ", 60))
-	for line := range strings.Lines(out.String()) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
-			t.Errorf("%d columns: %s", n, line)
-		}
+	cases := map[string]struct {
+		print func(*screen)
+		want  int
+	}{
+		"Why":     {func(s *screen) { s.why(long) }, columns},
+		"Output":  {func(s *screen) { s.output(long) }, outputColumns},
+		"OK":      {func(s *screen) { s.ok("%s", long) }, columns},
+		"Detail":  {func(s *screen) { s.detail(long) }, columns},
+		"Item":    {func(s *screen) { s.item(long, "       ") }, columns},
+		"Command": {func(s *screen) { s.command("kubectl " + strings.Repeat("word ", 60)) }, columns},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			tc.print(&screen{out: &out})
+			for line := range strings.Lines(out.String()) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > tc.want {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+		})
 	}
 }
 

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// preview creates the revision with the second version, paused, and reads what it
+// would change.
+func preview(ctx context.Context, d *demo) error {
+	then, err := d.cluster.read(ctx, d.wanted)
+	if err != nil {
+		return err
+	}
+	revision, err := d.apply(ctx, rendering{dir: d.To, paused: true})
+	if err != nil {
+		return err
+	}
+	out, err := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=diff", revision.Name))
+	if err != nil {
+		return err
+	}
+	change := compareRevisions(d.wanted, refs(revision))
+	rows := max(0, strings.Count(strings.TrimSpace(out), "\n"))
+	differ := len(change.Changed) + len(change.Added) + len(change.Pruned)
+	if err := d.claim(rows <= differ && (rows > 0) == (differ > 0),
+		fmt.Sprintf("%s in the table; of %d others the digest is the same", counted(rows, "object"), len(change.Same)),
+		counted(differ, "row")+" at most", counted(rows, "row")); err != nil {
+		return err
+	}
+	now, err := d.cluster.read(ctx, append(refs(revision), d.wanted...))
+	if err != nil {
+		return err
+	}
+	var written []string
+	for id, object := range now {
+		before := then[id]
+		if (before == nil) != (object == nil) || object != nil && *before != *object {
+			written = append(written, id.String())
+		}
+	}
+	slices.Sort(written)
+	return d.claim(len(written) == 0, fmt.Sprintf("nothing of %s is in the cluster: it is paused", revision.Name),
+		"objects as they were", "written: "+strings.Join(written, ", "))
+}
