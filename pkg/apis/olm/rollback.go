@@ -23,6 +23,9 @@ type RevisionRollbackSpec struct {
 	// Cause is why, in words, at most 1024 bytes. It becomes the annotation
 	// kubernetes.io/change-cause of the new revision.
 	Cause string
+	// From is the revision that is to be rolled back. When it is given and not
+	// the newest of the chain, nothing is done: 409 Conflict.
+	From string
 }
 
 // RevisionRollbackStatus is what a rollback did.

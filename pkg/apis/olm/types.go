@@ -32,6 +32,16 @@ const (
 	CollisionProtectionNone CollisionProtection = "None"
 )
 
+// OnFailure says what happens when a rollout misses its progress deadline.
+type OnFailure string
+
+const (
+	// OnFailureNone leaves it to people.
+	OnFailureNone OnFailure = "None"
+	// OnFailureRollback rolls out again what has succeeded before.
+	OnFailureRollback OnFailure = "Rollback"
+)
+
 // TeardownPolicy says what becomes of the objects when the revision is deleted.
 type TeardownPolicy string
 
@@ -69,8 +79,8 @@ type ClusterExtensionRevisionList struct {
 }
 
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes and teardownPolicy may
-// change after creation.
+// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
+// onFailure and teardownPolicy may change after creation.
 type ClusterExtensionRevisionSpec struct {
 	// LifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
@@ -92,6 +102,20 @@ type ClusterExtensionRevisionSpec struct {
 	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
 	// behind it.
 	ProgressDeadlineMinutes int32
+	// SuccessDelaySeconds is how long all objects must stay Available before
+	// Succeeded turns True and what is superseded is given up, in seconds, at most
+	// 86400; 0 (the default) is not at all. When an object fails meanwhile, it
+	// begins anew with the next time that all are Available. The progress deadline
+	// does not count while it runs. It may change: who has seen enough sets 0.
+	SuccessDelaySeconds int32
+	// OnFailure is what happens when the progress deadline passes and the
+	// rollout has never succeeded: None (the default), status says so, or
+	// Rollback, the newest earlier revision that has succeeded is rolled out again
+	// as the next revision: once, by the subresource rollback, and not when this
+	// revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may
+	// change, as the deadline may: whoever watches a rollout go wrong can still ask
+	// for the way back, and whoever repairs it can still call it off.
+	OnFailure OnFailure
 	// ProgressionProbes hold phases back until selected objects fulfil their
 	// assertions, in addition to the built-in probes of well-known kinds.
 	// Immutable.
@@ -235,7 +259,7 @@ type ClusterExtensionRevisionStatus struct {
 	// RequestedBy is who created the revision. The server stamps it.
 	RequestedBy *Requester
 	// Conditions are Ready, Available, Progressing, Succeeded, Failing and
-	// Stalled.
+	// Stalled, and where there is something to say, RolledBack and Held.
 	Conditions []metav1.Condition
 	// Phases are in the order of spec.phases.
 	Phases []PhaseStatus

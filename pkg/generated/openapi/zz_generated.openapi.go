@@ -283,7 +283,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes and teardownPolicy may change after creation.",
+				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, onFailure and teardownPolicy may change after creation.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"lifecycleState": {
@@ -360,6 +360,22 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							Format:      "int32",
 						},
 					},
+					"successDelaySeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "successDelaySeconds is how long all objects must stay Available before Succeeded turns True and what is superseded is given up, in seconds, at most 86400; 0 (the default) is not at all. When an object fails meanwhile, it begins anew with the next time that all are Available. The progress deadline does not count while it runs. It may change: who has seen enough sets 0.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"onFailure": {
+						SchemaProps: spec.SchemaProps{
+							Description: "onFailure is what happens when the progress deadline passes and the rollout has never succeeded: None (the default), status says so, or Rollback, the newest earlier revision that has succeeded is rolled out again as the next revision: once, by the subresource rollback, and not when this revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may change, as the deadline may: whoever watches a rollout go wrong can still ask for the way back, and whoever repairs it can still call it off.\n\nPossible enum values:\n - `\"None\"` leaves it to people.\n - `\"Rollback\"` rolls out again what has succeeded before.",
+							Default:     "None",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"None", "Rollback"},
+						},
+					},
 					"progressionProbes": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -428,7 +444,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, Available, Progressing, Succeeded, Failing and Stalled.",
+							Description: "conditions are Ready, Available, Progressing, Succeeded, Failing and Stalled, and where there is something to say, RolledBack and Held.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1984,6 +2000,13 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref common.ReferenceCallb
 					"cause": {
 						SchemaProps: spec.SchemaProps{
 							Description: "cause is why, in words, at most 1024 bytes. It becomes the annotation kubernetes.io/change-cause of the new revision.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is the revision that is to be rolled back. When it is given and not the newest of the chain, nothing is done: 409 Conflict.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

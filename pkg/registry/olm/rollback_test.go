@@ -56,7 +56,10 @@ func TestRollback(t *testing.T) {
 	first = with(first, "IfNoController", "spec", "collisionProtection")
 	s.create(first).want(t, http.StatusCreated)
 	second := with(file("e-2", inline(configMap("a", "2"))), owned, "metadata", "ownerReferences")
-	s.create(with(second, 5, "spec", "progressDeadlineMinutes")).want(t, http.StatusCreated)
+	for key, value := range (object{"progressDeadlineMinutes": 5, "successDelaySeconds": 7, "onFailure": "Rollback"}) {
+		second = with(second, value, "spec", key)
+	}
+	s.create(second).want(t, http.StatusCreated)
 	if forged := at(s.get("e-1"), "metadata", "annotations", "penstock.dev/rollback-of"); forged != nil {
 		t.Errorf("a client made its revision a rollback of %v", forged)
 	}
@@ -90,7 +93,9 @@ func TestRollback(t *testing.T) {
 		},
 	}, "metadata")
 	wantRevision = with(wantRevision, 3.0, "spec", "revision")
-	wantRevision = with(wantRevision, 5.0, "spec", "progressDeadlineMinutes")
+	for key, value := range (object{"progressDeadlineMinutes": 5.0, "successDelaySeconds": 7.0, "onFailure": "Rollback"}) {
+		wantRevision = with(wantRevision, value, "spec", key)
+	}
 	wantRevision = with(wantRevision, []any{object{"name": "e-2", "uid": at(s.get("e-2"), "metadata", "uid")}, object{"name": "e-1", "uid": at(s.get("e-1"), "metadata", "uid")}}, "spec", "previous")
 	wantRevision = with(wantRevision, object{"requestedBy": object{
 		"username": "bob", "uid": "uid-bob", "groups": []any{"devs", "system:authenticated"}, "extra": object{"scope": []any{"all"}},
@@ -231,6 +236,7 @@ func TestRollbackRefused(t *testing.T) {
 		"NoCreate":      {reason: "who may not create revisions may not do it this way", target: "e-2", user: "carol", code: 403, want: "create clusterextensionrevisions"},
 		"NoRollback":    {reason: "the subresource has a right of its own", target: "e-2", user: "dave", code: 403, want: "rollback"},
 		"StoredVersion": {reason: "nobody could read the objects stored as v2", target: "e-1", code: 409, want: "things.x.io has objects stored as v2, and e-1 defines only v1"},
+		"Overtaken":     {reason: "what was to be rolled back is not the newest any more", target: "e-1", body: object{"spec": object{"from": "e-2"}}, code: 409, want: "e-2 is not the newest revision of its extension any more: e-3 is"},
 		"LongCause":     {reason: "history keeps 1024 bytes", target: "e-2", body: object{"spec": object{"cause": strings.Repeat("x", 1025)}}, code: 422, want: "spec.cause"},
 		"WrongKind":     {reason: "the body is a rollback or empty", target: "e-2", body: file("e-2", nil), code: 400},
 	} {
@@ -244,7 +250,7 @@ func TestRollbackRefused(t *testing.T) {
 			})
 		})
 	}
-	s.rollback("e-2", "", "", nil).want(t, http.StatusCreated)
+	s.rollback("e-2", "", "", object{"spec": object{"from": "e-3"}}).want(t, http.StatusCreated)
 	delete(stored, "things.x.io")
 	s.unchanged(func() { s.rollback("e-1", "", "", nil).want(t, http.StatusInternalServerError) })
 }

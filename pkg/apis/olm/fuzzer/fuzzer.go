@@ -19,6 +19,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			c.FillNoCustom(spec)
 			spec.LifecycleState = oneOf(c, olm.LifecycleStateActive, olm.LifecycleStatePaused, olm.LifecycleStateArchived)
 			spec.CollisionProtection = oneOf(c, olm.CollisionProtectionPrevent, olm.CollisionProtectionIfNoController, olm.CollisionProtectionNone)
+			spec.OnFailure = oneOf(c, olm.OnFailureNone, olm.OnFailureRollback)
 			spec.TeardownPolicy = oneOf(c, olm.TeardownPolicyDelete, olm.TeardownPolicyOrphan)
 		},
 		func(manifest *olm.Manifest, c randfill.Continue) {

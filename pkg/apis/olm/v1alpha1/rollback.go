@@ -27,6 +27,10 @@ type RevisionRollbackSpec struct {
 	// kubernetes.io/change-cause of the new revision.
 	// +optional
 	Cause string `json:"cause,omitempty"`
+	// from is the revision that is to be rolled back. When it is given and not
+	// the newest of the chain, nothing is done: 409 Conflict.
+	// +optional
+	From string `json:"from,omitempty"`
 }
 
 // RevisionRollbackStatus is what a rollback did.

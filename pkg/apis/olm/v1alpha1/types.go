@@ -28,6 +28,9 @@ const (
 	// MaxRevision is the highest number a revision can have: ten digits, so that
 	// with the longest extension name a revision's name has 63 characters.
 	MaxRevision = 1<<31 - 1
+	// MaxSuccessDelaySeconds is the longest that a rollout may have to stay
+	// Available before it has succeeded, in seconds: a day.
+	MaxSuccessDelaySeconds = 86400
 	// MaxProgressionProbes is the number of progression probes of one revision.
 	MaxProgressionProbes = 64
 	// MaxReportedFailures bounds the failing objects that status lists per
@@ -65,6 +68,10 @@ const (
 	// them. Its value lists the CustomResourceDefinitions by name, separated
 	// by commas.
 	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
+	// ReleaseHoldAnnotation, set on a revision of a chain, releases the chain's
+	// owner from the hold of a rollback. Its value is the name of the revision
+	// that the rollback made, so it releases no later hold.
+	ReleaseHoldAnnotation = "penstock.dev/release-hold"
 )
 
 // LifecycleState says what is done with a revision's objects.
@@ -94,6 +101,17 @@ const (
 	CollisionProtectionIfNoController CollisionProtection = "IfNoController"
 	// CollisionProtectionNone takes it over from anyone.
 	CollisionProtectionNone CollisionProtection = "None"
+)
+
+// OnFailure says what happens when a rollout misses its progress deadline.
+// +enum
+type OnFailure string
+
+const (
+	// OnFailureNone leaves it to people.
+	OnFailureNone OnFailure = "None"
+	// OnFailureRollback rolls out again what has succeeded before.
+	OnFailureRollback OnFailure = "Rollback"
 )
 
 // TeardownPolicy says what becomes of the objects when the revision is deleted.
@@ -143,8 +161,8 @@ type ClusterExtensionRevisionList struct {
 }
 
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes and teardownPolicy may
-// change after creation.
+// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
+// onFailure and teardownPolicy may change after creation.
 type ClusterExtensionRevisionSpec struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
@@ -178,6 +196,23 @@ type ClusterExtensionRevisionSpec struct {
 	// behind it.
 	// +optional
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
+	// successDelaySeconds is how long all objects must stay Available before
+	// Succeeded turns True and what is superseded is given up, in seconds, at most
+	// 86400; 0 (the default) is not at all. When an object fails meanwhile, it
+	// begins anew with the next time that all are Available. The progress deadline
+	// does not count while it runs. It may change: who has seen enough sets 0.
+	// +optional
+	SuccessDelaySeconds int32 `json:"successDelaySeconds,omitempty"`
+	// onFailure is what happens when the progress deadline passes and the
+	// rollout has never succeeded: None (the default), status says so, or
+	// Rollback, the newest earlier revision that has succeeded is rolled out again
+	// as the next revision: once, by the subresource rollback, and not when this
+	// revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may
+	// change, as the deadline may: whoever watches a rollout go wrong can still ask
+	// for the way back, and whoever repairs it can still call it off.
+	// +optional
+	// +default="None"
+	OnFailure OnFailure `json:"onFailure,omitempty"`
 	// progressionProbes hold phases back until selected objects fulfil their
 	// assertions, in addition to the built-in probes of well-known kinds.
 	// Immutable.
@@ -339,6 +374,13 @@ const (
 	// ConditionStalled is True when nothing moves: Failing, or beyond the
 	// progress deadline (kstatus).
 	ConditionStalled = "Stalled"
+	// ConditionRolledBack is True when the next revision of the chain brought an
+	// earlier one back, and False when that should have happened by itself and
+	// did not. Others do not have it.
+	ConditionRolledBack = "RolledBack"
+	// ConditionHeld, on the newest revision of a chain, is True while a rollback
+	// keeps the chain's owner from rolling forward.
+	ConditionHeld = "Held"
 )
 
 // PhaseState says how far a phase is.
@@ -369,7 +411,7 @@ type ClusterExtensionRevisionStatus struct {
 	// +optional
 	RequestedBy *Requester `json:"requestedBy,omitempty"`
 	// conditions are Ready, Available, Progressing, Succeeded, Failing and
-	// Stalled.
+	// Stalled, and where there is something to say, RolledBack and Held.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

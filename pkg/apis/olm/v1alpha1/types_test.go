@@ -35,6 +35,7 @@ func TestDefaults(t *testing.T) {
 			want: v1alpha1.ClusterExtensionRevisionSpec{
 				LifecycleState:      v1alpha1.LifecycleStateActive,
 				CollisionProtection: v1alpha1.CollisionProtectionPrevent,
+				OnFailure:           v1alpha1.OnFailureNone,
 				TeardownPolicy:      v1alpha1.TeardownPolicyDelete,
 			},
 		},
@@ -43,11 +44,13 @@ func TestDefaults(t *testing.T) {
 			in: v1alpha1.ClusterExtensionRevisionSpec{
 				LifecycleState:      v1alpha1.LifecycleStatePaused,
 				CollisionProtection: v1alpha1.CollisionProtectionNone,
+				OnFailure:           v1alpha1.OnFailureRollback,
 				TeardownPolicy:      v1alpha1.TeardownPolicyOrphan,
 			},
 			want: v1alpha1.ClusterExtensionRevisionSpec{
 				LifecycleState:      v1alpha1.LifecycleStatePaused,
 				CollisionProtection: v1alpha1.CollisionProtectionNone,
+				OnFailure:           v1alpha1.OnFailureRollback,
 				TeardownPolicy:      v1alpha1.TeardownPolicyOrphan,
 			},
 		},
@@ -60,6 +63,7 @@ func TestDefaults(t *testing.T) {
 			want: v1alpha1.ClusterExtensionRevisionSpec{
 				LifecycleState:      v1alpha1.LifecycleStateActive,
 				CollisionProtection: v1alpha1.CollisionProtectionNone,
+				OnFailure:           v1alpha1.OnFailureNone,
 				TeardownPolicy:      v1alpha1.TeardownPolicyDelete,
 				Phases:              []v1alpha1.RevisionPhase{{Name: "a", Objects: []v1alpha1.RevisionObject{{Name: "b"}}}},
 			},

@@ -545,6 +545,8 @@ func autoConvert_v1alpha1_ClusterExtensionRevisionSpec_To_olm_ClusterExtensionRe
 	}
 	out.CollisionProtection = olm.CollisionProtection(in.CollisionProtection)
 	out.ProgressDeadlineMinutes = in.ProgressDeadlineMinutes
+	out.SuccessDelaySeconds = in.SuccessDelaySeconds
+	out.OnFailure = olm.OnFailure(in.OnFailure)
 	out.ProgressionProbes = *(*[]olm.ProgressionProbe)(unsafe.Pointer(&in.ProgressionProbes))
 	out.TeardownPolicy = olm.TeardownPolicy(in.TeardownPolicy)
 	return nil
@@ -572,6 +574,8 @@ func autoConvert_olm_ClusterExtensionRevisionSpec_To_v1alpha1_ClusterExtensionRe
 	}
 	out.CollisionProtection = CollisionProtection(in.CollisionProtection)
 	out.ProgressDeadlineMinutes = in.ProgressDeadlineMinutes
+	out.SuccessDelaySeconds = in.SuccessDelaySeconds
+	out.OnFailure = OnFailure(in.OnFailure)
 	out.ProgressionProbes = *(*[]ProgressionProbe)(unsafe.Pointer(&in.ProgressionProbes))
 	out.TeardownPolicy = TeardownPolicy(in.TeardownPolicy)
 	return nil

@@ -27,6 +27,9 @@ func SetObjectDefaults_ClusterExtensionRevision(in *ClusterExtensionRevision) {
 	if in.Spec.CollisionProtection == "" {
 		in.Spec.CollisionProtection = "Prevent"
 	}
+	if in.Spec.OnFailure == "" {
+		in.Spec.OnFailure = "None"
+	}
 	if in.Spec.TeardownPolicy == "" {
 		in.Spec.TeardownPolicy = "Delete"
 	}

@@ -110,6 +110,19 @@ func validateMutableSpec(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList
 		errs = append(errs, field.Invalid(path.Child("progressDeadlineMinutes"), spec.ProgressDeadlineMinutes,
 			"must be 0, for no deadline, or a number of minutes"))
 	}
+	if spec.SuccessDelaySeconds < 0 || spec.SuccessDelaySeconds > v1alpha1.MaxSuccessDelaySeconds {
+		errs = append(errs, field.Invalid(path.Child("successDelaySeconds"), spec.SuccessDelaySeconds,
+			fmt.Sprintf("must be from 0 to %d", v1alpha1.MaxSuccessDelaySeconds)))
+	}
+	return append(errs, validateOnFailure(spec, path.Child("onFailure"))...)
+}
+
+func validateOnFailure(spec *olm.ClusterExtensionRevisionSpec, path *field.Path) field.ErrorList {
+	errs := oneOf(path, spec.OnFailure, olm.OnFailureNone, olm.OnFailureRollback)
+	if spec.OnFailure == olm.OnFailureRollback && spec.ProgressDeadlineMinutes == 0 {
+		errs = append(errs, field.Invalid(path, spec.OnFailure,
+			"needs spec.progressDeadlineMinutes above 0: without a deadline no rollout has failed; or must be \"None\""))
+	}
 	return errs
 }
 

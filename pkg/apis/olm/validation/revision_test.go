@@ -117,6 +117,38 @@ func TestSpecScalars(t *testing.T) {
 			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.ProgressDeadlineMinutes = -1 }),
 			want:   []string{invalid + "spec.progressDeadlineMinutes"}, mentions: "-1",
 		},
+		"Delay": {reason: "seconds, up to a day", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.SuccessDelaySeconds = 86400 })},
+		"NegativeDelay": {
+			reason: "0 is none, and nothing is below",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.SuccessDelaySeconds = -1 }),
+			want:   []string{invalid + "spec.successDelaySeconds"}, mentions: "must be from 0 to 86400",
+		},
+		"LongDelay": {
+			reason: "nobody waits longer than a day",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.SuccessDelaySeconds = 86401 }),
+			want:   []string{invalid + "spec.successDelaySeconds"}, mentions: "86401: must be from 0 to 86400",
+		},
+		"Rollback": {
+			reason: "with a deadline that can be missed",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
+				s.OnFailure, s.ProgressDeadlineMinutes = olm.OnFailureRollback, 1
+			}),
+		},
+		"RollbackWhen": {
+			reason: "without a deadline there is no failure",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.OnFailure = olm.OnFailureRollback }),
+			want:   []string{invalid + "spec.onFailure"}, mentions: "needs spec.progressDeadlineMinutes above 0",
+		},
+		"OnFailure": {
+			reason: "allowed values are listed",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.OnFailure = "Retry" }),
+			want:   []string{notSupported + "spec.onFailure"}, mentions: `"None", "Rollback"`,
+		},
+		"NoOnFailure": {
+			reason: "defaulting has set it",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.OnFailure = "" }),
+			want:   []string{missing + "spec.onFailure"}, mentions: `["None" "Rollback"]`,
+		},
 	})
 }
 

@@ -34,6 +34,18 @@ func TestRevisionUpdate(t *testing.T) {
 			want: []string{notSupported + "spec.lifecycleState"},
 		},
 		"Deadline": {reason: "may change", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.ProgressDeadlineMinutes = 5 })},
+		"Delay":    {reason: "may change: somebody has seen enough", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.SuccessDelaySeconds = 60 })},
+		"OnFailure": {reason: "may change: somebody wants the way back", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
+			s.OnFailure, s.ProgressDeadlineMinutes = olm.OnFailureRollback, 5
+		})},
+		"DeadlineOfRollback": {
+			reason: "a deadline that something hangs on cannot be taken away alone",
+			old: withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
+				s.OnFailure, s.ProgressDeadlineMinutes = olm.OnFailureRollback, 5
+			}),
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.ProgressDeadlineMinutes = 0 }),
+			want:   []string{invalid + "spec.onFailure"}, mentions: "needs spec.progressDeadlineMinutes",
+		},
 		"Teardown": {reason: "may change", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.TeardownPolicy = olm.TeardownPolicyOrphan })},
 		"NegativeDeadline": {
 			reason: "still a number of minutes", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.ProgressDeadlineMinutes = -5 }),

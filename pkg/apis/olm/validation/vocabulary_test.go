@@ -33,6 +33,7 @@ func revision(changes ...change) *olm.ClusterExtensionRevision {
 			Revision:            3,
 			LifecycleState:      olm.LifecycleStateActive,
 			CollisionProtection: olm.CollisionProtectionPrevent,
+			OnFailure:           olm.OnFailureNone,
 			TeardownPolicy:      olm.TeardownPolicyDelete,
 			Previous:            []olm.PreviousRevision{{Name: "argocd-2"}, {Name: "argocd-1"}},
 			Phases: []olm.RevisionPhase{

@@ -65,6 +65,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Active
+    - name: onFailure
+      type:
+        scalar: string
+      default: None
     - name: phases
       type:
         list:
@@ -92,6 +96,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+    - name: successDelaySeconds
+      type:
+        scalar: numeric
     - name: teardownPolicy
       type:
         scalar: string

@@ -133,7 +133,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 	if err := caller.NeedCreate(ctx); err != nil {
 		return nil, err
 	}
-	way, err := r.wayBack(ctx, name)
+	way, err := r.wayBack(ctx, name, body.Spec.From)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,9 @@ type wayBack struct {
 	number int64
 }
 
-func (r *RollbackREST) wayBack(ctx context.Context, name string) (wayBack, error) {
+// wayBack finds the way to a revision. The newest one must be from, if that is
+// given: whoever asks twice for the same gets it once.
+func (r *RollbackREST) wayBack(ctx context.Context, name, from string) (wayBack, error) {
 	target, err := r.deps.Revisions.Stored(ctx, name)
 	if err != nil {
 		return wayBack{}, err
@@ -189,6 +191,9 @@ func (r *RollbackREST) wayBack(ctx context.Context, name string) (wayBack, error
 	}
 	if way.newest == nil || way.newest.Spec.Revision <= target.Spec.Revision {
 		return wayBack{}, conflict(name, "it is the newest revision of its extension: there is nothing to roll back")
+	}
+	if from != "" && from != way.newest.Name {
+		return wayBack{}, conflict(name, fmt.Sprintf("%s is not the newest revision of its extension any more: %s is", from, way.newest.Name))
 	}
 	head, _, err := r.deps.Revisions.heads.Get(ctx, way.chain)
 	if err != nil {
@@ -278,7 +283,8 @@ func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
 		},
 		Spec: target.Spec,
 	}
-	for _, key := range append(serverAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.ChangeCauseAnnotation) {
+	for _, key := range append(serverAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation,
+		v1alpha1.ReleaseHoldAnnotation, v1alpha1.ChangeCauseAnnotation) {
 		delete(revision.Annotations, key)
 	}
 	setAnnotation(revision, v1alpha1.ChangeCauseAnnotation, cause)
@@ -286,6 +292,8 @@ func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
 	revision.Spec.Revision = w.number
 	revision.Spec.Previous = nil // the server knows
 	revision.Spec.ProgressDeadlineMinutes = newest.Spec.ProgressDeadlineMinutes
+	revision.Spec.SuccessDelaySeconds = newest.Spec.SuccessDelaySeconds
+	revision.Spec.OnFailure = newest.Spec.OnFailure
 	revision.Spec.TeardownPolicy = newest.Spec.TeardownPolicy
 	return revision
 }

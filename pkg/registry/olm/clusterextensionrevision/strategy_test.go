@@ -56,6 +56,7 @@ func TestExpressionsAreCompiled(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "e-1", Labels: map[string]string{v1alpha1.ChainLabel: "e"}},
 		Spec: olm.ClusterExtensionRevisionSpec{
 			Revision: 1, LifecycleState: olm.LifecycleStateActive, TeardownPolicy: olm.TeardownPolicyDelete, CollisionProtection: olm.CollisionProtectionNone,
+			OnFailure: olm.OnFailureNone,
 			ProgressionProbes: []olm.ProgressionProbe{{
 				Selector:   olm.ProbeSelector{GroupKind: &metav1.GroupKind{Kind: "Pod"}},
 				Assertions: []olm.ProbeAssertion{{CEL: &olm.CELAssertion{Expression: "good"}}, {CEL: &olm.CELAssertion{Expression: "bad"}}},

@@ -10,8 +10,8 @@ import (
 // with apply.
 //
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes and teardownPolicy may
-// change after creation.
+// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
+// onFailure and teardownPolicy may change after creation.
 type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
@@ -33,6 +33,20 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
 	// behind it.
 	ProgressDeadlineMinutes *int32 `json:"progressDeadlineMinutes,omitempty"`
+	// successDelaySeconds is how long all objects must stay Available before
+	// Succeeded turns True and what is superseded is given up, in seconds, at most
+	// 86400; 0 (the default) is not at all. When an object fails meanwhile, it
+	// begins anew with the next time that all are Available. The progress deadline
+	// does not count while it runs. It may change: who has seen enough sets 0.
+	SuccessDelaySeconds *int32 `json:"successDelaySeconds,omitempty"`
+	// onFailure is what happens when the progress deadline passes and the
+	// rollout has never succeeded: None (the default), status says so, or
+	// Rollback, the newest earlier revision that has succeeded is rolled out again
+	// as the next revision: once, by the subresource rollback, and not when this
+	// revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may
+	// change, as the deadline may: whoever watches a rollout go wrong can still ask
+	// for the way back, and whoever repairs it can still call it off.
+	OnFailure *olmv1alpha1.OnFailure `json:"onFailure,omitempty"`
 	// progressionProbes hold phases back until selected objects fulfil their
 	// assertions, in addition to the built-in probes of well-known kinds.
 	// Immutable.
@@ -104,6 +118,22 @@ func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithCollisionProtection
 // If called multiple times, the ProgressDeadlineMinutes field is set to the value of the last call.
 func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithProgressDeadlineMinutes(value int32) *ClusterExtensionRevisionSpecApplyConfiguration {
 	b.ProgressDeadlineMinutes = &value
+	return b
+}
+
+// WithSuccessDelaySeconds sets the SuccessDelaySeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SuccessDelaySeconds field is set to the value of the last call.
+func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithSuccessDelaySeconds(value int32) *ClusterExtensionRevisionSpecApplyConfiguration {
+	b.SuccessDelaySeconds = &value
+	return b
+}
+
+// WithOnFailure sets the OnFailure field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnFailure field is set to the value of the last call.
+func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithOnFailure(value olmv1alpha1.OnFailure) *ClusterExtensionRevisionSpecApplyConfiguration {
+	b.OnFailure = &value
 	return b
 }
 

@@ -16,7 +16,7 @@ type ClusterExtensionRevisionStatusApplyConfiguration struct {
 	// requestedBy is who created the revision. The server stamps it.
 	RequestedBy *RequesterApplyConfiguration `json:"requestedBy,omitempty"`
 	// conditions are Ready, Available, Progressing, Succeeded, Failing and
-	// Stalled.
+	// Stalled, and where there is something to say, RolledBack and Held.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// phases are in the order of spec.phases.
 	Phases []PhaseStatusApplyConfiguration `json:"phases,omitempty"`
