@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -38,8 +37,6 @@ type memory struct {
 	repairs map[manifest.ID]repairs
 	// deleted are the objects that accepted a delete of ours, as they were then.
 	deleted map[manifest.ID]host.Precondition
-	// interests that the observer was told last.
-	interests []observe.Interest
 }
 
 // attempt is what a manifest was tried on: the live object, or its absence. When
@@ -75,17 +72,6 @@ func newMemory() *memory {
 		repairs: map[manifest.ID]repairs{},
 		deleted: map[manifest.ID]host.Precondition{},
 	}
-}
-
-// watched is true when the observer was told exactly this before.
-func (m *memory) watched(interests []observe.Interest) bool {
-	same := slices.EqualFunc(m.interests, interests, func(a, b observe.Interest) bool {
-		return a.ID == b.ID && a.Version == b.Version && a.ByName == b.ByName &&
-			a.Reads.Whole == b.Reads.Whole && a.Reads.Status == b.Reads.Status &&
-			slices.EqualFunc(a.Reads.Fields, b.Reads.Fields, slices.Equal[[]string])
-	})
-	m.interests = interests
-	return same
 }
 
 // retry notes a failed attempt and returns how long to wait for the next.

@@ -9,7 +9,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
-	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
@@ -101,38 +100,5 @@ func TestPatience(t *testing.T) {
 	m.looked(id, later)
 	if r := m.repairs[id]; r.count != 1 || r.lost != "" {
 		t.Errorf("and counting begins anew: %+v", r)
-	}
-}
-
-func TestWatched(t *testing.T) {
-	x := observe.Interest{ID: manifest.ID{Name: "x"}, Version: "v1"}
-	with := func(change func(*observe.Interest)) []observe.Interest {
-		i := x
-		change(&i)
-		return []observe.Interest{i}
-	}
-	cases := map[string]struct {
-		interests []observe.Interest
-		want      bool
-	}{
-		"same":    {[]observe.Interest{x}, true},
-		"none":    {nil, false},
-		"version": {with(func(i *observe.Interest) { i.Version = "v2" }), false},
-		"by name": {with(func(i *observe.Interest) { i.ByName = true }), false},
-		"status":  {with(func(i *observe.Interest) { i.Reads.Status = true }), false},
-		"whole":   {with(func(i *observe.Interest) { i.Reads.Whole = true }), false},
-		"fields":  {with(func(i *observe.Interest) { i.Reads = probe.Reads{Fields: [][]string{{"spec"}}} }), false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			m := newMemory()
-			m.watched([]observe.Interest{x})
-			if got := m.watched(tc.interests); got != tc.want {
-				t.Errorf("told before: %t, want %t", got, tc.want)
-			}
-			if !m.watched(tc.interests) {
-				t.Error("what was told last is not remembered")
-			}
-		})
 	}
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -78,19 +79,42 @@ func (p *pass) watch() {
 		interests = append(interests, interest)
 	}
 	slices.SortFunc(interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
-	if p.memory.watched(interests) {
-		return
-	}
 	p.engine.Observer.Want(p.Owner, interests...)
 }
 
 // assign applies the first half of the one rule.
 func (p *pass) assign() {
-	for li, layer := range p.Layers {
-		for si := range min(p.inventory.Reached[layer.Key], len(layer.Stages)) {
-			p.claim(place{li, si})
+	for at := range p.reached() {
+		p.claim(at)
+	}
+}
+
+// stages of all layers, the newest layer first.
+func (p *pass) stages() iter.Seq2[place, stage.Stage] {
+	return func(yield func(place, stage.Stage) bool) {
+		for li, layer := range p.Layers {
+			for si, stg := range layer.Stages {
+				if !yield(place{li, si}, stg) {
+					return
+				}
+			}
 		}
 	}
+}
+
+// reached are the stages that their layer has reached.
+func (p *pass) reached() iter.Seq[place] {
+	return func(yield func(place) bool) {
+		for at := range p.stages() {
+			if p.isReached(at) && !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+func (p *pass) isReached(at place) bool {
+	return at.stage < p.inventory.Reached[p.Layers[at.layer].Key]
 }
 
 // claim gives the objects of a stage to its layer unless a newer one has them.
@@ -108,11 +132,9 @@ func (p *pass) stage(at place) stage.Stage { return p.Layers[at.layer].Stages[at
 // looked at, whatever the state of the ones before it: only reaching a stage
 // waits.
 func (p *pass) hold(ctx context.Context) error {
-	for li, layer := range p.Layers {
-		for si := range min(p.inventory.Reached[layer.Key], len(layer.Stages)) {
-			if err := p.holdStage(ctx, place{li, si}); err != nil {
-				return err
-			}
+	for at := range p.reached() {
+		if err := p.holdStage(ctx, at); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -128,7 +150,7 @@ func (p *pass) advance(ctx context.Context) error {
 	layer := p.Layers[0]
 	for si := range layer.Stages {
 		at := place{0, si}
-		if si < p.inventory.Reached[layer.Key] {
+		if p.isReached(at) {
 			if !p.complete(at) {
 				return nil
 			}
@@ -216,11 +238,9 @@ func (p *pass) tidy() {
 	for id := range p.inventory.Entries {
 		wanted[p.ref(id)] = true
 	}
-	for _, layer := range p.Layers {
-		for _, stg := range layer.Stages {
-			for _, step := range stg.Steps {
-				wanted[step.Ref] = true
-			}
+	for _, stg := range p.stages() {
+		for _, step := range stg.Steps {
+			wanted[step.Ref] = true
 		}
 	}
 	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] })

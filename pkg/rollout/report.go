@@ -32,7 +32,7 @@ func (p *pass) reportLayer(li int) LayerReport {
 // reportStage adds what is known of a stage to its phase.
 func (p *pass) reportStage(at place, phase *PhaseReport) {
 	stg := p.stage(at)
-	reached := at.stage < p.inventory.Reached[p.Layers[at.layer].Key]
+	reached := p.isReached(at)
 	phase.Reached = phase.Reached || reached
 	closed := p.closedGates(at, stg, reached)
 	for _, step := range stg.Steps {

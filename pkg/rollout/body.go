@@ -1,0 +1,64 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// body is the manifest with our marks.
+func (p *pass) body(ctx context.Context, ref manifest.Ref) ([]byte, error) {
+	raw, err := p.Bodies.Body(ctx, ref)
+	if err != nil {
+		return nil, &bodyError{ref, err}
+	}
+	marked, err := mark(raw, map[string]map[string]string{
+		"labels":      {p.engine.Names.ChainLabel: p.who.Chain},
+		"annotations": {p.engine.Names.AppliedAnnotation: string(ref.Digest)},
+	})
+	if err != nil {
+		return nil, &bodyError{ref, err}
+	}
+	return marked, nil
+}
+
+// mark adds entries to maps of strings in an object's metadata.
+func mark(raw []byte, marks map[string]map[string]string) ([]byte, error) {
+	var content, metadata map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(content["metadata"], &metadata); err != nil {
+		return nil, err
+	}
+	if metadata == nil {
+		return nil, errors.New("it has no metadata")
+	}
+	for field, entries := range marks {
+		var have map[string]string
+		if raw, ok := metadata[field]; ok {
+			if err := json.Unmarshal(raw, &have); err != nil {
+				return nil, fmt.Errorf("metadata.%s: %w", field, err)
+			}
+		}
+		all := maps.Clone(entries)
+		for key, value := range have {
+			if _, ours := entries[key]; !ours {
+				all[key] = value
+			}
+		}
+		var err error
+		if metadata[field], err = json.Marshal(all); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if content["metadata"], err = json.Marshal(metadata); err != nil {
+		return nil, err
+	}
+	return json.Marshal(content)
+}

@@ -1,0 +1,99 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// guard holds objects back while a CustomResourceDefinition among them still has
+// instances which are not leaving too: deleting it would delete them.
+func (p *pass) guard(ctx context.Context, next, leaving []manifest.ID) (bool, error) {
+	free := true
+	for _, id := range next {
+		entry := p.inventory.Entries[id]
+		if !isCRD(id) || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] {
+			continue
+		}
+		if p.memory.deleted[id].UID != "" || p.guarded[id] {
+			continue
+		}
+		p.guarded[id] = true
+		instances, err := p.instances(ctx, id, leaving)
+		switch {
+		case ctx.Err() != nil:
+			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
+		case err != nil:
+			p.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", explain(p.ref(id), err)))
+			free = false
+		case len(instances) > 0:
+			p.leave(id, ReasonCRDInstances, true, fmt.Sprintf(
+				"still has instances (%s); deleting it would delete them: delete them, or acknowledge it", strings.Join(instances, ", ")))
+			free = false
+		}
+	}
+	if !free {
+		p.again(p.engine.Jitter(settleFallback))
+	}
+	return free, nil
+}
+
+// instances names up to three instances of a CustomResourceDefinition that are not
+// leaving themselves.
+func (p *pass) instances(ctx context.Context, id manifest.ID, leaving []manifest.ID) ([]string, error) {
+	crd, err := p.engine.Reader.Read(ctx, p.ref(id))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ours, _ := p.mayRemove(p.inventory.Entries[id], p.engine.Names.Observe(crd)); !ours {
+		return nil, nil // it will not be deleted
+	}
+	kind, served := servedKind(crd.Object)
+	if !served {
+		return nil, errors.New("none of its versions is served")
+	}
+	also := 0
+	for _, other := range leaving {
+		if other.GroupKind() == kind.GroupKind() {
+			also++
+		}
+	}
+	found, err := p.engine.Reader.Instances(ctx, kind, int64(also+3))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, instance := range found {
+		other := manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: instance.Namespace, Name: instance.Name}
+		if !slices.Contains(leaving, other) && len(names) < 3 {
+			names = append(names, strings.TrimPrefix(instance.Namespace+"/"+instance.Name, "/"))
+		}
+	}
+	return names, nil
+}
+
+// servedKind reads from a CustomResourceDefinition which kind it serves.
+func servedKind(crd map[string]any) (manifest.Ref, bool) {
+	spec, _ := crd["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	var ref manifest.Ref
+	ref.Group, _ = spec["group"].(string)
+	ref.Kind, _ = names["kind"].(string)
+	for _, item := range versions {
+		version, _ := item.(map[string]any)
+		if served, _ := version["served"].(bool); served {
+			ref.Version, _ = version["name"].(string)
+		}
+	}
+	return ref, ref.Kind != "" && ref.Version != ""
+}

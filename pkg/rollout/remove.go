@@ -1,0 +1,162 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// remove deletes objects of one rank and tells whether all of them are gone.
+func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
+	tasks := make([]task, len(ids))
+	for i, id := range ids {
+		tasks[i].step.Ref = p.ref(id)
+	}
+	results, err := p.carryOut(ctx, tasks, p.removeOne)
+	if err != nil {
+		return false, err
+	}
+	gone := true
+	for i, id := range ids {
+		result := results[i]
+		if result.err != nil {
+			result.failure = classify(p.ref(id), result.err)
+		}
+		p.events = append(p.events, result.events...)
+		if result.failure == nil {
+			delete(p.inventory.Entries, id)
+			p.memory.done(tasks[i].step.Ref)
+			continue
+		}
+		gone = false
+		if result.deleted != nil {
+			p.memory.deleted[id] = *result.deleted
+		}
+		p.leaving = append(p.leaving, *result.failure)
+		p.schedule(tasks[i], result)
+	}
+	return gone, nil
+}
+
+// removeOne deletes or releases one object, and judges once more from a live read
+// when it turns out to be another than was seen. No failure means that the
+// inventory can forget it.
+func (p *pass) removeOne(ctx context.Context, t task) carried {
+	seen := p.look(t.step.ID)
+	if held, ok := p.held(t, seen); ok {
+		return held
+	}
+	switch deleted, sent := p.memory.deleted[t.step.ID]; {
+	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, p.inventory.Entries[t.step.ID].ResourceVersion):
+		return carried{} // we deleted it, and its watch says it is gone
+	case sent && seen.Presence == observe.Present && deleted == preconditionOf(seen):
+		// The watch has not come to the deletion yet.
+		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+	}
+	result := p.takeAway(ctx, t, seen)
+	if surprised(result.err) {
+		result = p.takeAway(ctx, t, Seen{Presence: observe.Unknown})
+	}
+	// A failure is held until what was seen changes, whatever was read since.
+	result.seen = seen
+	return result
+}
+
+// takeAway does the work of removeOne for an object as it was seen, or reads it
+// first.
+func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
+	entry := p.inventory.Entries[t.step.ID]
+	if seen.Presence != observe.Present {
+		// Absent may mean "without our label", unknown that the kind is gone.
+		live, err := p.readLive(ctx, t.step.Ref)
+		if err != nil {
+			return p.vanished(t, err)
+		}
+		seen = live
+	}
+	if seen.Presence == observe.Absent {
+		return carried{}
+	}
+	if ours, owner := p.mayRemove(entry, seen.Observation); !ours {
+		return p.left(t, entry, owner)
+	}
+	if p.Orphan[entry.Revision] {
+		return p.release(ctx, t, seen)
+	}
+	if seen.Deleting {
+		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
+	}
+	precondition := preconditionOf(seen)
+	err := p.engine.Writer.Delete(ctx, t.step.Ref, precondition)
+	switch {
+	case apierrors.IsNotFound(err):
+		return carried{}
+	case err != nil:
+		return carried{err: err}
+	}
+	result := p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+	result.deleted = &precondition
+	return result
+}
+
+func preconditionOf(seen Seen) host.Precondition {
+	return host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
+}
+
+// vanished judges an object that could not be read: that its kind is not served
+// does not say that it is gone.
+func (p *pass) vanished(t task, err error) carried {
+	if classify(t.step.Ref, err).Reason == ReasonNotServed {
+		return p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+	}
+	return carried{err: err}
+}
+
+// mayRemove is true for the very object that we wrote, recorded or not, unless
+// someone else has taken charge of it since.
+func (p *pass) mayRemove(entry Entry, seen observe.Observation) (ours bool, owner string) {
+	ours, owner = belongs(p.who, seen, &entry)
+	if c := seen.Controller; ours && c != nil {
+		return false, controlledBy(c)
+	}
+	return ours, owner
+}
+
+// left tells that an object is not ours to remove, and lets the inventory forget
+// it. An intent that was never carried out is nothing to tell of.
+func (p *pass) left(t task, entry Entry, owner string) carried {
+	if entry.Intent() {
+		return carried{}
+	}
+	message := fmt.Sprintf("left %s as it is: it %s", t.step.ID, owner)
+	return carried{events: []Event{{Revision: entry.Revision, Warning: true, Reason: "Left", Message: message}}}
+}
+
+// release leaves an object to whoever wants it.
+func (p *pass) release(ctx context.Context, t task, seen Seen) carried {
+	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), host.Marks{
+		FieldManager: p.who.Manager,
+		Labels:       []string{p.engine.Names.ChainLabel},
+		Annotations:  []string{p.engine.Names.AppliedAnnotation},
+	})
+	if err == nil || apierrors.IsNotFound(err) {
+		return carried{}
+	}
+	return carried{err: err}
+}
+
+// ref is how an object of the inventory is addressed.
+func (p *pass) ref(id manifest.ID) manifest.Ref {
+	entry := p.inventory.Entries[id]
+	return manifest.Ref{ID: id, Version: entry.Version, Digest: entry.Digest}
+}
+
+// leave reports an object that has to go and cannot yet.
+func (p *pass) leave(id manifest.ID, reason string, needsPerson bool, message string) {
+	p.leaving = append(p.leaving, Failure{Ref: p.ref(id), Reason: reason, Message: message, NeedsPerson: needsPerson})
+}
