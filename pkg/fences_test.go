@@ -30,19 +30,20 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/store", "pkg/source", "pkg/diff", "pkg/governance"}, engine...), api...)
+	library := append(append([]string{"pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
 	return []fence{
 		{"pkg/manifest", nil, "everybody needs it"},
+		{"pkg/redact", []string{"pkg/manifest"}, "whoever prints needs it"},
 		{"pkg/apis", []string{"pkg/manifest"}, "clients of others import the types; validation needs the rules of manifests"},
 		{"pkg/generated", []string{"pkg/apis", "pkg/manifest"}, "it is made of the types"},
 		{"pkg/source", []string{"pkg/manifest"}, "files in, objects out: also where there is no cluster"},
-		{"pkg/diff", []string{"pkg/manifest"}, "it is pure"},
+		{"pkg/diff", []string{"pkg/manifest", "pkg/redact"}, "it is pure"},
 		{"pkg/store", []string{"pkg/manifest"}, "what is stored does not depend on what is done with it"},
 		{"pkg/rollout/probe", nil, "verdicts are functions of one object"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
-		{"pkg/rollout/host", []string{"pkg/manifest"}, "the door knows no decisions"},
+		{"pkg/rollout/host", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
-		{"pkg/rollout", []string{"pkg/manifest"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
+		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
 		{"pkg/governance", []string{"pkg/manifest", "pkg/rollout/stage"}, "plans are pure"},
 		{"pkg/admission", library, "it runs inside the server, which is not its business"},
 		{"pkg/registry", library, "it joins the API, the store and the engine"},

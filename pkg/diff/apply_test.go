@@ -295,3 +295,12 @@ func parsePath(path string) ([]string, error) {
 	}
 	return steps, nil
 }
+
+// unquotePrefix reads a JSON string at the start of s.
+func unquotePrefix(s string) (value, rest string, err error) {
+	decoder := json.NewDecoder(strings.NewReader(s))
+	if err := decoder.Decode(&value); err != nil {
+		return "", "", fmt.Errorf("found %q, want a quoted string", s)
+	}
+	return value, s[decoder.InputOffset():], nil
+}

@@ -13,13 +13,14 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 // comparison is one call of Compare or Revisions.
 type comparison struct {
 	*builder
 	schema   Schema
-	redactor *Redactor
+	redactor *redact.Redactor
 	limits   Limits
 	// before and after are the rights that the sets of objects give; nil when
 	// only one object is compared.
@@ -114,9 +115,9 @@ func (c *comparison) node(object *manifest.Object) (*node, error) {
 	if decoded == nil {
 		return nil, fmt.Errorf("found null, want an object")
 	}
-	hide := c.redactor.mask(object.GroupKind())
+	hide := c.redactor.Mask(object.GroupKind())
 	if object.IsSecret() {
-		hide = append(slices.Clip(hide), secretMask()...)
+		hide = append(slices.Clip(hide), redact.SecretMask()...)
 	}
 	decoded = conceal(withoutServerFields(decoded), len(hide) > 0)
 	return c.build(decoded, c.schema.TypeOf(object.GroupVersionKind()), place{mask: hide}), nil

@@ -12,6 +12,7 @@ import (
 	"context"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 // Options say how to compare. The zero value knows no types, hides only
@@ -22,7 +23,7 @@ type Options struct {
 	Schema Schema
 	// Redactor hides fields beyond the content of Secrets, which is always
 	// hidden; nil hides no more.
-	Redactor *Redactor
+	Redactor *redact.Redactor
 	// Limits bound the result.
 	Limits Limits
 }

@@ -3,10 +3,12 @@ package diff
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// hiddenText stands for a value that a Redactor hides.
-const hiddenText = "***"
+// hiddenText stands for a value that is redacted.
+const hiddenText = redact.Hidden
 
 // valueDepth is how deep a value of a field change may be nested. A deeper one
 // would make the whole answer unreadable for clients, whose decoders have limits

@@ -9,13 +9,15 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 // node is one value of a manifest together with what decides whether it equals
 // another: its type, a hash, and which of its fields say no more than their
 // absence would.
 //
-// What a Redactor hides has no value in its node, only a digest of it. All
+// What is redacted has no value in its node, only a digest of it. All
 // output is made of nodes, so nothing can print what is hidden.
 type node struct {
 	kind   nodeKind
@@ -122,16 +124,16 @@ type builder struct {
 // place is where in an object a value is, as far as it matters: what hides it,
 // and the names of the last two fields above.
 type place struct {
-	mask         mask
+	mask         redact.Mask
 	name, parent string
 }
 
 func (p place) field(name string) place {
-	return place{mask: p.mask.field(name), name: name, parent: p.name}
+	return place{mask: p.mask.Field(name), name: name, parent: p.name}
 }
 
 func (p place) item() place {
-	return place{mask: p.mask.item(), name: p.name, parent: p.parent}
+	return place{mask: p.mask.Item(), name: p.name, parent: p.parent}
 }
 
 func (b *builder) build(value any, t Type, p place) *node {
@@ -139,10 +141,10 @@ func (b *builder) build(value any, t Type, p place) *node {
 		return &node{}
 	}
 	if object, ok := value.(map[string]any); ok && isSecret(object) {
-		p.mask = append(slices.Clip(p.mask), secretMask()...)
+		p.mask = append(slices.Clip(p.mask), redact.SecretMask()...)
 		value = concealSecret(object)
 	}
-	if p.mask.hides(value) {
+	if p.hides(value) {
 		return b.hidden(value)
 	}
 	switch v := value.(type) {

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -65,13 +64,4 @@ func isIdentifier(name string) bool {
 		}
 	}
 	return name != ""
-}
-
-// unquotePrefix reads a JSON string at the start of s.
-func unquotePrefix(s string) (value, rest string, err error) {
-	decoder := json.NewDecoder(strings.NewReader(s))
-	if err := decoder.Decode(&value); err != nil {
-		return "", "", fmt.Errorf("found %q, want a quoted string", s)
-	}
-	return value, s[decoder.InputOffset():], nil
 }

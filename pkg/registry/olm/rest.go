@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
@@ -29,7 +30,7 @@ type Deps struct {
 	Schema diff.Schema
 	// Redactor hides fields when revisions are compared, besides the content of
 	// Secrets; nil hides no more.
-	Redactor *diff.Redactor
+	Redactor *redact.Redactor
 	// Admission is the server's; a rollback runs it for the revision that it
 	// creates.
 	Admission admission.Interface

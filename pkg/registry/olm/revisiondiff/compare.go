@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
@@ -52,7 +53,7 @@ type Deps struct {
 	// themselves; nil knows none.
 	Schema diff.Schema
 	// Redactor hides fields besides the content of Secrets; nil hides no more.
-	Redactor *diff.Redactor
+	Redactor *redact.Redactor
 	// Live compares with the cluster; nil says that it is not served.
 	Live Live
 }

@@ -1,0 +1,176 @@
+package redact
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Error is an answer of an API server about an object, without what it quotes of
+// what is hidden. Code and reason are those of the answer, so that the predicates
+// of package apierrors work.
+type Error struct {
+	*apierrors.StatusError
+}
+
+// Unwrap returns the answer, which is redacted as well.
+func (e *Error) Unwrap() error { return e.StatusError }
+
+// Error returns an error about an object that may go to status, events and logs.
+// It is err itself for a kind of which nothing is hidden.
+//
+// Of an answer about a Secret the reason and the fields that it complains about
+// are kept, and nothing of the message: it may have any form of any value. So it
+// is for a kind with hidden fields when nothing is known of the object, or when
+// the complaint is about a hidden field. Otherwise the values that the known
+// objects have (the manifest, and the live object) are taken out of the message.
+func (r *Redactor) Error(id manifest.ID, err error, known ...map[string]any) error {
+	if err == nil || !r.Hides(id.GroupKind()) {
+		return err
+	}
+	if done := (*Error)(nil); errors.As(err, &done) {
+		return err
+	}
+	answer := apierrors.APIStatus(nil)
+	if !errors.As(err, &answer) {
+		if quotesNothing(err) {
+			return err
+		}
+		return fmt.Errorf("it failed; what went wrong is not repeated here, because it may quote the %s", id.Kind)
+	}
+	status := answer.Status()
+	values := r.Values(id.GroupKind(), known...)
+	terse := id.IsSecret() || len(known) == 0 || r.complainsOfHidden(id, status)
+	status.Status, status.ListMeta, status.Reason = metav1.StatusFailure, metav1.ListMeta{}, knownReason(status.Reason)
+	status.Details = values.details(id, status.Details, terse)
+	if terse {
+		status.Message = reasonAndFields(status)
+	} else {
+		status.Message = values.Mask(status.Message)
+	}
+	return &Error{&apierrors.StatusError{ErrStatus: status}}
+}
+
+// quotesNothing recognises errors of the way to the server. They name addresses
+// and kinds.
+func quotesNothing(err error) bool {
+	var unanswered *url.Error
+	return errors.As(err, &unanswered) || meta.IsNoMatchError(err)
+}
+
+func reasonAndFields(status metav1.Status) string {
+	reason := string(status.Reason)
+	if status.Reason == metav1.StatusReasonUnknown {
+		reason = fmt.Sprintf("Unknown (%d)", status.Code)
+	}
+	message := "the API server refused it: " + reason
+	if status.Details == nil {
+		return message
+	}
+	for _, cause := range status.Details.Causes {
+		if cause.Field != "" || cause.Type != "" {
+			message += fmt.Sprintf("; %s: %s", cause.Field, cause.Type)
+		}
+	}
+	return message
+}
+
+// details keeps what is not up to whoever wrote the answer. A webhook writes all
+// of it, and may put what it likes into each field.
+func (v *Values) details(id manifest.ID, details *metav1.StatusDetails, terse bool) *metav1.StatusDetails {
+	if details == nil {
+		return nil
+	}
+	kept := metav1.StatusDetails{Name: id.Name, Group: details.Group, Kind: details.Kind, UID: details.UID, RetryAfterSeconds: details.RetryAfterSeconds}
+	for _, cause := range details.Causes {
+		one := metav1.StatusCause{Type: knownCause(cause.Type), Field: v.Mask(cause.Field)}
+		if id.IsSecret() && !isSecretField(cause.Field) {
+			one.Field = ""
+		}
+		// Whom a field belongs to is in the message alone, and a name of a
+		// manager is no value.
+		if !terse || cause.Type == metav1.CauseTypeFieldManagerConflict {
+			one.Message = v.Mask(cause.Message)
+		}
+		kept.Causes = append(kept.Causes, one)
+	}
+	return &kept
+}
+
+// isSecretField tells whether a path begins as those of a Secret do.
+func isSecretField(path string) bool {
+	name := strings.TrimPrefix(path, ".")
+	if end := strings.IndexAny(name, ".["); end >= 0 {
+		name = name[:end]
+	}
+	return slices.Contains([]string{"apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"}, name)
+}
+
+// complainsOfHidden tells whether an answer is about a hidden field or one that
+// has hidden fields. It then has the value in a form of the server's own.
+func (r *Redactor) complainsOfHidden(id manifest.ID, status metav1.Status) bool {
+	if status.Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field != "" && len(r.Mask(id.GroupKind()).at(cause.Field)) > 0
+	})
+}
+
+// at follows a path as API servers write it: spec.users[0].name, data[key]. What
+// is in brackets may be an index, a key of a list's item, or one of an object. A
+// path that leads into something hidden stays there.
+func (m Mask) at(path string) Mask {
+	for path != "" && len(m) > 0 && !m.ends() {
+		var name string
+		if inner, ok := strings.CutPrefix(path, "["); ok {
+			name, path, _ = strings.Cut(inner, "]")
+			m = append(m.Item(), m.Field(name)...)
+			continue
+		}
+		path = strings.TrimPrefix(path, ".")
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		name, path = path[:end], path[end:]
+		m = m.Field(name)
+	}
+	return m
+}
+
+func (m Mask) ends() bool {
+	return slices.ContainsFunc(m, func(path []step) bool { return len(path) == 0 })
+}
+
+func knownReason(reason metav1.StatusReason) metav1.StatusReason {
+	switch reason {
+	case metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
+		metav1.StatusReasonConflict, metav1.StatusReasonGone, metav1.StatusReasonInvalid, metav1.StatusReasonServerTimeout,
+		metav1.StatusReasonStoreReadError, metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable, metav1.StatusReasonRequestEntityTooLarge,
+		metav1.StatusReasonUnsupportedMediaType, metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable:
+		return reason
+	}
+	return metav1.StatusReasonUnknown
+}
+
+func knownCause(cause metav1.CauseType) metav1.CauseType {
+	switch cause {
+	case metav1.CauseTypeFieldValueNotFound, metav1.CauseTypeFieldValueRequired, metav1.CauseTypeFieldValueDuplicate,
+		metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeFieldValueNotSupported, metav1.CauseTypeForbidden, metav1.CauseTypeTooLong,
+		metav1.CauseTypeTooMany, metav1.CauseTypeInternal, metav1.CauseTypeTypeInvalid, metav1.CauseTypeUnexpectedServerResponse,
+		metav1.CauseTypeFieldManagerConflict, metav1.CauseTypeResourceVersionTooLarge, corev1.NamespaceTerminatingCause:
+		return cause
+	}
+	return ""
+}

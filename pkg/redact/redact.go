@@ -1,0 +1,172 @@
+// Package redact keeps values that an operator of the cluster calls secret, and
+// the content of Secrets, out of what people are shown: diffs, conditions, events
+// and logs. More people may read those than the objects they speak of.
+//
+// Whoever knows an object's fields hides them by their place (Mask). Messages of
+// others, such as the API server of the cluster and its admission webhooks, say
+// what they like: of an error about a Secret only the reason and the names of
+// fields are kept, and from other texts the values are taken out wherever they
+// occur (Values). It is pure: no client, no clock.
+package redact
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Hidden stands for a value that is hidden.
+const Hidden = "***"
+
+// Rule names fields to hide: whether they changed is shown, their values never
+// are.
+type Rule struct {
+	// Group and Kind of the objects, as in "apps" and "Deployment".
+	Group, Kind string
+	// Path leads to the field, such as `.spec.auth.password`. `*` stands for
+	// any key of an object, `[*]` for any item of a list, and a key that is no
+	// identifier is quoted: `.spec.users[*].settings["a.b"].*`. All of the value
+	// behind the path is hidden. Where an object has something of another type
+	// than the path expects (a string in place of a list), that is hidden.
+	Path string
+}
+
+// Grammar is how a rule is written, for people.
+const Grammar = `<Kind>[.<group>]:<path>, such as 'Database.example.com:.spec.users[*].password'; a path is made of .field, .* (any key), [*] (any item of a list) and ["key"] (a key with other characters than letters, digits, - and _)`
+
+// ParseRule reads a rule as people write it: `Deployment.apps:.spec.a[*].b`, or
+// `ConfigMap:.data.password` for the core group. Errors say what is wrong, and
+// the grammar.
+func ParseRule(text string) (Rule, error) {
+	kind, path, ok := strings.Cut(text, ":")
+	if !ok {
+		return Rule{}, fmt.Errorf("%q has no colon between kind and path, want %s", text, Grammar)
+	}
+	gk := schema.ParseGroupKind(kind)
+	rule := Rule{Group: gk.Group, Kind: gk.Kind, Path: path}
+	if err := rule.check(); err != nil {
+		return Rule{}, fmt.Errorf("%q: %w, want %s", text, err, Grammar)
+	}
+	return rule, nil
+}
+
+func (r Rule) check() error {
+	if r.Kind == "" {
+		return fmt.Errorf("the kind is missing")
+	}
+	if first := r.Kind[0]; first < 'A' || first > 'Z' || !isIdentifier(r.Kind) {
+		return fmt.Errorf("%q is no kind: write it as in manifests (Deployment), and not as a resource (deployments)", r.Kind)
+	}
+	if _, err := parsePath(r.Path); err != nil {
+		return fmt.Errorf("path %q: %w", r.Path, err)
+	}
+	return nil
+}
+
+// String is the rule as ParseRule reads it.
+func (r Rule) String() string {
+	return schema.GroupKind{Group: r.Group, Kind: r.Kind}.String() + ":" + r.Path
+}
+
+// Redactor knows what is hidden. A nil one hides the content of Secrets, which
+// all do.
+type Redactor struct {
+	masks map[schema.GroupKind]Mask
+}
+
+// New returns a Redactor of fields beyond the content of Secrets. What is wrong
+// with a rule is an error that names it.
+func New(rules ...Rule) (*Redactor, error) {
+	masks := make(map[schema.GroupKind]Mask)
+	for _, rule := range rules {
+		if err := rule.check(); err != nil {
+			return nil, fmt.Errorf("hiding %s: %w", rule, err)
+		}
+		steps, err := parsePath(rule.Path)
+		if err != nil {
+			return nil, fmt.Errorf("hiding %s: %w", rule, err)
+		}
+		kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
+		masks[kind] = append(masks[kind], steps)
+	}
+	return &Redactor{masks: masks}, nil
+}
+
+// Mask returns what the rules hide of objects of a kind, the content of Secrets
+// apart.
+func (r *Redactor) Mask(kind schema.GroupKind) Mask {
+	if r == nil {
+		return nil
+	}
+	return r.masks[kind]
+}
+
+// Hides tells whether objects of a kind may have something hidden.
+func (r *Redactor) Hides(kind schema.GroupKind) bool {
+	return kind == secretKind() || len(r.Mask(kind)) > 0
+}
+
+// Fields returns the places of hidden fields of a kind as far as they are names
+// of fields: {"spec", "users"} for `.spec.users[*].password`. Whoever keeps parts
+// of an object needs them to know what is hidden of it.
+func (r *Redactor) Fields(kind schema.GroupKind) [][]string {
+	var fields [][]string
+	for _, path := range r.Mask(kind) {
+		var names []string
+		for _, s := range path {
+			if s.kind != oneKey {
+				break
+			}
+			names = append(names, s.key)
+		}
+		if len(names) > 0 {
+			fields = append(fields, names)
+		}
+	}
+	return fields
+}
+
+// Object returns an object with Hidden in place of what the rules hide of its
+// kind. It shares with the original what nothing is hidden of.
+func (r *Redactor) Object(kind schema.GroupKind, object map[string]any) map[string]any {
+	mask := r.Mask(kind)
+	if kind == secretKind() {
+		mask = append(slices.Clip(mask), SecretMask()...)
+	}
+	if len(mask) == 0 {
+		return object
+	}
+	masked, ok := replace(object, mask).(map[string]any)
+	if !ok {
+		return map[string]any{}
+	}
+	return masked
+}
+
+func replace(value any, mask Mask) any {
+	if len(mask) == 0 {
+		return value
+	}
+	if mask.Hides(value) {
+		return Hidden
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		masked := make(map[string]any, len(v))
+		for name, field := range v {
+			masked[name] = replace(field, mask.Field(name))
+		}
+		return masked
+	case []any:
+		masked := make([]any, len(v))
+		for i, item := range v {
+			masked[i] = replace(item, mask.Item())
+		}
+		return masked
+	}
+	return value
+}
+
+func secretKind() schema.GroupKind { return schema.GroupKind{Kind: "Secret"} }

@@ -1,0 +1,242 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// wordBytes is the length from which a word of a hidden value is taken out
+	// of a text by itself. Shorter ones are in every text.
+	wordBytes = 5
+	// pieceBytes is the length from which any piece of a hidden value is taken
+	// out: whoever quotes a value may have cut it short.
+	pieceBytes = 8
+	// textBytes is what is kept of a text at most.
+	textBytes = 16 << 10
+)
+
+// Values are hidden values, to be taken out of texts.
+type Values struct {
+	redactor *Redactor
+	whole    map[string]bool
+	words    map[string]bool
+}
+
+// Values returns what is hidden of objects of a kind.
+func (r *Redactor) Values(kind schema.GroupKind, objects ...map[string]any) *Values {
+	v := &Values{redactor: r, whole: map[string]bool{}, words: map[string]bool{}}
+	for _, object := range objects {
+		v.Add(kind, object)
+	}
+	return v
+}
+
+// Add adds what is hidden of one more object.
+func (v *Values) Add(kind schema.GroupKind, object map[string]any) {
+	mask := v.redactor.Mask(kind)
+	if kind == secretKind() {
+		mask = append(slices.Clip(mask), SecretMask()...)
+	}
+	v.collect(object, mask)
+}
+
+// collect finds what is hidden below a value. A Secret within another object,
+// as in a template, is one.
+func (v *Values) collect(value any, mask Mask) {
+	if mask.Hides(value) {
+		v.all(value)
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if value["kind"] == "Secret" && value["apiVersion"] == "v1" {
+			mask = append(slices.Clip(mask), SecretMask()...)
+		}
+		for name, field := range value {
+			v.collect(field, mask.Field(name))
+		}
+	case []any:
+		for _, item := range value {
+			v.collect(item, mask.Item())
+		}
+	}
+}
+
+// all adds everything in a hidden value, the keys of objects included.
+func (v *Values) all(value any) {
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		for name, field := range value {
+			v.add(name)
+			v.all(field)
+		}
+	case []any:
+		for _, item := range value {
+			v.all(item)
+		}
+	case string:
+		v.add(value)
+		// What a Secret has in data; others may have such values as well.
+		if decoded, err := base64.StdEncoding.DecodeString(value); err == nil && utf8.Valid(decoded) {
+			v.add(string(decoded))
+		}
+	default:
+		v.add(fmt.Sprint(value))
+	}
+}
+
+// add notes a value in the spellings in which messages quote it.
+func (v *Values) add(value string) {
+	if value == "" || v.whole[value] {
+		return
+	}
+	quoted, _ := json.Marshal(value) // a string can be encoded
+	for _, spelling := range []string{
+		value, strings.TrimSpace(value), strings.Join(strings.Fields(value), " "),
+		string(quoted[1 : len(quoted)-1]), strings.Trim(strconv.Quote(value), `"`), strings.Trim(strconv.QuoteToASCII(value), `"`),
+		base64.StdEncoding.EncodeToString([]byte(value)), base64.RawURLEncoding.EncodeToString([]byte(value)),
+		url.QueryEscape(value), url.PathEscape(value),
+	} {
+		if spelling != "" {
+			v.whole[spelling] = true
+		}
+	}
+	for _, split := range []func(rune) bool{unicode.IsSpace, isPunctuation} {
+		for _, word := range strings.FieldsFunc(value, split) {
+			if len(word) >= wordBytes {
+				v.words[word] = true
+			}
+		}
+	}
+}
+
+func isPunctuation(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\"'`{}[]():,;=<>", r)
+}
+
+// Mask returns a text with Hidden in place of the values and of pieces of them.
+// A text that is too long is cut.
+func (v *Values) Mask(text string) string {
+	text = cut(text)
+	if len(v.whole) == 0 || text == "" {
+		return text
+	}
+	marked := make([]bool, len(text))
+	mark := func(from, to int) {
+		for i := from; i < to; i++ {
+			marked[i] = true
+		}
+	}
+	for value := range v.whole {
+		markWhole(text, value, mark)
+	}
+	for _, split := range []func(rune) bool{unicode.IsSpace, isPunctuation} {
+		markWords(text, split, v.words, mark)
+	}
+	v.markPieces(text, mark)
+	return blank(text, marked)
+}
+
+// markWhole marks a value wherever it occurs; one of a few characters only where
+// it stands by itself, as it is part of many words.
+func markWhole(text, value string, mark func(from, to int)) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], value)
+		if i < 0 {
+			return
+		}
+		i += from
+		end := i + len(value)
+		if len(value) >= wordBytes || !inWord(text, i) && !inWord(text, end) {
+			mark(i, end)
+		}
+		from = i + 1
+	}
+}
+
+// inWord tells whether a word goes on across a place in a text.
+func inWord(text string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[at:])
+	return at > 0 && at < len(text) && isAlphanumeric(before) && isAlphanumeric(after)
+}
+
+func isAlphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+func markWords(text string, split func(rune) bool, words map[string]bool, mark func(from, to int)) {
+	start := -1
+	end := func(i int) {
+		if start >= 0 && words[text[start:i]] {
+			mark(start, i)
+		}
+		start = -1
+	}
+	for i, r := range text {
+		switch {
+		case split(r):
+			end(i)
+		case start < 0:
+			start = i
+		}
+	}
+	end(len(text))
+}
+
+// markPieces marks what a text and a value have in common.
+func (v *Values) markPieces(text string, mark func(from, to int)) {
+	places := map[string][]int{}
+	for i := 0; i+pieceBytes <= len(text); i++ {
+		piece := text[i : i+pieceBytes]
+		places[piece] = append(places[piece], i)
+	}
+	for value := range v.whole {
+		for i := 0; i+pieceBytes <= len(value); i++ {
+			piece := value[i : i+pieceBytes]
+			inner := strings.TrimSpace(piece)
+			skip := strings.Index(piece, inner)
+			for _, place := range places[piece] {
+				mark(place+skip, place+skip+len(inner))
+			}
+			delete(places, piece)
+		}
+	}
+}
+
+// blank replaces what is marked.
+func blank(text string, marked []bool) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case !marked[i]:
+			b.WriteByte(text[i])
+		case i == 0 || !marked[i-1]:
+			b.WriteString(Hidden)
+		}
+	}
+	return strings.ToValidUTF8(b.String(), "")
+}
+
+// cut shortens a text between words: half a value would not be found.
+func cut(text string) string {
+	if len(text) <= textBytes {
+		return text
+	}
+	text = text[:textBytes]
+	if end := strings.LastIndexFunc(text, unicode.IsSpace); end > 0 {
+		text = text[:end]
+	} else {
+		text = ""
+	}
+	return text + " (cut)"
+}
