@@ -45,11 +45,14 @@ type Observer interface {
 	Trouble(id manifest.ID) error
 }
 
-// Options of an engine. All but Parallel and Jitter are required.
+// Options of an engine. All but Trier, Parallel and Jitter are required.
 type Options struct {
 	Writer   Writer
 	Reader   Reader
 	Observer Observer
+	// Trier is for Preview; an engine that does nothing else needs neither Writer
+	// nor Observer nor Clock.
+	Trier Trier
 	// Names are the label, annotation and field managers that mark our objects.
 	Names observe.Names
 	Clock clock.PassiveClock

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -153,7 +154,7 @@ func (t *thing) metadata() metav1.ObjectMeta {
 		ResourceVersion: fmt.Sprint(t.version), Finalizers: t.finalizers,
 	}
 	if t.deleting {
-		o.DeletionTimestamp = &metav1.Time{}
+		o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	}
 	if t.controller != nil {
 		o.OwnerReferences = []metav1.OwnerReference{*t.controller}

@@ -1,0 +1,64 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// TryOptions of one dry-run.
+type TryOptions struct {
+	// FieldManager that the fields would belong to; required.
+	FieldManager string
+	// Precondition is the object as it was judged; the request fails with a 409
+	// when it is another one by now. The zero value is for an object that does
+	// not exist: nothing is stored, so there is nothing to guard against.
+	Precondition
+}
+
+// Try asks the server what an apply would make of an object, and stores nothing.
+// It returns the whole object as it would be. Fields of other managers are taken
+// as Apply takes them: who had them is told by managedFields before and after.
+//
+// Errors are those of Apply. The server asks for the rights to patch and, where
+// the object does not exist, to create it, as if it were no dry-run.
+func (h *Host) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
+	tried, err := h.try(ctx, ref, body, options)
+	if err != nil {
+		return nil, fmt.Errorf("trying to apply %s: %w", ref.ID, err)
+	}
+	return tried, nil
+}
+
+func (h *Host) try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
+	if options.FieldManager == "" {
+		return nil, &UnguardedError{Missing: "the field manager"}
+	}
+	guard := metadataPatch{}
+	if options.Precondition != (Precondition{}) {
+		if err := options.check(); err != nil {
+			return nil, err
+		}
+		guard = metadataPatch{"uid": options.UID, "resourceVersion": options.ResourceVersion}
+	}
+	guarded, err := guard.onto(body)
+	if err != nil {
+		return nil, err
+	}
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	tried, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, guarded,
+		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(true), DryRun: dryRun(true)})
+	if err != nil {
+		return nil, h.judge(ref.GroupVersionKind(), err)
+	}
+	return tried, nil
+}

@@ -1,0 +1,186 @@
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// item looks at one object, and once more when it changed in between.
+func (p *previewer) item(ctx context.Context, i int) (PreviewItem, error) {
+	look := p.stays
+	if p.subjects[i].Leaving {
+		look = p.goes
+	}
+	item, err := look(ctx, i)
+	if surprised(item.Err) {
+		item, err = look(ctx, i)
+	}
+	if err == nil && surprised(item.Err) {
+		item.Action, item.Message = Deferred, "it changes all the time"
+		item.Failure, item.Err = nil, nil
+	}
+	return item, err
+}
+
+// stays is an object of a layer.
+func (p *previewer) stays(ctx context.Context, i int) (PreviewItem, error) {
+	step := p.steps[i]
+	item := PreviewItem{Ref: step.Ref}
+	live, seen, err := p.read(ctx, step.Ref)
+	switch {
+	case meta.IsNoMatchError(err) && p.provides(isCRDOf(step.Group)):
+		item.Action, item.Message = Deferred, "its kind is not served yet; the same rollout defines it"
+		return item, nil
+	case err != nil:
+		return item, p.refused(&item, Create, err)
+	}
+	memo := p.memo(step.ID)
+	decision := Decide(p.who, step, seen, memo)
+	item.Action, item.Message = decision.Action, decision.Message
+	switch decision.Action {
+	case Create:
+		if !p.grants[i].Create {
+			return item, nil
+		}
+		return item, p.try(ctx, &item, nil)
+	case Update, Adopt, Recover, Verify:
+		item.Drifted = memo != nil && memo.UID == seen.UID && memo.Digest == step.Digest
+		if item.Action == Adopt {
+			_, owner := belongs(p.who, seen.Observation, memo)
+			item.Message = "exists already and " + owner
+		}
+		return item, p.try(ctx, &item, live)
+	default:
+		return item, nil
+	}
+}
+
+// goes is an object that is in no layer.
+func (p *previewer) goes(ctx context.Context, i int) (PreviewItem, error) {
+	ref := p.subjects[i].Ref
+	item := PreviewItem{Ref: ref, Action: Idle}
+	live, seen, err := p.read(ctx, ref)
+	entry := p.inventory.Entries[ref.ID]
+	switch {
+	case meta.IsNoMatchError(err):
+		item.Action, item.Message = Deferred, "its kind is not served at the moment: whether it exists cannot be told"
+		return item, nil
+	case err != nil:
+		return item, p.refused(&item, Delete, err)
+	case seen.Presence == observe.Absent:
+		return item, nil
+	}
+	ours, owner := p.mayRemove(entry, seen.Observation)
+	switch {
+	case !ours && entry.Intent():
+		// It was never made; this is somebody else's.
+	case !ours:
+		item.Action, item.Message = Leave, owner
+	case p.Orphan[entry.Revision]:
+		item.Action = Release
+	case seen.Deleting:
+		item.Action, item.Message = Deferred, "is being deleted; its finalizers have to be done first"
+	default:
+		item.Action = Delete
+		item.Before, err = plain(live)
+	}
+	return item, err
+}
+
+// read returns a live object, or nil, and what is known of it.
+func (p *previewer) read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, Seen, error) {
+	live, err := p.engine.Reader.Read(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, Seen{Presence: observe.Absent}, nil
+	case err != nil:
+		return nil, Seen{}, err
+	}
+	return live, Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}, nil
+}
+
+// try asks the server what it would make of an object that exists as live, or
+// does not exist.
+func (p *previewer) try(ctx context.Context, item *PreviewItem, live *unstructured.Unstructured) error {
+	body, err := p.body(ctx, item.Ref)
+	if err != nil {
+		return err
+	}
+	options := host.TryOptions{FieldManager: p.who.Manager}
+	if live != nil {
+		options.Precondition = host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}
+	}
+	item.Tried = true
+	tried, err := p.engine.Trier.Try(ctx, item.Ref, body, options)
+	if err != nil {
+		return p.refused(item, item.Action, err)
+	}
+	if item.After, err = plain(tried); err != nil || live == nil {
+		return err
+	}
+	if item.Before, err = plain(live); err != nil {
+		return err
+	}
+	if bytes.Equal(item.Before, item.After) {
+		item.Before, item.After = nil, nil
+		if item.Action != Adopt {
+			item.Action, item.Drifted = Idle, false
+		}
+	}
+	item.Taken = taken(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager)
+	return nil
+}
+
+// refused notes what an error says about an object, or returns it when it says
+// nothing about it.
+func (p *previewer) refused(item *PreviewItem, action Action, err error) error {
+	if silent(err) {
+		return err
+	}
+	if apierrors.IsForbidden(err) && !item.Tried {
+		// Nothing but rights can forbid a read.
+		return err
+	}
+	if !surprised(err) && apierrors.IsNotFound(err) && item.Namespace != "" && p.provides(isNamespace(item.Namespace)) {
+		item.Action, item.Message = Deferred, fmt.Sprintf("its namespace %s does not exist yet; the same rollout makes it", item.Namespace)
+		return nil
+	}
+	item.Action, item.Failure, item.Err = action, classify(item.Ref, err), err
+	return nil
+}
+
+// plain is an object without what changes with every write, and without status.
+func plain(object *unstructured.Unstructured) ([]byte, error) {
+	content := make(map[string]any, len(object.Object))
+	for key, value := range object.Object {
+		if key != "status" {
+			content[key] = value
+		}
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		kept := make(map[string]any, len(metadata))
+		for key, value := range metadata {
+			switch key {
+			case "managedFields", "resourceVersion", "generation", "creationTimestamp", "uid":
+			default:
+				kept[key] = value
+			}
+		}
+		content["metadata"] = kept
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	return raw, nil
+}
