@@ -49,6 +49,9 @@ type Head struct {
 	// PendingHold becomes Hold when its revision is confirmed: a rollback whose
 	// revision was never written holds nobody. It came with format 2.
 	PendingHold *Hold `json:"pendingHold,omitempty"`
+	// Importing names the archive whose revisions are being written to the chain,
+	// by its digest; empty when all of them are. It came with format 3.
+	Importing string `json:"importing,omitempty"`
 }
 
 // Hold is what a rollback leaves behind: who makes revisions of the chain by
@@ -200,7 +203,11 @@ func (r Row) merged(other Row) Row {
 	overwrite(&r.Version, bounded(other.Version))
 	overwriteTime(&r.CreatedAt, other.CreatedAt)
 	overwriteTime(&r.DeletedAt, other.DeletedAt)
-	overwriteTime(&r.CompletedAt, other.CompletedAt)
+	if r.CompletedAt.IsZero() {
+		// The first time stays the first time, also when an imported revision is
+		// rolled out once more.
+		overwriteTime(&r.CompletedAt, other.CompletedAt)
+	}
 	if other.RollbackOf != 0 {
 		r.RollbackOf = other.RollbackOf
 	}

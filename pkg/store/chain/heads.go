@@ -28,10 +28,10 @@ func NewHeads(kv clientv3.KV, prefix string) *Heads {
 }
 
 // headFormat is what is written. Format 1 had no holds, and fewer fields in the
-// rows of history; it is read as what it is, and becomes format 2 with the next
-// change.
+// rows of history; format 2 knew no imports. Both are read as what they are, and
+// become format 3 with the next change.
 func headFormat() store.Format {
-	return store.Format{Kind: "chain head", Magic: "PKH", Version: 2}
+	return store.Format{Kind: "chain head", Magic: "PKH", Version: 3}
 }
 
 // Get returns the head of a chain, and whether there is one.

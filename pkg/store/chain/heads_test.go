@@ -223,7 +223,7 @@ func TestHeadDamage(t *testing.T) {
 		"OtherChain":   {reason: "the head of another chain", value: string(headFormat().Wrap([]byte(`{"name":"other","highest":9}`)))},
 		"UnknownField": {reason: "it would be lost with the next write", value: string(headFormat().Wrap([]byte(`{"name":"UnknownField","bogus":true}`)))},
 		"Trailing":     {reason: "more than one value", value: string(headFormat().Wrap([]byte(`{"name":"Trailing"}{}`)))},
-		"Newer":        {reason: "a newer Penstock wrote it", value: "PKH\x03{}", newer: true},
+		"Newer":        {reason: "a newer Penstock wrote it", value: "PKH\x04{}", newer: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestHeadDamage(t *testing.T) {
 }
 
 // A head in format 1 is read, is left alone by what changes nothing, and becomes
-// format 2 with the first change.
+// format 3 with the first change.
 func TestHeadOfFormat1(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewHeads(client, "/p")
@@ -274,8 +274,8 @@ func TestHeadOfFormat1(t *testing.T) {
 	if diff := cmp.Diff(want, mustHead(t, s, "argocd")); diff != "" {
 		t.Errorf("after a change (-want +got):\n%s", diff)
 	}
-	if stored, err := store.Get(ctx, client, s.keys.Head("argocd")); err != nil || !strings.HasPrefix(string(stored.Bytes), "PKH\x02") {
-		t.Errorf("it was written as %.4q, error %v; want format 2", stored.Bytes, err)
+	if stored, err := store.Get(ctx, client, s.keys.Head("argocd")); err != nil || !strings.HasPrefix(string(stored.Bytes), "PKH\x03") {
+		t.Errorf("it was written as %.4q, error %v; want format 3", stored.Bytes, err)
 	}
 }
 

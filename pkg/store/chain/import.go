@@ -1,0 +1,58 @@
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Import makes a chain of another store known here, before any of its revisions
+// is written: its numbers are used from then on, and its rows name the uids that
+// the revisions will have. It returns the head that the chain has now: the given
+// one, or what was there already, which it does not change. Rows and texts are
+// bounded as everywhere.
+//
+// Who finds his own archive in Importing of the head that is returned was
+// interrupted, and goes on with the uids of its rows.
+func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
+	if head.Importing == "" || head.Highest < 1 || head.HighestUID == "" {
+		return Head{}, fmt.Errorf("importing chain %q: archive, highest number and its uid must be known", head.Name)
+	}
+	rows := head.Rows
+	head.Rows, head.Confirmed = nil, true
+	for _, row := range rows {
+		if err := validate(row.Revision, row.UID); err != nil {
+			return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+		}
+		head.record(row)
+	}
+	body, err := json.Marshal(head)
+	if err != nil {
+		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+	}
+	if _, _, err := store.Swap(ctx, s.kv, s.keys.Head(head.Name), headFormat().Wrap(body), 0); err != nil {
+		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+	}
+	// Read back, whoever wrote it.
+	present, found, err := s.Get(ctx, head.Name)
+	if err == nil && !found {
+		err = errors.New("it vanished as soon as it was written")
+	}
+	if err != nil {
+		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+	}
+	return present, nil
+}
+
+// Imported notes that all revisions of an archive have been written.
+func (s *Heads) Imported(ctx context.Context, name, archive string) error {
+	return s.change(ctx, name, "finishing the import", func(h *Head) error {
+		if h.Importing == archive {
+			h.Importing = ""
+		}
+		return nil
+	})
+}
