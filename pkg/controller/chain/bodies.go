@@ -9,7 +9,6 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
 // Packs reads the manifests of a revision.
@@ -43,44 +42,55 @@ func (l *library) read(ctx context.Context, root string) (map[manifest.Digest][]
 	return bodies, nil
 }
 
-// close drops the packs of revisions that are at rest: they hold Secrets.
-func (l *library) close(revisions []olmv1alpha1.ClusterExtensionRevision) {
+// close drops the packs of a chain that is at rest: they hold Secrets.
+func (l *library) close(known memories) {
 	if l.open.Len() == 0 {
 		return
 	}
-	for i := range revisions {
-		l.open.Remove(pack.Root(refs(&revisions[i])))
+	for _, memory := range known {
+		l.open.Remove(memory.root)
 	}
 }
 
 // shelf finds the manifests of a chain's layers. It is for one pass.
 type shelf struct {
-	library *library
-	// roots says which pack holds a digest.
+	library   *library
+	revisions []olmv1alpha1.ClusterExtensionRevision
+	known     memories
+
+	mu sync.Mutex
+	// roots says which pack holds a digest. Most passes ask for none: it is made
+	// when the first one is asked for.
 	roots map[manifest.Digest]string
-	mu    sync.Mutex
 }
 
-func newShelf(l *library, revisions []olmv1alpha1.ClusterExtensionRevision) *shelf {
-	s := &shelf{library: l, roots: map[manifest.Digest]string{}}
-	for i := range revisions {
-		held := refs(&revisions[i])
-		root := pack.Root(held)
-		for _, r := range held {
-			s.roots[r.Digest] = root
+func newShelf(l *library, revisions []olmv1alpha1.ClusterExtensionRevision, known memories) *shelf {
+	return &shelf{library: l, revisions: revisions, known: known}
+}
+
+// root returns which pack holds a digest. The caller holds the lock.
+func (s *shelf) root(digest manifest.Digest) (string, bool) {
+	if s.roots == nil {
+		s.roots = map[manifest.Digest]string{}
+		for i := range s.revisions {
+			revision := &s.revisions[i]
+			for _, r := range refs(revision) {
+				s.roots[r.Digest] = s.known[revision.UID].root
+			}
 		}
 	}
-	return s
+	root, ok := s.roots[digest]
+	return root, ok
 }
 
 // Body returns the manifest that a layer refers to.
 func (s *shelf) Body(ctx context.Context, r manifest.Ref) ([]byte, error) {
-	root, ok := s.roots[r.Digest]
+	s.mu.Lock() // one decode at a time: the workers of a stage ask for the same pack
+	defer s.mu.Unlock()
+	root, ok := s.root(r.Digest)
 	if !ok {
 		return nil, fmt.Errorf("no revision of the chain refers to %s", r.Digest)
 	}
-	s.mu.Lock() // one decode at a time: the workers of a stage ask for the same pack
-	defer s.mu.Unlock()
 	bodies, err := s.library.read(ctx, root)
 	if err != nil {
 		return nil, err

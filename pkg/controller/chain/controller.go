@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -55,16 +55,17 @@ type Options struct {
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, options Options) error {
 	r := &reconciler{
-		Options:   options,
-		library:   newLibrary(options.Packs),
-		historian: newHistorian(options.Heads),
-		compiled:  lru.New(compiledLayers),
+		Options:  options,
+		library:  newLibrary(options.Packs),
+		compiled: lru.New(compiledLayers),
 	}
 	changed := source.TypedChannel[string, reconcile.Request](options.Changed, handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, chain string) []reconcile.Request { return []reconcile.Request{request(chain)} }))
+		func(_ context.Context, chain string) []reconcile.Request {
+			return []reconcile.Request{bychain.Request(chain)}
+		}))
 	err := builder.ControllerManagedBy(mgr).
 		Named("chain").
-		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(byChain),
+		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(bychain.Requests),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: concerns})).
 		WatchesRawSource(changed).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, SkipNameValidation: ptr.To(true)}).
@@ -88,18 +89,6 @@ func concerns(update event.UpdateEvent) bool {
 		}
 	}
 	return false
-}
-
-// byChain maps a revision to its chain.
-func byChain(_ context.Context, revision client.Object) []reconcile.Request {
-	if chain := revision.GetLabels()[olmv1alpha1.ChainLabel]; chain != "" {
-		return []reconcile.Request{request(chain)}
-	}
-	return nil
-}
-
-func request(chain string) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Name: chain}}
 }
 
 // event tells people something about a revision.

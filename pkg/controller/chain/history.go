@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,56 +11,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
-	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
 // Heads keeps the numbers and the history of chains.
 type Heads interface {
+	// Confirm notes that a revision exists, and what history keeps of it.
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error
+	// MarkSucceeded notes that a revision of the chain succeeded.
+	MarkSucceeded(ctx context.Context, chain string) error
 }
 
-// historian writes rows of history, each once.
-type historian struct {
-	heads Heads
-
-	mu sync.Mutex
-	// written are the rows as they were written last, without counts: those
-	// never change.
-	written map[types.UID]store.Row
-}
-
-func newHistorian(heads Heads) *historian {
-	return &historian{heads: heads, written: map[types.UID]store.Row{}}
-}
-
-// write notes a revision in the history of its chain, and so that its number is
-// used for ever. before is the revision before it, nil for none.
-func (h *historian) write(ctx context.Context, chain string, revision, before *olmv1alpha1.ClusterExtensionRevision) error {
-	row := rowOf(revision)
-	h.mu.Lock()
-	known := h.written[revision.UID] == row
-	h.mu.Unlock()
-	if known {
-		return nil
-	}
-	complete := row
-	complete.Counts = counts(revision, before)
-	if err := h.heads.Confirm(ctx, chain, revision.Spec.Revision, revision.UID, complete); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.written[revision.UID] = row
-	if !row.DeletedAt.IsZero() {
-		delete(h.written, revision.UID)
-	}
-	return nil
-}
-
-// rowOf is what history keeps of a revision, but for its counts.
-func rowOf(revision *olmv1alpha1.ClusterExtensionRevision) store.Row {
+// rowOf is what history keeps of a revision whose pack is root, but for its
+// counts.
+func rowOf(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row {
 	row := store.Row{
-		PackRoot:  pack.Root(refs(revision)),
+		PackRoot:  root,
 		CreatedAt: revision.CreationTimestamp.UTC(),
 		Version:   revision.Annotations[olmv1alpha1.VersionAnnotation],
 		Cause:     revision.Annotations[olmv1alpha1.ChangeCauseAnnotation],
@@ -72,6 +36,10 @@ func rowOf(revision *olmv1alpha1.ClusterExtensionRevision) store.Row {
 	}
 	if revision.Status.RequestedBy != nil {
 		row.RequestedBy = revision.Status.RequestedBy.Username
+	}
+	// Of an imported revision the requester is who imported it.
+	if first := revision.Annotations[olmv1alpha1.RequestedByAnnotation]; first != "" {
+		row.RequestedBy = first
 	}
 	if c := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded); c != nil && row.Result == olmv1alpha1.ResultSucceeded {
 		row.CompletedAt = c.LastTransitionTime.UTC()
@@ -98,34 +66,21 @@ func result(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return ""
 }
 
-func counts(revision, before *olmv1alpha1.ClusterExtensionRevision) *store.Counts {
-	own, others := refs(revision), []manifest.Ref(nil)
-	if before != nil {
-		others = refs(before)
+// counts are those of the first of some revisions against the one behind it.
+func counts(revisions []olmv1alpha1.ClusterExtensionRevision) *store.Counts {
+	own, others := refs(&revisions[0]), []manifest.Ref(nil)
+	if len(revisions) > 1 {
+		others = refs(&revisions[1])
 	}
 	changes := diff.Count(others, own)
 	return &store.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
 }
 
-// refs lists what a revision refers to, in its order.
-func refs(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
-	var out []manifest.Ref
-	for _, phase := range revision.Spec.Phases {
-		for _, object := range phase.Objects {
-			out = append(out, ref(object))
-		}
-	}
-	return out
-}
-
-// confirm makes sure that the numbers of all revisions are known to be used.
+// confirm makes sure that the numbers of all revisions are known to be used, and
+// that history says of them what is known by now.
 func (v *visit) confirm(ctx context.Context) error {
 	for i := range v.revisions {
-		var before *olmv1alpha1.ClusterExtensionRevision
-		if i+1 < len(v.revisions) {
-			before = &v.revisions[i+1]
-		}
-		if err := v.historian.write(ctx, v.chain, &v.revisions[i], before); err != nil {
+		if err := v.note(ctx, i, rowOf(&v.revisions[i], v.known[v.revisions[i].UID].root)); err != nil {
 			return err
 		}
 	}
@@ -133,8 +88,31 @@ func (v *visit) confirm(ctx context.Context) error {
 }
 
 // retire notes when a revision was deleted, before it goes.
-func (v *visit) retire(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
-	row := rowOf(revision)
+func (v *visit) retire(ctx context.Context, i int) error {
+	revision := &v.revisions[i]
+	row := rowOf(revision, v.known[revision.UID].root)
 	row.DeletedAt = revision.DeletionTimestamp.UTC()
-	return v.Heads.Confirm(ctx, v.chain, revision.Spec.Revision, revision.UID, row)
+	return v.note(ctx, i, row)
+}
+
+// note writes the row of the i-th revision, unless it is what was written last.
+func (v *visit) note(ctx context.Context, i int, row store.Row) error {
+	revision := &v.revisions[i]
+	known := v.known[revision.UID]
+	if known.written == row {
+		return nil
+	}
+	complete := row
+	complete.Counts = counts(v.revisions[i:])
+	if err := v.Heads.Confirm(ctx, v.chain, revision.Spec.Revision, revision.UID, complete); err != nil {
+		return err
+	}
+	if row.Result == olmv1alpha1.ResultSucceeded {
+		// For ever, whatever becomes of the revision and its row.
+		if err := v.Heads.MarkSucceeded(ctx, v.chain); err != nil {
+			return err
+		}
+	}
+	known.written = row
+	return nil
 }

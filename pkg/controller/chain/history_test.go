@@ -1,26 +1,16 @@
 package chain
 
 import (
-	"context"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
-
-// headsFunc is a Heads of one function.
-type headsFunc func(row store.Row)
-
-func (f headsFunc) Confirm(_ context.Context, _ string, _ int64, _ types.UID, row store.Row) error {
-	f(row)
-	return nil
-}
 
 func is(condition string) func(*olmv1alpha1.ClusterExtensionRevision) {
 	return func(r *olmv1alpha1.ClusterExtensionRevision) {
@@ -33,7 +23,7 @@ func annotated(key, value string) func(*olmv1alpha1.ClusterExtensionRevision) {
 }
 
 func TestRowOf(t *testing.T) {
-	empty := rowOf(revision()).PackRoot
+
 	cases := map[string]struct {
 		reason   string
 		revision *olmv1alpha1.ClusterExtensionRevision
@@ -52,51 +42,47 @@ func TestRowOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.want.PackRoot, tc.want.CreatedAt = empty, noon
-			if diff := cmp.Diff(tc.want, rowOf(tc.revision)); diff != "" {
+			tc.want.PackRoot, tc.want.CreatedAt = "root", noon
+			if diff := cmp.Diff(tc.want, rowOf(tc.revision, "root")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestHistorian(t *testing.T) {
+func TestNoteCounts(t *testing.T) {
 	objects := func(digests ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
-		return func(r *olmv1alpha1.ClusterExtensionRevision) {
-			for i, digest := range digests {
-				if digest != "" {
-					r.Spec.Phases[0].Objects = append(r.Spec.Phases[0].Objects, olmv1alpha1.RevisionObject{APIVersion: "v1", Kind: "ConfigMap", Name: string(rune('a' + i)), Digest: digest})
-				}
+		var lines []string
+		for i, digest := range digests {
+			if digest != "" {
+				lines = append(lines, fmt.Sprintf("v1 ConfigMap %c %s", 'a'+i, digest))
 			}
 		}
+		return listing(lines...)
 	}
-	var rows []store.Row
-	h := newHistorian(headsFunc(func(row store.Row) { rows = append(rows, row) }))
-	write := func(of, before *olmv1alpha1.ClusterExtensionRevision) *store.Counts {
-		t.Helper()
-		rows = nil
-		if err := h.write(t.Context(), "argocd", of, before); err != nil {
-			t.Fatal(err)
-		}
-		if len(rows) == 0 {
-			return nil
-		}
-		return rows[0].Counts
+	s := set(t, numbered(2, objects("1", "", "other", "4", "5")), numbered(1, objects("1", "2", "3")))
+	if err := s.confirm(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	first := revision(objects("1", "2", "3"))
-	if diff := cmp.Diff(&store.Counts{Objects: 3, Added: 3}, write(first, nil)); diff != "" {
+	if diff := cmp.Diff(&store.Counts{Objects: 3, Added: 3}, s.heads.rows[1].Counts); diff != "" {
 		t.Errorf("all objects of a first revision are added (-want +got):\n%s", diff)
 	}
-	second := revision(objects("1", "", "other", "4", "5"))
-	second.UID = "second"
-	if diff := cmp.Diff(&store.Counts{Objects: 4, Added: 2, Changed: 1, Removed: 1}, write(second, first)); diff != "" {
+	if diff := cmp.Diff(&store.Counts{Objects: 4, Added: 2, Changed: 1, Removed: 1}, s.heads.rows[2].Counts); diff != "" {
 		t.Errorf("against the revision before (-want +got):\n%s", diff)
 	}
-	if got := write(second, nil); got != nil {
-		t.Errorf("nothing new was written: %+v", got)
+}
+
+// TestMemoriesGoWithTheirRevisions: of a revision that is gone, however it went,
+// nothing is kept; of the others everything is.
+func TestMemoriesGoWithTheirRevisions(t *testing.T) {
+	var kept recollections
+	two, one := *numbered(2), *numbered(1)
+	first := kept.open("argocd", []olmv1alpha1.ClusterExtensionRevision{two, one})
+	second := kept.open("argocd", []olmv1alpha1.ClusterExtensionRevision{two})
+	if len(second) != 1 || second[two.UID] != first[two.UID] || first[two.UID] == nil {
+		t.Errorf("argocd-1 went, and what is known is %v, was %v", second, first)
 	}
-	second.CreationTimestamp = metav1.NewTime(noon.Add(time.Hour))
-	if write(second, first) == nil {
-		t.Error("what is new was not written")
+	if kept.open("argocd", nil); len(kept.chains) != 0 {
+		t.Errorf("the chain is gone, and %v is left", kept.chains)
 	}
 }

@@ -52,11 +52,7 @@ func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
 // its objects are not to be torn down, and the latches of revisions that are gone.
 // It returns the objects given up.
 func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollout.Inventory, []manifest.ID) {
-	numbers, keys := map[int64]bool{}, map[string]bool{}
-	for i := range revisions {
-		numbers[revisions[i].Spec.Revision] = true
-		keys[string(revisions[i].UID)] = true
-	}
+	numbers, keys := identities(revisions)
 	out := rollout.Inventory{Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached)}
 	var given []manifest.ID
 	for id, entry := range out.Entries {
@@ -70,10 +66,31 @@ func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollo
 	return out, given
 }
 
-// outlived is true when the inventory knows of a revision that is not listed.
+// outlived is true when the inventory knows of a revision that is not listed. It
+// is asked in every pass, and copies nothing.
 func (l *ledger) outlived(revisions []olmv1alpha1.ClusterExtensionRevision) bool {
-	inventory, given := l.forget(revisions)
-	return len(given) > 0 || len(inventory.Reached) < len(l.inventory.Reached)
+	numbers, keys := identities(revisions)
+	for _, entry := range l.inventory.Entries {
+		if !numbers[entry.Revision] {
+			return true
+		}
+	}
+	for key := range l.inventory.Reached {
+		if !keys[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// identities are the numbers and uids of revisions.
+func identities(revisions []olmv1alpha1.ClusterExtensionRevision) (numbers map[int64]bool, keys map[string]bool) {
+	numbers, keys = make(map[int64]bool, len(revisions)), make(map[string]bool, len(revisions))
+	for i := range revisions {
+		numbers[revisions[i].Spec.Revision] = true
+		keys[string(revisions[i].UID)] = true
+	}
+	return numbers, keys
 }
 
 // holder returns an object that carries the content of a revision, always the
@@ -101,6 +118,7 @@ func fromStore(in store.Inventory) rollout.Inventory {
 	return out
 }
 
+// toStore leaves the order to the store.
 func toStore(in rollout.Inventory) store.Inventory {
 	out := store.Inventory{Entries: make([]store.Entry, 0, len(in.Entries)), Reached: maps.Clone(in.Reached)}
 	for id, e := range in.Entries {
@@ -110,8 +128,5 @@ func toStore(in rollout.Inventory) store.Inventory {
 			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank,
 		})
 	}
-	slices.SortFunc(out.Entries, func(a, b store.Entry) int {
-		return strings.Compare(a.Group+"\x00"+a.Kind+"\x00"+a.Namespace+"\x00"+a.Name, b.Group+"\x00"+b.Kind+"\x00"+b.Namespace+"\x00"+b.Name)
-	})
 	return out
 }

@@ -3,7 +3,6 @@ package chain
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,13 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
-
-// newestFirst sorts revisions of one chain by number.
-func newestFirst(revisions []olmv1alpha1.ClusterExtensionRevision) {
-	slices.SortFunc(revisions, func(a, b olmv1alpha1.ClusterExtensionRevision) int {
-		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
-	})
-}
 
 // isLayer is true for revisions whose objects are wanted in the cluster.
 func isLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {

@@ -104,19 +104,6 @@ func TestIsLayer(t *testing.T) {
 	}
 }
 
-func TestNewestFirst(t *testing.T) {
-	// By name, 10 would come before 2.
-	list := []olmv1alpha1.ClusterExtensionRevision{*numbered(2), *numbered(10), *numbered(1)}
-	newestFirst(list)
-	var got []int64
-	for i := range list {
-		got = append(got, list[i].Spec.Revision)
-	}
-	if diff := cmp.Diff([]int64{10, 2, 1}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestProbesOfARevision(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
 	good := olmv1alpha1.ProgressionProbe{
@@ -161,7 +148,8 @@ func TestShelf(t *testing.T) {
 		pack.Root(refs(two)): {},
 	}}
 	library := newLibrary(stored)
-	s := newShelf(library, revisions)
+	known := (&recollections{}).open("argocd", revisions)
+	s := newShelf(library, revisions, known)
 	for range 2 {
 		for digest, want := range map[manifest.Digest]string{"sha256:1": "one", "sha256:2": "two"} {
 			if got, err := s.Body(t.Context(), manifest.Ref{Digest: digest}); err != nil || string(got) != want {
@@ -177,7 +165,7 @@ func TestShelf(t *testing.T) {
 			t.Errorf("a body %s: %q, %v", name, got, err)
 		}
 	}
-	library.close(revisions)
+	library.close(known)
 	if library.open.Len() != 0 {
 		t.Error("packs of a chain at rest stay in memory")
 	}

@@ -29,7 +29,9 @@ import (
 type confirmed struct {
 	rows   map[int64]store.Row
 	writes int
-	broken error
+	// succeeded is what the head says of the chain.
+	succeeded bool
+	broken    error
 }
 
 func (c *confirmed) Confirm(_ context.Context, _ string, number int64, _ types.UID, row store.Row) error {
@@ -39,6 +41,11 @@ func (c *confirmed) Confirm(_ context.Context, _ string, number int64, _ types.U
 	c.writes++
 	c.rows[number] = row
 	return nil
+}
+
+func (c *confirmed) MarkSucceeded(context.Context, string) error {
+	c.succeeded = true
+	return c.broken
 }
 
 // setting is a visit to a chain whose revisions are stored, newest first.
@@ -66,7 +73,6 @@ func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *sett
 			Client: s.api, Reader: s.api, Heads: s.heads, Inventories: s.shelf, Events: s.said,
 			Clock: clocktesting.NewFakePassiveClock(noon),
 		},
-		historian: newHistorian(s.heads),
 	}}
 	if err := s.list(t.Context()); err != nil {
 		t.Fatal(err)
@@ -313,12 +319,15 @@ func TestConfirmWritesEachRowOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.heads.writes != 2 {
+	if s.heads.writes != 2 || s.heads.succeeded {
 		t.Errorf("two revisions cost %d writes", s.heads.writes)
 	}
 	succeeded(&s.revisions[0])
 	if err := s.confirm(t.Context()); err != nil || s.heads.writes != 3 || s.heads.rows[2].Result != olmv1alpha1.ConditionSucceeded {
 		t.Errorf("success is noted: %d writes, %+v, %v", s.heads.writes, s.heads.rows[2], err)
+	}
+	if !s.heads.succeeded {
+		t.Error("the head does not say that the chain succeeded")
 	}
 }
 

@@ -3,13 +3,11 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/bychain"
 )
 
 // Keep is how many archived revisions of a chain are kept.
@@ -31,7 +29,7 @@ const Keep = 5
 func Add(mgr manager.Manager, c client.Client) error {
 	err := builder.ControllerManagedBy(mgr).
 		Named("retention").
-		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(byChain),
+		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(bychain.Requests),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
 		Complete(&reconciler{client: c})
@@ -47,11 +45,11 @@ type reconciler struct {
 
 // Reconcile deletes what a chain has too much of.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	var list olmv1alpha1.ClusterExtensionRevisionList
-	if err := r.client.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: request.Name}); err != nil {
+	revisions, err := bychain.List(ctx, r.client, request.Name)
+	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing the revisions of chain %s: %w", request.Name, err)
 	}
-	for _, revision := range surplus(list.Items) {
+	for _, revision := range surplus(revisions) {
 		// The version keeps a revision that changed since it was looked at.
 		precondition := client.Preconditions{UID: &revision.UID, ResourceVersion: &revision.ResourceVersion}
 		err := r.client.Delete(ctx, &revision, precondition, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -69,16 +67,6 @@ func surplus(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.Clu
 	archived := slices.DeleteFunc(slices.Clone(revisions), func(r olmv1alpha1.ClusterExtensionRevision) bool {
 		return r.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived || !r.DeletionTimestamp.IsZero()
 	})
-	slices.SortFunc(archived, func(a, b olmv1alpha1.ClusterExtensionRevision) int {
-		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
-	})
+	bychain.NewestFirst(archived)
 	return archived[min(Keep, len(archived)):]
-}
-
-func byChain(_ context.Context, revision client.Object) []reconcile.Request {
-	chain := revision.GetLabels()[olmv1alpha1.ChainLabel]
-	if chain == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: chain}}}
 }

@@ -1,0 +1,66 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// archive archives the older revisions once the newest has succeeded.
+func (v *visit) archive(ctx context.Context) error {
+	if len(v.layers) < 2 || len(v.invalid) > 0 {
+		return nil
+	}
+	newest := v.layers[0]
+	if newest.Spec.LifecycleState != olmv1alpha1.LifecycleStateActive ||
+		!meta.IsStatusConditionTrue(newest.Status.Conditions, olmv1alpha1.ConditionSucceeded) || !v.report.Layers[0].Complete {
+		return nil
+	}
+	for _, older := range v.layers[1:] {
+		updated := older.DeepCopy()
+		updated.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
+		if done, err := v.patch(ctx, updated, older); err != nil || !done {
+			return err
+		}
+		v.event(older, false, "Archived", fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
+	}
+	return nil
+}
+
+// release lets go of revisions that are being deleted once no object carries
+// their content.
+func (v *visit) release(ctx context.Context) error {
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		if revision.DeletionTimestamp.IsZero() || v.ledger.holder(revision.Spec.Revision) != nil ||
+			!controllerutil.ContainsFinalizer(revision, olmv1alpha1.TeardownFinalizer) {
+			continue
+		}
+		if err := v.retire(ctx, i); err != nil {
+			return err
+		}
+		updated := revision.DeepCopy()
+		controllerutil.RemoveFinalizer(updated, olmv1alpha1.TeardownFinalizer)
+		if _, err := v.patch(ctx, updated, revision); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patch changes a revision that is still as it was read, and tells whether it was.
+// One that has changed or is gone brings a pass of its own.
+func (v *visit) patch(ctx context.Context, updated, read *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
+	err := v.Client.Patch(ctx, updated, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		v.stale = true
+		return false, nil
+	}
+	return err == nil, err
+}

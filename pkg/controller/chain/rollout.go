@@ -1,0 +1,87 @@
+package chain
+
+import (
+	"context"
+	"strings"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// rollOut compiles the layers and lets the engine do a pass.
+func (v *visit) rollOut(ctx context.Context) error {
+	work := rollout.Work{
+		Owner:            v.chain,
+		Inventory:        v.ledger.inventory,
+		Save:             v.ledger.save,
+		Bodies:           newShelf(v.library, v.revisions, v.known),
+		Orphan:           map[int64]bool{},
+		AllowCRDDeletion: map[string]bool{},
+	}
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		for name := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation], ",") {
+			work.AllowCRDDeletion[strings.TrimSpace(name)] = true
+		}
+		if !isLayer(revision) {
+			orphan := !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
+			work.Orphan[revision.Spec.Revision] = orphan
+			continue
+		}
+		compiled, err := v.layer(revision)
+		if err != nil {
+			// Its objects stay as they are: an unreadable layer is no reason to
+			// delete anything, nor to roll out what is below it.
+			v.invalid[revision.Name] = err
+			continue
+		}
+		work.Layers = append(work.Layers, compiled)
+		v.layers = append(v.layers, revision)
+	}
+	if len(v.invalid) > 0 {
+		return nil
+	}
+	var err error
+	if v.report, err = v.Engine.Reconcile(ctx, work); err != nil {
+		return err
+	}
+	if v.report.RequeueAfter == 0 && len(v.report.Leaving) == 0 {
+		v.library.close(v.known)
+	}
+	return nil
+}
+
+// layer compiles a revision once: what is compiled never changes.
+func (v *visit) layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.Layer, error) {
+	found, ok := v.compiled.Get(revision.UID)
+	if !ok {
+		fresh, err := layer(revision)
+		if err != nil {
+			return rollout.Layer{}, err
+		}
+		v.compiled.Add(revision.UID, fresh)
+		found = fresh
+	}
+	compiled := found.(rollout.Layer)
+	compiled.Paused = revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
+	return compiled, nil
+}
+
+// finding returns what the pass found of a revision.
+func (v *visit) finding(revision *olmv1alpha1.ClusterExtensionRevision) finding {
+	found := finding{invalid: v.invalid[revision.Name]}
+	for i, layer := range v.layers {
+		if layer == revision && i < len(v.report.Layers) {
+			found.layer, found.newest = &v.report.Layers[i], i == 0
+		}
+	}
+	if found.layer == nil {
+		found.held = v.ledger.holder(revision.Spec.Revision)
+	}
+	for _, failure := range v.report.Leaving {
+		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
+			found.leaving = append(found.leaving, failure)
+		}
+	}
+	return found
+}

@@ -1,0 +1,73 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// announce tells people what the engine changed.
+func (v *visit) announce() {
+	byNumber := map[int64]*olmv1alpha1.ClusterExtensionRevision{}
+	for i := range v.revisions {
+		byNumber[v.revisions[i].Spec.Revision] = &v.revisions[i]
+	}
+	for _, event := range v.report.Events {
+		if revision, ok := byNumber[event.Revision]; ok {
+			v.event(revision, event.Warning, event.Reason, event.Message)
+		}
+	}
+}
+
+// writeStatus writes the status of each revision whose status changed.
+func (v *visit) writeStatus(ctx context.Context) error {
+	var errs []error
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		found := v.finding(revision)
+		if len(v.invalid) > 0 && found.invalid == nil {
+			continue // nothing was looked at
+		}
+		errs = append(errs, v.update(ctx, revision, status(revision, found, v.Clock.Now())))
+	}
+	return errors.Join(errs...)
+}
+
+// complain writes into status that a pass failed, for revisions that should be
+// kept, and leaves all else that status says as it was.
+func (v *visit) complain(ctx context.Context, trouble error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	var errs []error
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		errs = append(errs, v.update(ctx, revision, troubled(revision, trouble, v.Clock.Now())))
+	}
+	return errors.Join(errs...)
+}
+
+// update writes the status of a revision if it is another than before.
+func (v *visit) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next olmv1alpha1.ClusterExtensionRevisionStatus) error {
+	if equality.Semantic.DeepEqual(next, revision.Status) {
+		return nil
+	}
+	updated := revision.DeepCopy()
+	updated.Status = next
+	err := v.Client.Status().Update(ctx, updated)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// It was changed meanwhile: that change brings the next pass.
+		v.stale = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of %s: %w", revision.Name, err)
+	}
+	revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
+	return nil
+}
