@@ -72,6 +72,10 @@ test-race: ## Unit tests with the race detector; needs a C compiler
 fuzz: ## Fuzz every target in turn, FUZZTIME=30s each
 	@hack/fuzz.sh
 
+.PHONY: bench-reads
+bench-reads: tools ## Measure reads beside custom resources on a real control plane, 6 minutes; FULL=1 for more of it, 25 minutes
+	@cd test/bench && BENCH=reads FULL="$(FULL)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestReads$$' -count 1 -v -timeout 2h ./reads
+
 .PHONY: bench
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $$(git grep -l 'func Benchmark' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')

@@ -87,6 +87,17 @@ group() {
 	gotest ${list[@]+"${list[@]}"}
 }
 
+# benchmarks tests what the benchmarks are made of, a module of its own. They
+# themselves skip: make bench-reads runs them.
+benchmarks() {
+	local status
+	pushd test/bench >/dev/null || return 1
+	gotest ./...
+	status=$?
+	popd >/dev/null || return 1
+	return "${status}"
+}
+
 tools() {
 	PENSTOCK_TOOLS="$(hack/build-tools.sh)" || return 1
 	export PENSTOCK_TOOLS
@@ -142,6 +153,7 @@ for name in "${steps[@]}"; do
 		# and not inside of a test, where go test hides it.
 		[ -n "${PENSTOCK_TOOLS:-}" ] || tools || { failed+=(tools); break; }
 		step "${name}" group "${name}"
+		[ "${name}" != unit ] || step "unit (bench)" benchmarks
 		;;
 	*)
 		say "error: there is no step '${name}'; steps are tools, verify, unit, integration, e2e" >&2

@@ -22,4 +22,6 @@ while IFS= read -r package; do
 	packages+=("${package}")
 done < <(go list ./... | grep -v '/pkg/generated\(/\|$\)')
 "${cache}/staticcheck" -checks all,-ST1003 "${packages[@]}"
+# The benchmarks are a module of their own.
+(cd test/bench && GOFLAGS= GOWORK=off "${cache}/staticcheck" -checks all,-ST1003 ./...)
 echo "staticcheck finds nothing in ${#packages[@]} packages"

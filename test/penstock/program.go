@@ -20,6 +20,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
 // patience bounds every wait for the program: what takes longer does not happen.
@@ -38,10 +40,17 @@ func Build(t testing.TB) *Program {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "penstock")
+	root, err := plane.Root()
+	if err != nil {
+		t.Fatalf("penstock: %v", err)
+	}
 	// The state of the work tree is no input of a test; without it the version
 	// is always "devel".
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path,
 		"github.com/penstock-project/penstock/cmd/penstock")
+	// The program is that of its own module, with the libraries that it ships
+	// with, also for tests of a module of their own.
+	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("penstock: building the program: %v\n%s", err, out)
 	}

@@ -128,6 +128,9 @@ func (s *Server) Await(t testing.TB, text string) {
 	}
 }
 
+// Pid is the process' id.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
 // Ended is closed when the process has ended, for whatever reason.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 

@@ -1,0 +1,96 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// maxPause bounds how long the next subject waits for the last one's garbage
+// collection.
+const maxPause = 200 * time.Millisecond
+
+// Subject is one way of doing what a case is about.
+type Subject struct {
+	Name string
+	// Do does it once, and returns how many bytes the answer had.
+	Do func(context.Context) (bytes int64, err error)
+}
+
+// Case is one thing that several subjects do.
+type Case struct {
+	Name     string
+	Subjects []Subject
+	// Rounds is how often each subject has its turn.
+	Rounds int
+	// Burst is how often it does it in a turn; 0 is once. For what takes less
+	// than a few milliseconds: the sample is the median of the burst.
+	Burst int
+}
+
+// Result is what a case took, in milliseconds, by subject.
+type Result struct {
+	Case Case
+	// Millis has one sample for each round.
+	Millis map[string][]float64
+	// Bytes of the last answer.
+	Bytes map[string]int64
+}
+
+// Run gives every subject its turn in each round. The first round warms up and
+// does not count. Each round begins with another subject, so that nobody always
+// comes behind the same one.
+func Run(ctx context.Context, c Case) (*Result, error) {
+	result := &Result{Case: c, Millis: map[string][]float64{}, Bytes: map[string]int64{}}
+	for round := range c.Rounds + 1 {
+		for i := range c.Subjects {
+			subject := c.Subjects[(round+i)%len(c.Subjects)]
+			took, bytes, err := turn(ctx, subject, max(1, c.Burst))
+			if err != nil {
+				return nil, fmt.Errorf("measuring %s of %s: %w", c.Name, subject.Name, err)
+			}
+			if round > 0 {
+				result.Millis[subject.Name] = append(result.Millis[subject.Name], took)
+				result.Bytes[subject.Name] = bytes
+			}
+		}
+	}
+	return result, nil
+}
+
+// turn returns the median of a burst in milliseconds. It ends with a pause as
+// long as the burst, in which a server collects the garbage it has made: that is
+// not to count for whoever is next.
+func turn(ctx context.Context, subject Subject, burst int) (millis float64, bytes int64, err error) {
+	var samples []float64
+	began := time.Now()
+	for range burst {
+		start := time.Now()
+		if bytes, err = subject.Do(ctx); err != nil {
+			return 0, 0, err
+		}
+		samples = append(samples, float64(time.Since(start))/float64(time.Millisecond))
+	}
+	pause := time.NewTimer(min(time.Since(began), maxPause))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return 0, 0, context.Cause(ctx)
+	}
+	return SpreadOf(samples).Median, bytes, nil
+}
+
+// Of returns the spread of a subject, in milliseconds.
+func (r *Result) Of(subject string) Spread { return SpreadOf(r.Millis[subject]) }
+
+// Ratio returns how much longer one subject takes than another, round by round:
+// a moment in which the machine was busy counts for both.
+func (r *Result) Ratio(subject, than string) Spread {
+	a, b := r.Millis[subject], r.Millis[than]
+	var ratios []float64
+	for i := range min(len(a), len(b)) {
+		ratios = append(ratios, a[i]/b[i])
+	}
+	return SpreadOf(ratios)
+}

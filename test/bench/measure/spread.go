@@ -1,0 +1,35 @@
+package measure
+
+import (
+	"math"
+	"slices"
+)
+
+// Spread is what a number of samples were like.
+type Spread struct {
+	// Median is the middle, Low and High are the 10th and the 90th percentile.
+	Median, Low, High float64
+	// Samples is how many there were.
+	Samples int
+}
+
+// SpreadOf returns the spread of samples, which are in no order. Without samples
+// everything is zero.
+func SpreadOf(samples []float64) Spread {
+	if len(samples) == 0 {
+		return Spread{}
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	return Spread{
+		Median: quantile(sorted, 0.5), Low: quantile(sorted, 0.1), High: quantile(sorted, 0.9),
+		Samples: len(sorted),
+	}
+}
+
+// quantile interpolates between the two samples next to it.
+func quantile(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	below := math.Floor(at)
+	next := min(int(below)+1, len(sorted)-1)
+	return sorted[int(below)] + (at-below)*(sorted[next]-sorted[int(below)])
+}

@@ -1,0 +1,137 @@
+package reads
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/bench/operator"
+)
+
+const (
+	revisions = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions"
+	// historyChain is the extension that has historyLength revisions.
+	historyChain  = "veteran"
+	historyLength = 100
+	// writers is how many requests are written at a time.
+	writers = 16
+)
+
+// chains are the extensions of a bench, and how many revisions each has. Together
+// they are as many as the settings say.
+func (b *bench) chains() map[string]int {
+	chains := map[string]int{historyChain: historyLength}
+	for left, n := b.settings.revisions-historyLength, 0; left > 0; n++ {
+		chains[fmt.Sprintf("operator-%04d", n)] = min(left, b.settings.chainLength)
+		left -= b.settings.chainLength
+	}
+	return chains
+}
+
+// named is the bench's operator under a name.
+func (b *bench) named(name string) operator.Operator {
+	o := b.operator
+	o.Name = name
+	return o
+}
+
+// fill creates the revisions and returns when the controllers have looked at all
+// of them.
+func (b *bench) fill() {
+	b.t.Helper()
+	b.say("creating %d revisions of %d objects", b.settings.revisions, b.operator.Objects)
+	began := time.Now()
+	b.each(func(ctx context.Context, o operator.Operator, number int) error {
+		return b.create(ctx, o, number)
+	})
+	took := time.Since(began)
+	b.say("created %.0f revisions a second", float64(b.settings.revisions)/took.Seconds())
+	b.settle()
+}
+
+// each calls a function for every revision, those of a chain in their order.
+func (b *bench) each(do func(ctx context.Context, o operator.Operator, number int) error) {
+	b.t.Helper()
+	group, ctx := errgroup.WithContext(b.t.Context())
+	group.SetLimit(writers)
+	for name, length := range b.chains() {
+		group.Go(func() error {
+			for number := range length {
+				if err := do(ctx, b.named(name), number+1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) create(ctx context.Context, o operator.Operator, number int) error {
+	revision, err := o.Revision(number)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(revision)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", revision.Name, err)
+	}
+	return b.direct.post(ctx, revisions, body)
+}
+
+// post creates an object. A server that has too much to do is asked again.
+func (c *client) post(ctx context.Context, path string, body []byte) error {
+	for {
+		response, err := c.do(ctx, http.MethodPost, path, asJSON, body)
+		if err == nil {
+			return response.Body.Close()
+		}
+		if !busy(err) {
+			return err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// busy tells whether a server asks to be asked again.
+func busy(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) && status.code == http.StatusTooManyRequests
+}
+
+// settle returns when every revision has the status of its generation.
+func (b *bench) settle() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	for {
+		var list olmv1alpha1.ClusterExtensionRevisionList
+		// After a restart the cache of the server is not filled at once.
+		if err := b.direct.decode(ctx, revisions+"?resourceVersion=0", &list); err != nil && !busy(err) {
+			b.t.Fatal(err)
+		}
+		behind := 0
+		for i := range list.Items {
+			if list.Items[i].Status.ObservedGeneration != list.Items[i].Generation {
+				behind++
+			}
+		}
+		if behind == 0 && len(list.Items) >= b.settings.revisions {
+			return
+		}
+		b.say("%d revisions, %d not looked at by the controllers yet", len(list.Items), behind)
+		b.pause(time.Second)
+	}
+}

@@ -1,0 +1,103 @@
+package reads
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/bench/measure"
+	"github.com/penstock-project/penstock/test/bench/operator"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// settings are how much is measured.
+type settings struct {
+	// revisions is how many there are, chainLength how many of them each
+	// extension has.
+	revisions, chainLength int
+	// rounds is how often each LIST is read, burst how often in a round what
+	// takes a millisecond.
+	rounds, burst int
+	// full adds the reads that no target is about.
+	full bool
+	// rest is how long nothing happens before memory is read.
+	rest time.Duration
+}
+
+// readSettings are the default ones, more with FULL=1, and next to nothing with
+// FULL=0, which is for working on the benchmark itself.
+func readSettings() settings {
+	s := settings{revisions: 5000, chainLength: 5, rounds: 9, burst: 25, rest: 30 * time.Second}
+	switch os.Getenv("FULL") {
+	case "0":
+		s.revisions, s.rounds, s.burst, s.rest = 300, 3, 5, 2*time.Second
+	case "1":
+		s.rounds, s.burst, s.full = 21, 50, true
+	}
+	return s
+}
+
+// TestReads is the whole benchmark.
+func TestReads(t *testing.T) {
+	if os.Getenv("BENCH") != "reads" {
+		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench-reads`")
+	}
+	s, report, began := readSettings(), &measure.Report{}, time.Now()
+	fmt.Println(measure.Machine(began))
+	fmt.Println("The peer is the kube-apiserver behind whose aggregator Penstock is. Ratios are the medians of the rounds.")
+	program := penstock.Build(t)
+	t.Run("Mean", func(t *testing.T) {
+		b := newBench(t, s, report, program, operator.Operator{Objects: operator.MeanObjects, Bytes: operator.MeanBytes})
+		b.memory(120)
+		b.peers(true)
+		b.lists()
+		b.singles()
+		b.history()
+		b.diffs()
+	})
+	t.Run("Sixty", func(t *testing.T) {
+		const objects, bytesEach = 60, 800
+		b := newBench(t, s, report, program, operator.Operator{Objects: objects, Bytes: objects * bytesEach})
+		b.memory(200)
+		if s.full {
+			b.peers(false)
+			b.lists()
+		}
+	})
+	fmt.Printf("\n%s, in %s\n", measure.Machine(time.Now()), time.Since(began).Round(time.Second))
+	if err := report.Print(os.Stdout); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bench is one store of revisions and what they are measured against.
+type bench struct {
+	*world
+	settings settings
+	report   *measure.Report
+	operator operator.Operator
+	// inline tells whether there are custom resources with the manifests inline.
+	inline bool
+}
+
+func newBench(t *testing.T, s settings, report *measure.Report, program *penstock.Program, o operator.Operator) *bench {
+	return &bench{world: newWorld(t, program), settings: s, report: report, operator: o}
+}
+
+// title of a table about these revisions.
+func (b *bench) title(what string) string {
+	return fmt.Sprintf("%s, %d revisions of %d objects", what, b.settings.revisions, b.operator.Objects)
+}
+
+// run measures a case, adds it to a table and returns it.
+func (b *bench) run(title, reference string, c measure.Case) *measure.Result {
+	b.t.Helper()
+	b.say("measuring %s", c.Name)
+	result, err := measure.Run(b.t.Context(), c)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.report.Result(title, result, reference)
+	return result
+}

@@ -1,0 +1,250 @@
+package reads
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+const (
+	// patience bounds what has to happen before anything is measured.
+	patience = 10 * time.Minute
+
+	asTable    = "application/json;as=Table;v=v1;g=meta.k8s.io"
+	asMetadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+	asJSON     = "application/json"
+)
+
+// world is a control plane with Penstock behind its aggregator.
+type world struct {
+	t       *testing.T
+	began   time.Time
+	cluster *cluster.Cluster
+	program *penstock.Program
+	dataDir string
+	server  *penstock.Server
+	// host is kube-apiserver: its own resources, and ours through the
+	// aggregator. direct is Penstock's own port.
+	host, direct *client
+}
+
+func newWorld(t *testing.T, program *penstock.Program) *world {
+	t.Helper()
+	// Auditing would cost kube-apiserver what it does not cost Penstock.
+	c := cluster.Start(t, cluster.APIServerArgs("--audit-policy-file=", "--audit-log-path="))
+	host, err := newClient(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, began: time.Now(), cluster: c, program: program, dataDir: penstock.DataDir(t), host: host}
+	w.serve()
+	return w
+}
+
+// serve starts Penstock.
+func (w *world) serve() {
+	w.t.Helper()
+	w.server = w.program.Serve(w.t, w.cluster, w.dataDir)
+	var err error
+	if w.direct, err = w.connect(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// restart stops Penstock and starts it again.
+func (w *world) restart() {
+	w.t.Helper()
+	w.server.Stop(w.t)
+	w.serve()
+}
+
+// say tells whoever waits what happens.
+func (w *world) say(format string, args ...any) {
+	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// pause waits while nothing happens.
+func (w *world) pause(d time.Duration) {
+	w.t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.server.Ended():
+		w.t.Fatalf("penstock has ended:\n%s", w.server.Log())
+	case <-w.t.Context().Done():
+		w.t.Fatal(context.Cause(w.t.Context()))
+	}
+}
+
+// connect returns a client for Penstock's own port, which is where the aggregator
+// finds it too.
+func (w *world) connect() (*client, error) {
+	var service struct {
+		Spec struct {
+			CABundle []byte `json:"caBundle"`
+			Service  struct {
+				Name, Namespace string
+				Port            int
+			} `json:"service"`
+		} `json:"spec"`
+	}
+	path := "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.olm.operatorframework.io"
+	if err := w.host.decode(w.t.Context(), path, &service); err != nil {
+		return nil, err
+	}
+	config := w.cluster.Config()
+	config.Host = fmt.Sprintf("https://127.0.0.1:%d", service.Spec.Service.Port)
+	config.CAData = service.Spec.CABundle
+	config.ServerName = fmt.Sprintf("%s.%s.svc", service.Spec.Service.Name, service.Spec.Service.Namespace)
+	return newClient(config)
+}
+
+// client sends plain requests and does not look at the answers: what a client
+// makes of them is not measured.
+type client struct {
+	base string
+	http *http.Client
+}
+
+func newClient(config *rest.Config) (*client, error) {
+	// Compression is good for slow networks. Here it would be all one measures.
+	config.DisableCompression = true
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", config.Host, err)
+	}
+	return &client{base: config.Host, http: httpClient}, nil
+}
+
+// do sends a request. An answer that is no success is an error.
+func (c *client) do(ctx context.Context, method, path, accept string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", accept)
+	if body != nil {
+		request.Header.Set("Content-Type", asJSON)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode/100 == 2 {
+		return response, nil
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+	return nil, &statusError{code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %s", method, path, response.Status, text)}
+}
+
+// statusError is an answer that is no success.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// read reads an answer to its end.
+func (c *client) read(ctx context.Context, path, accept string) (int64, error) {
+	response, err := c.do(ctx, http.MethodGet, path, accept, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return io.Copy(io.Discard, response.Body)
+}
+
+// decode reads an answer into a value.
+func (c *client) decode(ctx context.Context, path string, into any) error {
+	response, err := c.do(ctx, http.MethodGet, path, asJSON, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("decoding %s: %w", path, err)
+	}
+	return nil
+}
+
+// pages reads a list page by page.
+func (c *client) pages(ctx context.Context, path, accept string, limit int) (int64, error) {
+	total, next := int64(0), ""
+	for {
+		response, err := c.do(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&continue=%s", path, limit, next), accept, nil)
+		if err != nil {
+			return 0, err
+		}
+		page, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil {
+			return 0, err
+		}
+		total += int64(len(page))
+		if next = continueOf(page); next == "" {
+			return total, nil
+		}
+	}
+}
+
+// continueOf finds the token of the next page. A list begins with its metadata, so
+// that the items, which are most of it, need not be decoded.
+func continueOf(page []byte) string {
+	const key = `"continue":"`
+	head := page[:min(len(page), 4096)]
+	at := bytes.Index(head, []byte(key))
+	if at < 0 {
+		return ""
+	}
+	token, _, _ := bytes.Cut(head[at+len(key):], []byte(`"`))
+	return string(token)
+}
+
+// beginWatch begins a watch and leaves it when the server has agreed to it.
+func (c *client) beginWatch(ctx context.Context, path, version string) (int64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	response, err := c.do(ctx, http.MethodGet, path+"?watch=true&allowWatchBookmarks=true&resourceVersion="+version, asJSON, nil)
+	if err != nil {
+		return 0, err
+	}
+	return 0, response.Body.Close()
+}
+
+// watchList begins a watch as informers do, with everything that there is first,
+// and leaves it when the server says that this was all.
+func (c *client) watchList(ctx context.Context, path string) (int64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	query := "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+	response, err := c.do(ctx, http.MethodGet, path+query, asJSON, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	lines, total := bufio.NewReaderSize(response.Body, 1<<20), int64(0)
+	for {
+		line, err := lines.ReadSlice('\n')
+		total += int64(len(line))
+		switch {
+		case bytes.Contains(line, []byte(`"k8s.io/initial-events-end"`)):
+			return total, nil
+		case err != nil && err != bufio.ErrBufferFull:
+			return 0, fmt.Errorf("watching %s: %w", path, err)
+		}
+	}
+}
