@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -60,11 +61,15 @@ func (r *Redactor) Error(id manifest.ID, err error, known ...map[string]any) err
 	return &Error{&apierrors.StatusError{ErrStatus: status}}
 }
 
+// SchemaError is in the message of API servers for a manifest with fields that its
+// kind does not have; they have no reason for it. It is kept.
+const SchemaError = "failed to create typed patch object"
+
 // quotesNothing recognises errors of the way to the server. They name addresses
 // and kinds.
 func quotesNothing(err error) bool {
 	var unanswered *url.Error
-	return errors.As(err, &unanswered) || meta.IsNoMatchError(err)
+	return errors.As(err, &unanswered) || meta.IsNoMatchError(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func reasonAndFields(status metav1.Status) string {
@@ -73,6 +78,9 @@ func reasonAndFields(status metav1.Status) string {
 		reason = fmt.Sprintf("Unknown (%d)", status.Code)
 	}
 	message := "the API server refused it: " + reason
+	if strings.Contains(status.Message, SchemaError) {
+		message += " (" + SchemaError + ")"
+	}
 	if status.Details == nil {
 		return message
 	}

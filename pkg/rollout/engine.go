@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
@@ -60,6 +61,9 @@ type Options struct {
 	Parallel int
 	// Jitter spreads retries; the default leaves them as they are.
 	Jitter func(time.Duration) time.Duration
+	// Redactor hides what is not to be in messages and events; the default hides
+	// the content of Secrets. Writer and Reader should have the same.
+	Redactor *redact.Redactor
 }
 
 // Engine reconciles chains. It may be used by several goroutines, one for each

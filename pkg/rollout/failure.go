@@ -3,7 +3,6 @@ package rollout
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
 )
 
@@ -111,41 +111,23 @@ func classify(ref manifest.Ref, err error) *Failure {
 // isSchemaError recognises a manifest with fields that its kind does not have:
 // server-side apply answers those with a 500.
 func isSchemaError(err error) bool {
-	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), redact.SchemaError)
 }
 
 // explain is an error for status, without the name of the object, which stands
-// beside it, as far as that is possible. A Secret's is reduced to its reason and fields:
-// validation messages quote values, and so may anything that parses.
+// beside it, as far as that is possible. The door has taken out what is hidden;
+// for Secrets that is done once more, for doors that do not.
 func explain(ref manifest.Ref, err error) string {
-	var status apierrors.APIStatus
-	answered := errors.As(err, &status)
-	if !ref.IsSecret() {
-		if answered && status.Status().Message != "" {
-			// It says what was refused, and stands beside the object's name.
-			return status.Status().Message
-		}
-		return err.Error()
-	}
-	if !answered {
-		if quotesNothing(err) {
-			return err.Error()
-		}
-		return "it failed; what went wrong is not repeated here, because it may quote the Secret"
-	}
-	message := fmt.Sprintf("the API server refused it: %s", status.Status().Reason)
-	if details := status.Status().Details; details != nil {
-		for _, cause := range details.Causes {
-			message += fmt.Sprintf("; %s: %s", cause.Field, cause.Type)
-		}
-	}
-	return message
-}
-
-// quotesNothing recognises errors that do not depend on the content of an object.
-func quotesNothing(err error) bool {
 	var body *bodyError
 	var scope *host.ScopeError
-	var unanswered *url.Error
-	return errors.As(err, &body) || errors.As(err, &scope) || errors.As(err, &unanswered) || meta.IsNoMatchError(err)
+	if !errors.As(err, &body) && !errors.As(err, &scope) {
+		var secretsOnly *redact.Redactor
+		err = secretsOnly.Error(ref.ID, err)
+	}
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) && answer.Status().Message != "" {
+		// It says what was refused, and stands beside the object's name.
+		return answer.Status().Message
+	}
+	return err.Error()
 }

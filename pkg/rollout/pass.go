@@ -68,7 +68,7 @@ func (p *pass) watch() {
 			}
 			for _, gate := range stg.Gates {
 				interest := wanted[gate.ID]
-				interest.Reads = interest.Reads.Union(gate.Probe.Reads())
+				interest.Reads = interest.Reads.Union(p.engine.reading(gate))
 				wanted[gate.ID] = interest
 			}
 		}
@@ -200,7 +200,7 @@ func (p *pass) verdict(gate stage.Gate) probe.Verdict {
 	if seen.Deleting {
 		return probe.Verdict{Status: probe.False, Message: "is being deleted"}
 	}
-	return gate.Probe.Probe(seen.Object)
+	return p.engine.judge(gate, seen.Object)
 }
 
 // look returns what is known of an object from its watch, or from the inventory

@@ -48,17 +48,18 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 		return p.fine(t, now)
 	}
 	losses := lostFields(wanted, live, p.who.Manager)
+	lost := p.engine.tell(t.step.ID, losses, wanted, live.Object)
 	if wait > 0 {
-		result := p.contested(t, now, describe(losses))
+		result := p.contested(t, now, lost)
 		result.wait = wait
 		return result
 	}
 	result := p.apply(ctx, t, now, onto(now))
-	result.looked, result.lost = true, describe(losses)
+	result.looked, result.lost = true, lost
 	// An apply that changes nothing keeps the version: what differed was a form
 	// that the server does not keep, such as a Secret's stringData.
 	if result.applied && len(losses) > 0 && result.entry.ResourceVersion != now.ResourceVersion {
-		event := p.event(t, "Repaired", "repaired %s: %s", t.step.ID, describe(losses))
+		event := p.event(t, "Repaired", "repaired %s: %s", t.step.ID, lost)
 		event.Warning = true
 		result.events = append(result.events, event)
 	}

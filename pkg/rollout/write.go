@@ -198,7 +198,7 @@ func (p *pass) deferred(t task, decision Decision, seen Seen) carried {
 	case seen.Presence == observe.Present && seen.Deleting:
 		return p.refuse(t, seen, ReasonTerminating, false, decision.Message)
 	case seen.Presence == observe.Unknown:
-		if trouble := p.engine.Observer.Trouble(t.step.ID); trouble != nil {
+		if trouble := p.engine.trouble(t.step.ID); trouble != nil {
 			// The watch tries again by itself, and an event will tell.
 			failure := classify(t.step.Ref, trouble)
 			return p.refuse(t, seen, ReasonUnwatched, failure.NeedsPerson, failure.Message)

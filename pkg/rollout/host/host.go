@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 // defaultLimit of requests in flight. Measured: eight workers of one chain hide
@@ -35,6 +36,9 @@ type Options struct {
 	// Clock for pauses and for how long a missing kind is remembered; the
 	// default is the real one.
 	Clock clock.Clock
+	// Redactor hides what is not to be in errors and logs; the default hides the
+	// content of Secrets.
+	Redactor *redact.Redactor
 }
 
 // Host is a target cluster. It may be used by several goroutines.
@@ -44,6 +48,7 @@ type Host struct {
 	dynamic  dynamic.Interface
 	counter  *Counter
 	limiter  *limiter
+	redactor *redact.Redactor
 	// postCreates is set by SelfTest when the server does not honour the
 	// precondition of a create-only apply.
 	postCreates atomic.Bool
@@ -60,7 +65,7 @@ func New(o Options) (*Host, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	h := &Host{counter: &Counter{}, limiter: newLimiter(o.Limit, o.Clock)}
+	h := &Host{counter: &Counter{}, limiter: newLimiter(o.Limit, o.Clock), redactor: o.Redactor}
 
 	config := rest.CopyConfig(o.Config)
 	base, _, err := rest.DefaultServerUrlFor(config)
@@ -71,6 +76,7 @@ func New(o Options) (*Host, error) {
 	// A negative QPS switches client-go's own limiter off, which would delay
 	// requests that the server is glad to serve.
 	config.QPS, config.RateLimiter = -1, nil
+	config.WarningHandler, config.WarningHandlerWithContext = nil, warnings{o.Redactor}
 	// The counter is innermost: it counts what is sent, retries included.
 	config.Wrap(h.counter.Wrap)
 	config.Wrap(h.limiter.wrap)

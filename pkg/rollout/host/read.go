@@ -17,9 +17,9 @@ func (h *Host) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstru
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", ref.ID, err)
 	}
-	live, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	live, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", ref.ID, h.judge(ref.GroupVersionKind(), err))
+		return nil, fmt.Errorf("reading %s: %w", ref.ID, h.redactor.Error(ref.ID, h.judge(ref.GroupVersionKind(), err)))
 	}
 	return live, nil
 }
@@ -30,9 +30,9 @@ func (h *Host) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.Part
 	if err != nil {
 		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, err)
 	}
-	live, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	live, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, h.judge(ref.GroupVersionKind(), err))
+		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, h.redactor.Error(ref.ID, h.judge(ref.GroupVersionKind(), err)))
 	}
 	return named(ref, live), nil
 }
@@ -46,7 +46,7 @@ func (h *Host) Instances(ctx context.Context, kind manifest.Ref, limit int64) ([
 	}
 	list, err := h.metadata.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: limit})
 	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), h.judge(kind.GroupVersionKind(), err))
+		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), h.redactor.Error(kind.ID, h.judge(kind.GroupVersionKind(), err)))
 	}
 	items := list.Items
 	if int64(len(items)) > limit {

@@ -64,9 +64,9 @@ func (p Precondition) check() error {
 // namespace a *ScopeError, a missing precondition an *UnguardedError; the last
 // two are found before anything is sent.
 func (h *Host) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
-	applied, err := h.apply(ctx, ref, body, options)
+	applied, err := h.apply(about(ctx, ref), ref, body, options)
 	if err != nil {
-		return nil, fmt.Errorf("applying %s: %w", ref.ID, err)
+		return nil, fmt.Errorf("applying %s: %w", ref.ID, h.discreet(ctx, ref, body, err))
 	}
 	return applied, nil
 }
@@ -109,8 +109,8 @@ func (h *Host) patch(ctx context.Context, ref manifest.Ref, body []byte, options
 // object that does not exist is an apierrors NotFound, one that is not as judged
 // a conflict.
 func (h *Host) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
-	if err := h.delete(ctx, ref, precondition); err != nil {
-		return fmt.Errorf("deleting %s: %w", ref.ID, err)
+	if err := h.delete(about(ctx, ref), ref, precondition); err != nil {
+		return fmt.Errorf("deleting %s: %w", ref.ID, h.discreet(ctx, ref, nil, err))
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ type Marks struct {
 // and a write. The fields of the manifest then belong to nobody, so that whoever
 // applies them next is in no conflict with us. Errors are those of Delete.
 func (h *Host) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
-	if err := h.release(ctx, ref, precondition, marks); err != nil {
-		return fmt.Errorf("releasing %s: %w", ref.ID, err)
+	if err := h.release(about(ctx, ref), ref, precondition, marks); err != nil {
+		return fmt.Errorf("releasing %s: %w", ref.ID, h.discreet(ctx, ref, nil, err))
 	}
 	return nil
 }

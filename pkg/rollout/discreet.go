@@ -1,0 +1,53 @@
+package rollout
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// reading adds to what a gate reads the hidden fields of the object: what its
+// status quotes of them can be recognised only by who knows them. An object of
+// which nothing is read stays that way, and the content of Secrets is never kept.
+func (e *Engine) reading(gate stage.Gate) probe.Reads {
+	reads := gate.Probe.Reads()
+	if gate.ID.IsSecret() || reads.Whole || !reads.Status && len(reads.Fields) == 0 {
+		return reads
+	}
+	return reads.Union(probe.Reads{Fields: e.Redactor.Fields(gate.ID.GroupKind())})
+}
+
+// judge lets a probe judge an object by its true values, and takes the words from
+// its judgement of the object as it may be shown. So whatever a probe does with a
+// hidden value, nothing of it is in a message. (Probes of Secrets see no content.)
+func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured) probe.Verdict {
+	verdict := gate.Probe.Probe(object)
+	kind := gate.ID.GroupKind()
+	if verdict.Status == probe.True || gate.ID.IsSecret() || len(e.Redactor.Mask(kind)) == 0 {
+		return verdict
+	}
+	shown := gate.Probe.Probe(&unstructured.Unstructured{Object: e.Redactor.Object(kind, object.Object)})
+	if shown.Status != verdict.Status {
+		verdict.Message = "is not as its probe wants it; what it is depends on a field that is hidden"
+		return verdict
+	}
+	// Controllers write into status what they like.
+	verdict.Message = e.Redactor.Values(kind, object.Object).Mask(shown.Message)
+	return verdict
+}
+
+// tell is the description of losses that may be shown. Paths into sets have values
+// in them.
+func (e *Engine) tell(id manifest.ID, losses []loss, objects ...map[string]any) string {
+	if len(e.Redactor.Mask(id.GroupKind())) == 0 {
+		return describe(losses)
+	}
+	return e.Redactor.Values(id.GroupKind(), objects...).Mask(describe(losses))
+}
+
+// trouble is why an object's presence is unknown, without what it may quote.
+func (e *Engine) trouble(id manifest.ID) error {
+	return e.Redactor.Error(id, e.Observer.Trouble(id))
+}

@@ -1,0 +1,109 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
+)
+
+// What the server and its webhooks say about an object may quote it. All of that
+// comes through this door, as errors and as warnings, so that here is where what
+// is hidden is taken out: no caller can forget it.
+
+// discreet returns an error without what it quotes of an object's hidden content.
+// The manifest is what was sent, nil for none.
+func (h *Host) discreet(ctx context.Context, ref manifest.Ref, body []byte, err error) error {
+	if err == nil || !h.redactor.Hides(ref.GroupKind()) || isOurs(err) {
+		return err
+	}
+	return h.redactor.Error(ref.ID, err, h.known(ctx, ref, body, err)...)
+}
+
+// isOurs tells whether an error was made here, of identities alone.
+func isOurs(err error) bool {
+	var scope *ScopeError
+	var kind *KindUnknownError
+	var unguarded *UnguardedError
+	return errors.As(err, &scope) || errors.As(err, &kind) || errors.As(err, &unguarded)
+}
+
+// known returns what an answer may quote: the manifest, and the object that it met
+// (a policy compares the two). When either cannot be had nothing is known, and
+// nothing of the message is kept. Content of Secrets is never read.
+func (h *Host) known(ctx context.Context, ref manifest.Ref, body []byte, err error) []map[string]any {
+	if ref.IsSecret() || !isAnswer(err) {
+		return nil
+	}
+	objects := []map[string]any{}
+	if body != nil {
+		var sent map[string]any
+		if err := json.Unmarshal(body, &sent); err != nil {
+			return nil
+		}
+		objects = append(objects, sent)
+	}
+	if apierrors.IsNotFound(err) {
+		return objects
+	}
+	live, err := h.live(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return objects
+	case err != nil:
+		return nil
+	}
+	return append(objects, live)
+}
+
+func (h *Host) live(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
+	resource, err := h.resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	live, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return live.Object, nil
+}
+
+func isAnswer(err error) bool {
+	answer := apierrors.APIStatus(nil)
+	return errors.As(err, &answer)
+}
+
+type subjectKey struct{}
+
+// about notes what a request is about, for the warnings that its answer may have.
+func about(ctx context.Context, ref manifest.Ref) context.Context {
+	return context.WithValue(ctx, subjectKey{}, ref.ID)
+}
+
+// warnings logs the warnings of answers, but for those about kinds of which
+// something is hidden: what they quote, of the object as it is and as it was, is
+// not known here.
+type warnings struct{ redactor *redact.Redactor }
+
+var _ rest.WarningHandlerWithContext = warnings{}
+
+// HandleWarningHeaderWithContext logs one warning.
+func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _ string, text string) {
+	// 299 is the one code that API servers use (RFC 9111, 5.5: others are history).
+	const miscellaneous = 299
+	id, known := ctx.Value(subjectKey{}).(manifest.ID)
+	if code != miscellaneous || text == "" || !known {
+		return
+	}
+	if w.redactor.Hides(id.GroupKind()) {
+		text = "(not repeated here, because it may quote what is hidden)"
+	}
+	klog.FromContext(ctx).Info("The cluster warns", "object", id.String(), "warning", text)
+}
