@@ -53,10 +53,12 @@ type PreviewItem struct {
 	// would be: JSON without status and without what changes with every write.
 	// Before is nil where there is none; both are nil where nothing changes.
 	Before, After []byte
+	// Exists is true when the object was found.
+	Exists bool
 	// Tried is true when the server was asked what it would make of the object.
 	Tried bool
-	// Drifted is true when the object has the content of the layer and somebody
-	// has changed it since.
+	// Drifted is true when the object was given the content of the layer and
+	// somebody has changed or deleted it since.
 	Drifted bool
 	// Taken are fields that other managers have and the rollout would take.
 	Taken []Taken

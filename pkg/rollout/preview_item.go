@@ -45,10 +45,12 @@ func (p *previewer) stays(ctx context.Context, i int) (PreviewItem, error) {
 		return item, p.refused(&item, Create, err)
 	}
 	memo := p.memo(step.ID)
+	item.Exists = live != nil
 	decision := Decide(p.who, step, seen, memo)
 	item.Action, item.Message = decision.Action, decision.Message
 	switch decision.Action {
 	case Create:
+		item.Drifted = memo != nil && !memo.Intent() && memo.Digest == step.Digest
 		if !p.grants[i].Create {
 			return item, nil
 		}
@@ -80,6 +82,7 @@ func (p *previewer) goes(ctx context.Context, i int) (PreviewItem, error) {
 	case seen.Presence == observe.Absent:
 		return item, nil
 	}
+	item.Exists = true
 	ours, owner := p.mayRemove(entry, seen.Observation)
 	switch {
 	case !ours && entry.Intent():

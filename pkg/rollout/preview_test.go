@@ -135,7 +135,7 @@ func TestPreview(t *testing.T) {
 				s.roll(t, s.revision(1).phase("p", x+"=1"))
 				s.erase(refOf(x).ID)
 			},
-			want:  []string{x + " Create none->1"},
+			want:  []string{x + " Create none->1 drifted"},
 			costs: []string{"get " + x, "try " + x},
 		},
 		"Upgrade": {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
@@ -17,8 +16,8 @@ import (
 // liveFunc is a Live of one function.
 type liveFunc func(manifests []manifest.Object) revisiondiff.Preview
 
-func (f liveFunc) Preview(_ context.Context, _ *hub.ClusterExtensionRevision, manifests []manifest.Object, _ diff.Options) (revisiondiff.Preview, error) {
-	return f(manifests), nil
+func (f liveFunc) Preview(_ context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
+	return f(question.Manifests), nil
 }
 
 // TestLive: the preview gets what the caller may see, and what it finds is the

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -31,7 +33,7 @@ type TryOptions struct {
 func (h *Host) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := h.try(ctx, ref, body, options)
 	if err != nil {
-		return nil, fmt.Errorf("trying to apply %s: %w", ref.ID, err)
+		return nil, fmt.Errorf("trying to apply %s: %w", ref.ID, h.discreet(ctx, ref, body, err))
 	}
 	return tried, nil
 }
@@ -55,10 +57,20 @@ func (h *Host) try(ctx context.Context, ref manifest.Ref, body []byte, options T
 	if err != nil {
 		return nil, err
 	}
-	tried, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, guarded,
+	tried, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(about(ctx, ref), ref.Name, types.ApplyPatchType, guarded,
 		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(true), DryRun: dryRun(true)})
 	if err != nil {
 		return nil, h.judge(ref.GroupVersionKind(), err)
 	}
 	return tried, nil
+}
+
+// Served is Mapping within a context, which asks the server again about a kind
+// that was not served a moment ago.
+func (h *Host) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := h.kinds.mapping(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		return h.kinds.discover(ctx, gvk)
+	}
+	return mapping, err
 }

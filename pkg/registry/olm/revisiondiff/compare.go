@@ -120,7 +120,9 @@ func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevis
 	if err != nil {
 		return nil, err
 	}
-	preview, err := c.deps.Live.Preview(ctx, revision, scope.selected(objects), c.options(options, objects))
+	preview, err := c.deps.Live.Preview(ctx, LiveQuestion{
+		Revision: revision, Manifests: scope.selected(objects), Shows: scope.shows, Options: c.options(options, objects),
+	})
 	if err != nil {
 		return nil, err
 	}

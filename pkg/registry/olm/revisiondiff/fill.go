@@ -54,9 +54,6 @@ func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
 		}
 		out.Changes = append(out.Changes, s.change(change))
 		left = sum(left, change.Truncated)
-		if change.NotCompared != "" {
-			left.Objects++
-		}
 	}
 	for _, note := range report.Notes {
 		if s.shows(note.ID) {

@@ -1,0 +1,67 @@
+package live
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+)
+
+const (
+	// freshFor is how long an answer is given again: as long as it takes to ask
+	// for the table, and for the YAML behind it.
+	freshFor = 3 * time.Second
+	// mostAnswers bounds what is kept, each of which may have some megabytes.
+	mostAnswers = 8
+)
+
+// cache keeps answers for a moment.
+type cache struct {
+	clock clock.PassiveClock
+
+	mu      sync.Mutex
+	answers map[string]answer
+}
+
+type answer struct {
+	preview revisiondiff.Preview
+	until   time.Time
+}
+
+func newCache(clock clock.PassiveClock) *cache {
+	return &cache{clock: clock, answers: map[string]answer{}}
+}
+
+// get returns a fresh answer. Nobody may change it.
+func (c *cache) get(key string) (revisiondiff.Preview, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.answers[key]
+	if !ok || !c.clock.Now().Before(found.until) {
+		return revisiondiff.Preview{}, false
+	}
+	return found.preview, true
+}
+
+// put keeps an answer, and drops what is stale; the oldest one where there are too
+// many.
+func (c *cache) put(key string, preview revisiondiff.Preview) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, oldest := c.clock.Now(), ""
+	for have, a := range c.answers {
+		if !now.Before(a.until) {
+			delete(c.answers, have)
+			continue
+		}
+		if oldest == "" || a.until.Before(c.answers[oldest].until) {
+			oldest = have
+		}
+	}
+	if _, known := c.answers[key]; !known && len(c.answers) >= mostAnswers {
+		delete(c.answers, oldest)
+	}
+	c.answers[key] = answer{preview: preview, until: now.Add(freshFor)}
+}

@@ -1,0 +1,92 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// answer is what the caller is told of an error: 504 when time ran out, 503 when
+// the cluster did not answer or we lack the rights to ask it.
+func (l *Live) answer(ctx context.Context, err error) error {
+	var ours *apierrors.StatusError
+	var review *reviewError
+	var kinds *kindsError
+	var rights *rightsError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+		return timedOut(fmt.Sprintf("the cluster has not answered within %s what a rollout would change", l.deps.Timeout))
+	case errors.As(err, &review), errors.As(err, &kinds), errors.As(err, &rights):
+		return unavailable(err.Error())
+	case errors.As(err, &ours) && ours.ErrStatus.Code == http.StatusForbidden:
+		return unavailable(l.lacks("get"))
+	case errors.As(err, &ours):
+		return unavailable(ours.ErrStatus.Message)
+	default:
+		return unavailable(err.Error())
+	}
+}
+
+func unavailable(why string) error {
+	return apierrors.NewServiceUnavailable("what a rollout would change now cannot be told: " + why)
+}
+
+func timedOut(why string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: why,
+	}}
+}
+
+// rightsError says that the reader lacks a right.
+type rightsError struct{ message string }
+
+func (e *rightsError) Error() string { return e.message }
+
+// lacks says what to do about a right that the reader lacks.
+func (l *Live) lacks(verb string) string {
+	return fmt.Sprintf("the reader identity %s may not %s what is to be compared: %s", l.deps.Reader.GetName(), verb, l.deps.Role)
+}
+
+// ownRights tells refusals of the cluster, which belong into the answer, from
+// rights that the reader lacks, for which there is no answer.
+func (l *Live) ownRights(ctx context.Context, found rollout.Preview) error {
+	for i := range found.Items {
+		item := &found.Items[i]
+		if item.Err == nil || !apierrors.IsForbidden(item.Err) {
+			continue
+		}
+		verbs := []string{"patch"}
+		if !item.Exists {
+			verbs = append(verbs, "create")
+		}
+		for _, verb := range verbs {
+			allowed, err := l.readerMay(ctx, verb, item.Ref)
+			if err != nil {
+				return err
+			}
+			if !allowed {
+				return &rightsError{l.lacks(verb)}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Live) readerMay(ctx context.Context, verb string, ref manifest.Ref) (bool, error) {
+	mapping, err := l.deps.Kinds.Served(ctx, ref.GroupVersionKind())
+	if err != nil {
+		return false, &kindsError{err}
+	}
+	return allows(ctx, l.deps.Authorizer, authorizer.AttributesRecord{
+		User: l.deps.Reader, Verb: verb, Namespace: ref.Namespace, Name: ref.Name, ResourceRequest: true,
+		APIGroup: mapping.Resource.Group, APIVersion: mapping.Resource.Version, Resource: mapping.Resource.Resource,
+	})
+}

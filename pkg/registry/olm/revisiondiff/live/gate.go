@@ -1,0 +1,248 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+const (
+	// reviewsAtOnce bounds the access reviews in flight.
+	reviewsAtOnce = 16
+	// worthAll is from how many objects of one kind and namespace on it is asked
+	// whether the caller may do it to all of them, before one by one.
+	worthAll = 3
+)
+
+// gate asks what one caller may see. It is for one preview.
+type gate struct {
+	authorizer authorizer.UnconditionalAuthorizer
+	kinds      Kinds
+	caller     user.Info
+	question   revisiondiff.LiveQuestion
+	// withheld counts what he may not.
+	withheld int
+}
+
+// scope is where access reviews of several objects differ only in the name.
+type scope struct {
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+// permit implements rollout.Permit. What the question leaves out is not looked at
+// and not counted.
+func (g *gate) permit(ctx context.Context, subjects []rollout.PreviewSubject) ([]rollout.Grant, error) {
+	asked := make([]int, 0, len(subjects))
+	listed := make(map[manifest.ID]bool, len(g.question.Manifests))
+	for _, object := range g.question.Manifests {
+		listed[object.ID] = true
+	}
+	for i, subject := range subjects {
+		if !subject.Leaving && listed[subject.ID] || subject.Leaving && g.question.Shows(subject.ID) {
+			asked = append(asked, i)
+		}
+	}
+	scopes, err := g.scopes(ctx, subjects, asked)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := g.may(ctx, "get", subjects, scopes, asked)
+	if err != nil {
+		return nil, err
+	}
+	var leaving, staying []int
+	for _, i := range seen {
+		if subjects[i].Leaving {
+			leaving = append(leaving, i)
+		} else {
+			staying = append(staying, i)
+		}
+	}
+	if staying, err = g.may(ctx, "patch", subjects, scopes, staying); err != nil {
+		return nil, err
+	}
+	creating, err := g.may(ctx, "create", subjects, scopes, staying)
+	if err != nil {
+		return nil, err
+	}
+	g.withheld = len(asked) - len(leaving) - len(staying)
+	grants := make([]rollout.Grant, len(subjects))
+	for _, i := range append(leaving, staying...) {
+		grants[i].Look = true
+	}
+	for _, i := range creating {
+		grants[i].Create = true
+	}
+	return grants, nil
+}
+
+// may returns those of some subjects to which the caller may do something.
+func (g *gate) may(ctx context.Context, verb string, subjects []rollout.PreviewSubject, scopes map[int]scope, some []int) ([]int, error) {
+	members := map[scope][]int{}
+	for _, i := range some {
+		members[scopes[i]] = append(members[scopes[i]], i)
+	}
+	allowed := make([]bool, len(subjects))
+	// First all of a scope: an empty name is all names, says the API of reviews.
+	err := each(ctx, members, func(ctx context.Context, s scope) error {
+		if len(members[s]) < worthAll {
+			return nil
+		}
+		all, err := g.review(ctx, verb, s, "")
+		for _, i := range members[s] {
+			allowed[i] = all
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewsAtOnce)
+	for _, i := range some {
+		if allowed[i] {
+			continue
+		}
+		group.Go(func() error {
+			var err error
+			allowed[i], err = g.review(ctx, verb, scopes[i], subjects[i].Name)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, i := range some {
+		if allowed[i] {
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}
+
+// review asks one question. Nothing is allowed because nobody answered.
+func (g *gate) review(ctx context.Context, verb string, s scope, name string) (bool, error) {
+	return allows(ctx, g.authorizer, authorizer.AttributesRecord{
+		User: g.caller, Verb: verb, Namespace: s.namespace, Name: name, ResourceRequest: true,
+		APIGroup: s.resource.Group, APIVersion: s.resource.Version, Resource: s.resource.Resource,
+	})
+}
+
+// allows is an access review.
+func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, attributes authorizer.AttributesRecord) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	decision, _, err := by.Authorize(ctx, attributes)
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return true, nil
+	case err != nil:
+		return false, &reviewError{err}
+	default:
+		return false, nil
+	}
+}
+
+// reviewError is an access review without an answer.
+type reviewError struct{ err error }
+
+func (e *reviewError) Error() string { return "asking what you may do: " + e.err.Error() }
+
+func (e *reviewError) Unwrap() error { return e.err }
+
+// scopes finds the resources of subjects.
+func (g *gate) scopes(ctx context.Context, subjects []rollout.PreviewSubject, some []int) (map[int]scope, error) {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, i := range some {
+		kinds[subjects[i].GroupVersionKind()] = true
+	}
+	resources := make(map[schema.GroupVersionKind]schema.GroupVersionResource, len(kinds))
+	defined := definitions(g.question.Manifests)
+	var mu sync.Mutex
+	err := each(ctx, kinds, func(ctx context.Context, kind schema.GroupVersionKind) error {
+		resource, err := g.resource(ctx, kind, defined)
+		mu.Lock()
+		defer mu.Unlock()
+		resources[kind] = resource
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	scopes := make(map[int]scope, len(some))
+	for _, i := range some {
+		scopes[i] = scope{resources[subjects[i].GroupVersionKind()], subjects[i].Namespace}
+	}
+	return scopes, nil
+}
+
+// resource is the one that serves a kind; where none does, the one that a
+// definition among the manifests says, or would by custom.
+func (g *gate) resource(ctx context.Context, kind schema.GroupVersionKind, defined map[schema.GroupKind]string) (schema.GroupVersionResource, error) {
+	mapping, err := g.kinds.Served(ctx, kind)
+	switch {
+	case err == nil:
+		return mapping.Resource, nil
+	case !meta.IsNoMatchError(err):
+		return schema.GroupVersionResource{}, &kindsError{err}
+	}
+	if plural := defined[kind.GroupKind()]; plural != "" {
+		return kind.GroupVersion().WithResource(plural), nil
+	}
+	guess, _ := meta.UnsafeGuessKindToResource(kind)
+	return guess, nil
+}
+
+// kindsError is that it could not be found out which kinds are served. It does not
+// say which: nobody knows yet what the caller may know.
+type kindsError struct{ err error }
+
+func (e *kindsError) Error() string {
+	return "the cluster does not say which kinds it serves"
+}
+
+func (e *kindsError) Unwrap() error { return e.err }
+
+// definitions are the resources of the CustomResourceDefinitions among manifests.
+func definitions(objects []manifest.Object) map[schema.GroupKind]string {
+	defined := map[schema.GroupKind]string{}
+	for _, object := range objects {
+		if object.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+			continue
+		}
+		var definition struct {
+			Spec struct {
+				Group string
+				Names struct{ Kind, Plural string }
+			}
+		}
+		// What cannot be read defines nothing.
+		if err := json.Unmarshal(object.JSON, &definition); err == nil {
+			defined[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] = definition.Spec.Names.Plural
+		}
+	}
+	return defined
+}
+
+// each does something for the keys of a map, some at a time.
+func each[K comparable, V any](ctx context.Context, items map[K]V, do func(context.Context, K) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewsAtOnce)
+	for item := range items {
+		group.Go(func() error { return do(ctx, item) })
+	}
+	return group.Wait()
+}

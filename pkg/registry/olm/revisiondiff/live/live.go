@@ -1,0 +1,172 @@
+// Package live says what a rollout of a revision would change in the cluster now.
+// The engine's preview finds that out in the name of an identity of its own; this
+// package sees to it that whoever asks learns nothing by it that he could not find
+// out himself, with his own rights to get and to patch.
+package live
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// timeout bounds a preview. It leaves some of what a read may take for comparing.
+const timeout = 15 * time.Second
+
+// Engine makes previews, as a *rollout.Engine.
+type Engine interface {
+	Preview(ctx context.Context, work rollout.Work, permit rollout.Permit) (rollout.Preview, error)
+}
+
+// Kinds tells under which resource a kind is served, as a *host.Host.
+type Kinds interface {
+	// Served fails with a NoMatch error where it is not served.
+	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+}
+
+// Work is what a rollout of a revision alone would work on, and a version that
+// changes with the chain's inventory. Bodies may be nil.
+type Work func(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error)
+
+// Deps is what New needs. All are required, but for Timeout.
+type Deps struct {
+	// Authorizer says what users may do in the cluster.
+	Authorizer authorizer.UnconditionalAuthorizer
+	Engine     Engine
+	Kinds      Kinds
+	Work       Work
+	// Reader is in whose name Engine asks the cluster, and Role is what gives
+	// him the rights to, for people.
+	Reader user.Info
+	Role   string
+	Clock  clock.PassiveClock
+	// Timeout of a preview; by default 15 seconds.
+	Timeout time.Duration
+}
+
+// Live implements revisiondiff.Live.
+type Live struct {
+	deps  Deps
+	cache *cache
+}
+
+var _ revisiondiff.Live = &Live{}
+
+// New returns a Live. All requests should share one.
+func New(deps Deps) *Live {
+	if deps.Timeout <= 0 {
+		deps.Timeout = timeout
+	}
+	return &Live{deps: deps, cache: newCache(deps.Clock)}
+}
+
+// Preview implements revisiondiff.Live:
+//
+//  1. find out what a rollout would work on,
+//  2. answer what was asked a moment ago,
+//  3. let the engine look at what the caller may get and patch,
+//  4. say what that means.
+//
+// It is all or nothing: a cluster that does not answer every question in time is
+// an error.
+func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
+	defer cancel()
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return revisiondiff.Preview{}, unavailable("the request has no user")
+	}
+	work, version, err := l.deps.Work(ctx, question.Revision)
+	if err != nil {
+		return revisiondiff.Preview{}, l.answer(ctx, err)
+	}
+	key := keyOf(caller, question, work, version)
+	if known, ok := l.cache.get(key); ok {
+		return known, nil
+	}
+	work.Bodies = newShelf(question.Manifests)
+	gate := &gate{authorizer: l.deps.Authorizer, kinds: l.deps.Kinds, caller: caller, question: question}
+	found, err := l.deps.Engine.Preview(ctx, work, gate.permit)
+	if err == nil {
+		err = l.ownRights(ctx, found)
+	}
+	if err != nil {
+		return revisiondiff.Preview{}, l.answer(ctx, err)
+	}
+	preview := revisiondiff.Preview{Report: report(ctx, found, question), Withheld: gate.withheld}
+	if ctx.Err() != nil {
+		return revisiondiff.Preview{}, l.answer(ctx, ctx.Err())
+	}
+	l.cache.put(key, preview)
+	return preview, nil
+}
+
+// keyOf names a question: a revision, a user, what of it may be spoken of, and how
+// much of it is wanted.
+func keyOf(caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work, version int64) string {
+	var shown []string
+	for _, object := range question.Manifests {
+		shown = append(shown, object.ID.String())
+	}
+	manifests := len(shown)
+	for id := range work.Inventory.Entries {
+		if question.Shows(id) {
+			shown = append(shown, id.String())
+		}
+	}
+	slices.Sort(shown[manifests:])
+	raw, err := json.Marshal(struct {
+		UID, Name, UserUID string
+		Groups             []string
+		Extra              map[string][]string
+		Shown              []string
+		Manifests          int
+		Version            int64
+		Limits             diff.Limits
+	}{
+		string(question.Revision.UID), caller.GetName(), caller.GetUID(), caller.GetGroups(), caller.GetExtra(),
+		shown, manifests, version, question.Options.Limits,
+	})
+	if err != nil {
+		return "" // strings and numbers
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// shelf has the manifests of one revision.
+type shelf map[manifest.Digest][]byte
+
+func newShelf(objects []manifest.Object) shelf {
+	s := make(shelf, len(objects))
+	for _, object := range objects {
+		s[object.Digest] = object.JSON
+	}
+	return s
+}
+
+// Body implements rollout.Bodies.
+func (s shelf) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
+	body, ok := s[ref.Digest]
+	if !ok {
+		return nil, fmt.Errorf("the revision does not refer to %s", ref.Digest)
+	}
+	return body, nil
+}

@@ -1,0 +1,180 @@
+package live
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// Reasons of notes that only a comparison with the cluster has.
+const (
+	reasonCollision = "Collision"
+	reasonRefused   = "Refused"
+	reasonNotServed = "KindNotServed"
+	reasonAdopted   = "Adopted"
+	reasonConflict  = "Conflict"
+	reasonDrift     = "Drift"
+	reasonDeferred  = "Deferred"
+	reasonReleased  = "Released"
+	reasonLeft      = "Left"
+	reasonUntried   = "NotTried"
+	reasonInstances = "InstancesGo"
+)
+
+// mostPaths is how many fields a note names.
+const mostPaths = 5
+
+// noteOf says of one object what its change does not show. Change is nil where
+// there is none.
+func noteOf(item *rollout.PreviewItem, change *diff.Change) (diff.Note, bool) {
+	note := func(severity diff.Severity, reason, format string, args ...any) (diff.Note, bool) {
+		return diff.Note{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)}, true
+	}
+	switch {
+	case item.Failure != nil:
+		return refusal(item), true
+	case item.Action == rollout.Collision:
+		return note(diff.Critical, reasonCollision, "%s: a rollout stops here", item.Message)
+	case item.Action == rollout.Deferred && !item.Exists:
+		return note(diff.Info, reasonDeferred, "%s", item.Message)
+	case item.Action == rollout.Deferred:
+		return note(diff.Warning, reasonDeferred, "%s", item.Message)
+	case item.Action == rollout.Leave:
+		return note(diff.Warning, reasonLeft, "is in no phase any more, and stays: it %s", item.Message)
+	case item.Action == rollout.Release:
+		return note(diff.Info, reasonReleased, "is in no phase any more, and stays: it is released")
+	case item.Action == rollout.Delete && item.GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		return note(diff.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
+	case item.Action == rollout.Adopt:
+		return note(diff.Warning, reasonAdopted, "%s: a rollout takes it over%s", item.Message, takes(item, change))
+	case item.Drifted:
+		return drift(item, change)
+	case item.Action == rollout.Create && !item.Tried:
+		return note(diff.Info, reasonUntried, "the API server was not asked about it, as you may not create it")
+	case len(item.Taken) > 0:
+		return note(diff.Warning, reasonConflict, "somebody else has fields of it%s", takes(item, change))
+	default:
+		return diff.Note{}, false
+	}
+}
+
+// drift says who changed what was rolled out.
+func drift(item *rollout.PreviewItem, change *diff.Change) (diff.Note, bool) {
+	note := diff.Note{Severity: diff.Warning, Reason: reasonDrift}
+	switch {
+	case !item.Exists:
+		note.Message = "was rolled out, and somebody has deleted it: a rollout creates it again"
+	case change == nil || len(change.Fields) == 0:
+		note.Severity, note.Message = diff.Info, "labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again"
+	default:
+		note.Message = "was changed since it was rolled out: " + owners(item, change)
+	}
+	return note, true
+}
+
+// owners names the fields that change, and who has them now.
+func owners(item *rollout.PreviewItem, change *diff.Change) string {
+	var parts []string
+	for i := range change.Fields {
+		if i == mostPaths {
+			parts = append(parts, fmt.Sprintf("and %d more", change.FieldCount()-mostPaths))
+			break
+		}
+		field := &change.Fields[i]
+		part := field.Path
+		switch owner := ownerOf(field.Path, item.Taken); {
+		case owner != "":
+			part += " by " + owner
+		case field.Op == diff.Add:
+			part += " was removed"
+		default:
+			part += ", which nobody claims"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// takes names the fields that others have. Paths are those of the comparison: it
+// knows what is to be hidden.
+func takes(item *rollout.PreviewItem, change *diff.Change) string {
+	var parts []string
+	if change != nil {
+		for i := range change.Fields {
+			owner := ownerOf(change.Fields[i].Path, item.Taken)
+			if owner == "" {
+				continue
+			}
+			if len(parts) == mostPaths {
+				parts = append(parts, "and more")
+				break
+			}
+			parts = append(parts, change.Fields[i].Path+" of "+owner)
+		}
+	}
+	if len(parts) == 0 {
+		// None of what changes: it is only the claim that moves.
+		for i := range item.Taken {
+			parts = append(parts, fmt.Sprintf("%d of %s", len(item.Taken[i].Paths)+item.Taken[i].More, manager(&item.Taken[i])))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", and takes " + strings.Join(parts, "; ")
+}
+
+// ownerOf is the manager who has a field, or one in it, or one that it is in.
+func ownerOf(path string, taken []rollout.Taken) string {
+	for i := range taken {
+		for _, theirs := range taken[i].Paths {
+			if within(path, theirs) || within(theirs, path) {
+				return manager(&taken[i])
+			}
+		}
+	}
+	return ""
+}
+
+// within tells whether a path is another one, or below it.
+func within(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+func manager(t *rollout.Taken) string {
+	name := printed(t.Manager)
+	if t.Subresource != "" {
+		name += " through " + printed(t.Subresource)
+	}
+	return name
+}
+
+// printed is a name that somebody chose, as it may be shown on a terminal.
+func printed(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || name == "" {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
+}
+
+// refusal is what the server says to what a rollout would write. What the message
+// must not quote was taken out where it came in (see package host).
+func refusal(item *rollout.PreviewItem) diff.Note {
+	message := item.Failure.Message
+	switch {
+	case item.Failure.Reason == rollout.ReasonNotServed:
+		return diff.Note{Severity: diff.Warning, Reason: reasonNotServed, Message: message}
+	case apierrors.IsNotFound(item.Err):
+		return diff.Note{Severity: diff.Warning, Reason: reasonRefused, Message: "cannot be written as things are now: " + message}
+	default:
+		return diff.Note{Severity: diff.Critical, Reason: reasonRefused, Message: "the API server refuses what a rollout would write: " + message}
+	}
+}

@@ -1,0 +1,105 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// report compares what is with what would be, and adds what there is to say.
+func report(ctx context.Context, found rollout.Preview, question revisiondiff.LiveQuestion) diff.Report {
+	manifests := make(map[manifest.ID]manifest.Object, len(question.Manifests))
+	for _, object := range question.Manifests {
+		manifests[object.ID] = object
+	}
+	var before, after []manifest.Object
+	var refused []diff.Change
+	unchanged := 0
+	for i := range found.Items {
+		item := &found.Items[i]
+		switch {
+		case item.Failure != nil && item.Exists:
+			refused = append(refused, diff.Change{
+				ID: item.ID, OldVersion: item.Version, NewVersion: item.Version, Kind: diff.Changed,
+				NotCompared: "the API server refuses what a rollout would write",
+			})
+		case item.Action == rollout.Delete:
+			before = append(before, side(item.Ref, item.Before))
+		case item.After != nil && item.Before != nil:
+			before = append(before, side(item.Ref, item.Before))
+			after = append(after, side(item.Ref, item.After))
+		case !item.Exists && listed(manifests, item.ID):
+			after = append(after, manifests[item.ID])
+		case item.Exists:
+			unchanged++
+		}
+	}
+	out := diff.Revisions(ctx, before, after, question.Options)
+	out.Changes = append(out.Changes, refused...)
+	out.Summary.Changed += len(refused)
+	out.Summary.Unchanged += unchanged
+	out.Summary.OldBytes, out.Summary.NewBytes = 0, sizes(found, manifests)
+	annotate(&out, found, question.Options)
+	return out
+}
+
+func listed(manifests map[manifest.ID]manifest.Object, id manifest.ID) bool {
+	_, ok := manifests[id]
+	return ok
+}
+
+// side is one side of a comparison of an object with itself.
+func side(ref manifest.Ref, raw []byte) manifest.Object {
+	// The digest is that of the manifest; both sides would have the same.
+	ref.Digest = ""
+	return manifest.Object{Ref: ref, JSON: raw}
+}
+
+// sizes adds up the manifests of what was looked at, without those of Secrets.
+func sizes(found rollout.Preview, manifests map[manifest.ID]manifest.Object) int64 {
+	var sum int64
+	for i := range found.Items {
+		if id := found.Items[i].ID; !id.IsSecret() {
+			sum += int64(len(manifests[id].JSON))
+		}
+	}
+	return sum
+}
+
+// annotate adds notes, keeps the most severe first, and no more than the limit.
+func annotate(out *diff.Report, found rollout.Preview, options diff.Options) {
+	changes := make(map[manifest.ID]*diff.Change, len(out.Changes))
+	for i := range out.Changes {
+		changes[out.Changes[i].ID] = &out.Changes[i]
+	}
+	var added []diff.Note
+	for i := range found.Items {
+		item := &found.Items[i]
+		if text, ok := noteOf(item, changes[item.ID]); ok {
+			text.ID = item.ID
+			added = append(added, text)
+		}
+	}
+	out.Notes = append(added, out.Notes...)
+	slices.SortStableFunc(out.Notes, func(a, b diff.Note) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
+	most := options.Limits.TotalNotes
+	if most <= 0 {
+		most = defaultNotes
+	}
+	if more := len(out.Notes) - most; more > 0 {
+		out.Notes = out.Notes[:most]
+		out.Truncated.Notes += more
+	}
+}
+
+// defaultNotes is the limit of package diff.
+const defaultNotes = 500
+
+func rank(severity diff.Severity) int {
+	return slices.Index([]diff.Severity{diff.Critical, diff.Warning, diff.Info}, severity)
+}
