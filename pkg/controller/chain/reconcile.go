@@ -149,11 +149,14 @@ func (v *visit) next() time.Duration {
 		after = staleRetry
 	}
 	for _, revision := range v.layers {
-		at, limited := deadline(revision)
-		if !limited || !meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing) {
-			continue
+		at, due := deadline(revision)
+		if !meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing) {
+			due = false
 		}
-		if left := at.Sub(v.Clock.Now()); left > 0 && (after == 0 || left < after) {
+		if end, soaking := soak(revision); soaking {
+			at, due = end, true
+		}
+		if left := at.Sub(v.Clock.Now()); due && left > 0 && (after == 0 || left < after) {
 			after = left
 		}
 	}

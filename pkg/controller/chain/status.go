@@ -20,6 +20,7 @@ const (
 	reasonRepairing   = "Repairing"
 	reasonUnavailable = "Unavailable"
 	reasonNotYet      = "NotYet"
+	reasonSoaking     = "Soaking"
 	reasonSuperseded  = "Superseded"
 	reasonPaused      = "Paused"
 	reasonArchived    = "Archived"
@@ -73,19 +74,6 @@ func troubled(revision *olmv1alpha1.ClusterExtensionRevision, trouble error, now
 	return w.status
 }
 
-// deadline returns when a rollout that goes on is Stalled, if ever.
-func deadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
-	minutes := revision.Spec.ProgressDeadlineMinutes
-	if minutes <= 0 {
-		return time.Time{}, false
-	}
-	began := revision.CreationTimestamp.Time
-	if c := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionProgressing); c != nil && c.Status == metav1.ConditionTrue {
-		began = c.LastTransitionTime.Time
-	}
-	return began.Add(time.Duration(minutes) * time.Minute), true
-}
-
 // writer sets conditions.
 type writer struct {
 	generation int64
@@ -104,6 +92,13 @@ func (w *writer) set(kind string, value bool, reason, message string) {
 	})
 }
 
+// current is the revision with the status as it is by now.
+func (w *writer) current(revision *olmv1alpha1.ClusterExtensionRevision) *olmv1alpha1.ClusterExtensionRevision {
+	current := *revision
+	current.Status = w.status
+	return &current
+}
+
 func (w *writer) is(kind string) bool {
 	return meta.IsStatusConditionTrue(w.status.Conditions, kind)
 }
@@ -120,11 +115,8 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	} else {
 		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
 	}
-	switch {
-	case complete && found.newest:
-		w.set(olmv1alpha1.ConditionSucceeded, true, reasonRolledOut, "the rollout was complete once")
-	case !w.is(olmv1alpha1.ConditionSucceeded):
-		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
+	if left := w.succeed(revision, found); left != "" {
+		message = left
 	}
 	w.progress(revision, found, message)
 	if person != nil {
@@ -136,6 +128,25 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	w.ready(message)
 }
 
+// succeed turns Succeeded True once the newest layer has been complete for long
+// enough. It returns what that still takes, when only time is missing.
+func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found finding) string {
+	end, available := soaked(revision, w.status.Conditions)
+	switch {
+	case w.is(olmv1alpha1.ConditionSucceeded):
+	case !available || !found.newest:
+		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
+	case w.now.Before(end):
+		left := fmt.Sprintf("all objects are available; the revision has succeeded when they still are at %s, after %d seconds",
+			end.UTC().Format(time.RFC3339), revision.Spec.SuccessDelaySeconds)
+		w.set(olmv1alpha1.ConditionSucceeded, false, reasonSoaking, left)
+		return left
+	default:
+		w.set(olmv1alpha1.ConditionSucceeded, true, reasonRolledOut, "the rollout was complete once")
+	}
+	return ""
+}
+
 // progress tells whether anything is under way.
 func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, message string) {
 	switch {
@@ -143,6 +154,8 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonPaused, "the revision is paused: nothing is written")
 	case !found.newest:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonSuperseded, "a newer revision takes the objects over as it reaches them")
+	case found.layer.Complete && !w.is(olmv1alpha1.ConditionSucceeded):
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonSoaking, message)
 	case found.layer.Complete:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "")
 	case !w.is(olmv1alpha1.ConditionSucceeded):
@@ -156,13 +169,10 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 
 // stall tells whether nothing moves.
 func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *rollout.Failure) {
-	current := revision.DeepCopy()
-	current.Status = w.status
-	at, limited := deadline(current)
 	switch {
 	case person != nil:
 		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
-	case limited && w.is(olmv1alpha1.ConditionProgressing) && !w.now.Before(at):
+	case overdue(w.current(revision), w.now):
 		w.set(olmv1alpha1.ConditionStalled, true, reasonDeadline,
 			fmt.Sprintf("the rollout takes longer than %d minutes", revision.Spec.ProgressDeadlineMinutes))
 	default:

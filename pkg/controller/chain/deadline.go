@@ -1,0 +1,51 @@
+package chain
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// deadline returns when a rollout that goes on is Stalled, if ever.
+func deadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
+	minutes := revision.Spec.ProgressDeadlineMinutes
+	if minutes <= 0 {
+		return time.Time{}, false
+	}
+	began := revision.CreationTimestamp.Time
+	if c := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionProgressing); c != nil && c.Status == metav1.ConditionTrue {
+		began = c.LastTransitionTime.Time
+	}
+	return began.Add(time.Duration(minutes) * time.Minute), true
+}
+
+// overdue is true for a rollout that goes on behind its deadline. One that is
+// complete, and only has to stay so, is not judged.
+func overdue(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
+	at, limited := deadline(revision)
+	_, soaking := soak(revision)
+	return limited && !soaking && !now.Before(at) &&
+		meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing)
+}
+
+// soak returns until when a revision has to stay Available to succeed, if that is
+// all that it lacks. As all times of conditions it is to the second.
+func soak(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
+	succeeded := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
+	if succeeded == nil || succeeded.Status == metav1.ConditionTrue || succeeded.Reason != reasonSoaking {
+		return time.Time{}, false
+	}
+	return soaked(revision, revision.Status.Conditions)
+}
+
+// soaked returns when a revision that is Available has been so for long enough.
+func soaked(revision *olmv1alpha1.ClusterExtensionRevision, conditions []metav1.Condition) (time.Time, bool) {
+	available := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionAvailable)
+	if available == nil || available.Status != metav1.ConditionTrue {
+		return time.Time{}, false
+	}
+	return available.LastTransitionTime.Add(time.Duration(revision.Spec.SuccessDelaySeconds) * time.Second), true
+}
