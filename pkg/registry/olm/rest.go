@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
 )
 
@@ -40,6 +41,9 @@ type Deps struct {
 	// StoredVersions is asked what a rollback must not take away; nil does not
 	// look.
 	StoredVersions clusterextensionrevision.StoredVersions
+	// Imports is where chains of other stores are made known, the heads in full; nil
+	// takes none in.
+	Imports revisionimport.Heads
 	// Live compares revisions with the cluster; nil answers 501.
 	Live revisiondiff.Live
 }
@@ -61,7 +65,8 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	// options of our subresources.
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
 	info.NegotiatedSerializer = Serializer(codecs)
-	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+	histories := revisionhistory.NewREST(storage.Revision, deps.Heads)
+	served := map[string]rest.Storage{
 		"clusterextensionrevisions":           storage.Revision,
 		"clusterextensionrevisions/status":    storage.Status,
 		"clusterextensionrevisions/manifests": storage.Manifests,
@@ -74,9 +79,17 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		// Virtual: they are read by name, and can be neither listed nor watched,
 		// so that garbage collection, quota and backups pass them by.
 		"revisiondiffs":     revisiondiff.NewREST(comparer),
-		"revisionhistories": revisionhistory.NewREST(storage.Revision, deps.Heads),
+		"revisionhistories": histories,
 		"revisionmanifests": revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
 	}
+	if deps.Imports != nil {
+		served["revisionhistories/import"] = revisionimport.NewREST(revisionimport.Deps{
+			Scheme: deps.Scheme, Revisions: storage.Revision, Heads: deps.Imports, Histories: histories,
+			Importer:   clusterextensionrevision.NewImporter(storage.Revision, deps.Scheme, deps.Admission),
+			Authorizer: deps.Authorizer, Owners: deps.Owners,
+		})
+	}
+	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = served
 	return &info, storage, nil
 }
 

@@ -138,6 +138,7 @@ func newServer(t *testing.T, settings settings) *server {
 		Schema:    types,
 		Admission: s.policy,
 		Live:      settings.live,
+		Imports:   s.heads,
 	}
 	if settings.owners != nil {
 		deps.Owners = settings.owners

@@ -11,7 +11,7 @@ import (
 
 // serverAnnotations belong to the server: clients read them and cannot set them.
 func serverAnnotations() []string {
-	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation}
+	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation}
 }
 
 func serverAnnotationPaths() []fieldpath.Path {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -186,6 +187,23 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 // refused. What a crash in between leaves is a pack that nobody names, or a
 // number that was not used.
 func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
+	take := r.takeContents(validate, packAnnotation, dryRun)
+	return func(ctx context.Context, obj runtime.Object) error {
+		// The pack, then the number; the record follows.
+		if err := take(ctx, obj); err != nil {
+			return err
+		}
+		revision := obj.(*olm.ClusterExtensionRevision)
+		if dryRun {
+			return r.wouldAdvance(ctx, revision)
+		}
+		return r.advance(ctx, revision)
+	}
+}
+
+// takeContents is storeContents but for the number. It notes in the audit event,
+// as auditKey, which pack it stored.
+func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, dryRun bool) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		revision := obj.(*olm.ClusterExtensionRevision)
 		held := stagedFrom(ctx)
@@ -199,25 +217,25 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 			return err
 		}
 
-		// 2. The cluster's policies and webhooks agree. The object is a copy,
-		// made for this call.
+		// 2. Admission agrees: our own plugins, and the cluster's policies and
+		// webhooks. The object is a copy, made for this call.
 		inlineForAdmission(revision, objects)
 		if validate != nil {
-			if err := validate(ctx, revision); err != nil {
+			if err := validate(request.WithManifests(ctx, objects), revision); err != nil {
 				return err
 			}
 		}
 		if dryRun {
-			return r.wouldAdvance(ctx, revision)
+			return nil
 		}
 
-		// 3. The pack, then the number; the record follows.
+		// 3. The pack.
 		root, err := r.contents.put(ctx, revision, held, objects)
 		if err != nil {
 			return err
 		}
-		audit.AddAuditAnnotation(ctx, packAnnotation, root)
-		return r.advance(ctx, revision)
+		audit.AddAuditAnnotation(ctx, auditKey, root)
+		return nil
 	}
 }
 

@@ -79,6 +79,9 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	if rollback := rollbackFrom(ctx); rollback != nil {
 		setAnnotation(revision, v1alpha1.RollbackOfAnnotation, rollback.of)
 	}
+	if past := pastFrom(ctx); past != nil {
+		past.restore(revision)
+	}
 	s.inliner.rewriteRevision(revision, held)
 
 	chain, _, ok := olm.ChainOf(revision.Name)
@@ -97,7 +100,8 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 // the chain waits until the watch cache is current, so it is done only if there
 // is something to add.
 func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterExtensionRevision, chain string, held *staged) error {
-	needsPrevious := len(revision.Spec.Previous) == 0
+	// What an imported revision followed is known: nothing means nothing.
+	needsPrevious := len(revision.Spec.Previous) == 0 && pastFrom(ctx) == nil
 	if !needsPrevious && len(notHeld(revision, held)) == 0 {
 		setSizes(revision, held, nil)
 		return nil

@@ -67,6 +67,10 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 	if record.Result == v1alpha1.ResultSucceeded {
 		succeeded := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 		record.CompletedAt = timeOf(succeeded.LastTransitionTime.Time)
+		// An imported revision was complete before, elsewhere.
+		if !row.CompletedAt.IsZero() {
+			record.CompletedAt = timeOf(row.CompletedAt)
+		}
 	}
 	if revision.DeletionTimestamp != nil {
 		record.State = v1alpha1.StateDeleting
@@ -74,6 +78,10 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 	}
 	if requester := revision.Status.RequestedBy; requester != nil {
 		record.RequestedBy = requester.Username
+	}
+	// Of an imported revision the requester is who imported it.
+	if first := revision.Annotations[v1alpha1.RequestedByAnnotation]; first != "" {
+		record.RequestedBy = first
 	}
 	setCounts(&record, row.Counts)
 	objects := int32(len(clusterextensionrevision.Refs(revision)))

@@ -1,0 +1,134 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Past is what an imported revision brings along that no client can set: what
+// became of it in the store that it comes from. It gives no rights to anybody:
+// who asks for the revision here is who imports it.
+type Past struct {
+	// CreatedAt is when it was created there, by RequestedBy.
+	CreatedAt   time.Time
+	RequestedBy string
+	// RollbackOf is the revision whose content it brought back, or empty.
+	RollbackOf string
+	// SucceededAt is when its rollout was complete, zero when that is to be found
+	// out here.
+	SucceededAt time.Time
+}
+
+type pastKey struct{}
+
+// pastFrom returns the past of a revision that is imported, or nil.
+func pastFrom(ctx context.Context) *Past {
+	past, _ := ctx.Value(pastKey{}).(*Past)
+	return past
+}
+
+// restore gives a new revision its past.
+func (p *Past) restore(revision *olm.ClusterExtensionRevision) {
+	if !p.CreatedAt.IsZero() && p.CreatedAt.Before(revision.CreationTimestamp.Time) {
+		revision.CreationTimestamp = metav1.NewTime(p.CreatedAt)
+	}
+	setAnnotation(revision, v1alpha1.RequestedByAnnotation, p.RequestedBy)
+	setAnnotation(revision, v1alpha1.RollbackOfAnnotation, p.RollbackOf)
+	if !p.SucceededAt.IsZero() {
+		revision.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Imported",
+			Message: "the rollout was complete once, where the revision was imported from", LastTransitionTime: metav1.NewTime(p.SucceededAt),
+		}}
+	}
+}
+
+// Importer takes revisions of another store in, in two steps, so that either all
+// revisions of a chain are found in order before the first one is written, or none
+// is written.
+type Importer struct {
+	revisions  *REST
+	admission  admission.Interface
+	interfaces admission.ObjectInterfaces
+}
+
+// NewImporter returns an importer of revisions. Admission is the server's, for
+// creates of revisions; nil admits all.
+func NewImporter(revisions *REST, scheme *runtime.Scheme, admit admission.Interface) *Importer {
+	return &Importer{revisions: revisions, admission: admit, interfaces: admission.NewObjectInterfacesFromScheme(scheme)}
+}
+
+// Admit does all that a create of the revision by the caller does, but for writing
+// it and taking its number, and returns what there is to write. The revision has
+// its manifests inline. With dryRun not even the manifests are stored; without, a
+// revision that is never written leaves a pack that nobody names.
+func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *Past, dryRun bool) (*olm.ClusterExtensionRevision, error) {
+	// Each revision has a place of its own: their manifests are not held together.
+	held := newStaged()
+	ctx = context.WithValue(context.WithValue(ctx, stagedKey{}, held), pastKey{}, past)
+	inliner{digester: i.revisions.contents.digester}.rewriteRevision(revision, held)
+	held.seal()
+	options := &metav1.CreateOptions{}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	attributes := admission.NewAttributesRecord(revision, nil, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), "", revision.Name,
+		v1alpha1.SchemeGroupVersion.WithResource(resource), "", admission.Create, options, dryRun, caller)
+	admit := admission.WithAudit(i.admission)
+	if mutator, ok := admit.(admission.MutationInterface); ok && mutator.Handles(admission.Create) {
+		if err := mutator.Admit(ctx, attributes, i.interfaces); err != nil {
+			return nil, err
+		}
+	}
+	validate := i.revisions.takeContents(rest.AdmissionToValidateObjectFunc(admit, attributes, i.interfaces), packAnnotation+"-"+revision.Name, dryRun)
+	// The record is for Write: here the store only makes and checks it.
+	out, err := i.revisions.Store.Create(ctx, revision, validate, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return nil, err
+	}
+	return out.(*olm.ClusterExtensionRevision), nil
+}
+
+// Write stores a revision that was admitted, under the uid that the chain's head
+// has for it. One that is stored already, under that uid, is left as it is.
+func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevision, uid types.UID) error {
+	revision := admitted.DeepCopy()
+	revision.UID = uid
+	key, err := i.revisions.KeyFunc(ctx, revision.Name)
+	if err != nil {
+		return err
+	}
+	err = i.revisions.Storage.Create(ctx, key, revision, &olm.ClusterExtensionRevision{}, 0, false)
+	if err == nil {
+		return nil
+	}
+	err = storeerr.InterpretCreateError(err, v1alpha1.Resource(resource), revision.Name)
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("writing %s: %w", revision.Name, err)
+	}
+	present, err := i.revisions.Stored(ctx, revision.Name)
+	if err != nil {
+		return fmt.Errorf("reading %s, which exists: %w", revision.Name, err)
+	}
+	if present.UID != uid {
+		return apierrors.NewAlreadyExists(v1alpha1.Resource(resource), revision.Name)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package revisionimport
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/archive"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// maxRecordBytes bounds the records of all revisions of a chain, which are in
+// memory until the archive ends.
+const maxRecordBytes = 64 << 20
+
+// incoming is one chain on its way into the store.
+type incoming struct {
+	*REST
+	mode
+	name string
+	// present is the head that an interrupted import left, nil for none.
+	present *chain.Head
+	// digest names the archive.
+	digest string
+	chain  archive.Chain
+	// admitted are the revisions that are not in the store yet, the newest first.
+	admitted []*olm.ClusterExtensionRevision
+	// bytes of their records.
+	bytes int
+	// owned tells that the chain has an owner who exists here.
+	owned  bool
+	owners owners
+}
+
+// findPresent looks what the store has of the chain.
+func (in *incoming) findPresent(ctx context.Context) error {
+	head, found, err := in.deps.Heads.Get(ctx, in.name)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if found && head.Importing != "" {
+		in.present = &head
+		return nil
+	}
+	if !found {
+		revisions, err := in.deps.Revisions.Chain(ctx, in.name)
+		if err != nil {
+			return err
+		}
+		found = len(revisions) > 0
+	}
+	if found {
+		return conflict(in.name, "the store has this extension, or had it; only extensions that it never had can be imported")
+	}
+	return nil
+}
+
+// read reads the archive to its end and admits each revision.
+func (in *incoming) read(ctx context.Context, body io.Reader) error {
+	reader, err := archive.NewReader(body, limits())
+	if err != nil {
+		return badArchive(err)
+	}
+	defer reader.Close()
+	for {
+		item, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return badArchive(err)
+		}
+		if item.Chain != nil {
+			in.chain = *item.Chain
+			if in.chain.Name != in.name {
+				return apierrors.NewBadRequest(fmt.Sprintf("the archive has extension %s, and %s was to be imported", in.chain.Name, in.name))
+			}
+			continue
+		}
+		if err := in.admit(ctx, item); err != nil {
+			return err
+		}
+	}
+	in.digest = reader.Digest()
+	if in.chain.Name == "" {
+		return apierrors.NewBadRequest("the archive has no extension")
+	}
+	if in.present != nil && in.present.Importing != in.digest {
+		return in.unfinished(*in.present)
+	}
+	return nil
+}
+
+// admit admits a revision that is not in the store yet.
+func (in *incoming) admit(ctx context.Context, item archive.Item) error {
+	if in.bytes += len(item.Revision.Spec); in.bytes > maxRecordBytes {
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the revisions of %s take more than %d bytes without their manifests", in.name, maxRecordBytes))
+	}
+	revision, past, err := in.revision(ctx, item)
+	if err != nil {
+		return err
+	}
+	if in.present != nil {
+		switch _, err := in.deps.Revisions.Stored(ctx, revision.Name); {
+		case err == nil:
+			return nil // That it is the right one is seen when the digest is known.
+		case !apierrors.IsNotFound(err):
+			return err
+		}
+	}
+	admitted, err := in.deps.Importer.Admit(ctx, revision, past, in.check)
+	if err != nil {
+		return err
+	}
+	in.admitted = append(in.admitted, admitted)
+	return nil
+}
+
+// write makes the chain known and writes its revisions.
+func (in *incoming) write(ctx context.Context) error {
+	head, err := in.deps.Heads.Import(ctx, in.head())
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if head.Importing != in.digest {
+		// Another one was faster, or has finished this very import.
+		return in.unfinished(head)
+	}
+	gone := map[int64]bool{}
+	for _, row := range head.Rows {
+		gone[row.Revision] = !row.DeletedAt.IsZero()
+	}
+	for _, revision := range in.admitted {
+		if gone[revision.Spec.Revision] {
+			continue // deleted here, since an interruption
+		}
+		in.relate(revision)
+		if err := in.deps.Importer.Write(ctx, revision, in.uid(revision.Spec.Revision)); err != nil {
+			return err
+		}
+	}
+	if err := in.deps.Heads.Imported(ctx, in.name, in.digest); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
+}
+
+// relate gives a revision the uids of those that it followed, as far as they are
+// here.
+func (in *incoming) relate(revision *olm.ClusterExtensionRevision) {
+	here := map[string]types.UID{}
+	for _, number := range in.chain.Revisions {
+		here[olm.RevisionName(in.name, number)] = in.uid(number)
+	}
+	for i := range revision.Spec.Previous {
+		previous := &revision.Spec.Previous[i]
+		previous.UID = here[previous.Name]
+	}
+}
+
+// uid is that of a revision of this archive, in whichever store: so it needs not
+// be remembered between two tries.
+func (in *incoming) uid(number int64) types.UID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "penstock import\n%s\n%s", in.digest, olm.RevisionName(in.name, number)))
+	id := sum[:16]
+	id[6] = id[6]&0x0f | 0x80 // RFC 9562: version 8, made of something,
+	id[8] = id[8]&0x3f | 0x80 // and its variant
+	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
+}
+
+// unfinished is the answer when the chain turns out to be another one's.
+func (in *incoming) unfinished(head chain.Head) error {
+	if head.Importing == "" {
+		return conflict(in.name, "it was created meanwhile")
+	}
+	return conflict(in.name, fmt.Sprintf("the import of another archive (%s) was begun and is not finished: import that one again", head.Importing))
+}
+
+func conflict(name, detail string) error {
+	return apierrors.NewConflict(v1alpha1.Resource("revisionhistories"), name, errors.New(detail))
+}
+
+func badArchive(err error) error {
+	return apierrors.NewBadRequest(err.Error())
+}

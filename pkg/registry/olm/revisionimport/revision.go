@@ -1,0 +1,151 @@
+package revisionimport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/store/archive"
+)
+
+// maxOwners bounds the questions that an archive may cost the cluster. A chain has
+// one owner, or none.
+const maxOwners = 8
+
+// maxRequesterBytes is what is kept of a requester's name.
+const maxRequesterBytes = 1024
+
+// revision makes of a revision of the archive what a client would send to create
+// it, with its manifests inline, and what it brings along besides.
+func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.ClusterExtensionRevision, *clusterextensionrevision.Past, error) {
+	name := olm.RevisionName(in.name, item.Revision.Number)
+	versioned := &v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: item.Revision.Labels, Annotations: maps.Clone(item.Revision.Annotations),
+	}}
+	// It was given for the past; and what has only been imported deletes nothing.
+	delete(versioned.Annotations, v1alpha1.AllowCRDDeletionAnnotation)
+	decoder := json.NewDecoder(bytes.NewReader(item.Revision.Spec))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&versioned.Spec); err != nil {
+		return nil, nil, badArchive(fmt.Errorf("reading spec of %s: %w", name, err))
+	}
+	if versioned.Spec.Revision != item.Revision.Number {
+		return nil, nil, badArchive(fmt.Errorf("%s has the revision number %d in its spec", name, versioned.Spec.Revision))
+	}
+	if in.paused && versioned.Spec.LifecycleState != v1alpha1.LifecycleStateArchived {
+		versioned.Spec.LifecycleState = v1alpha1.LifecycleStatePaused
+	}
+	if err := inline(&versioned.Spec, item.Objects); err != nil {
+		return nil, nil, badArchive(fmt.Errorf("%s: %w", name, err))
+	}
+	for i := range versioned.Spec.Previous {
+		versioned.Spec.Previous[i].UID = ""
+	}
+	versioned.OwnerReferences = in.keepOwners(ctx, item.Revision.Owners)
+	in.deps.Scheme.Default(versioned)
+	revision := &olm.ClusterExtensionRevision{}
+	if err := in.deps.Scheme.Convert(versioned, revision, nil); err != nil {
+		return nil, nil, apierrors.NewInternalError(fmt.Errorf("converting %s: %w", name, err))
+	}
+	return revision, in.past(item.Revision, revision), nil
+}
+
+// past is what the revision brings along. Whether it is complete here has to be
+// seen here; of one that was given up nobody will see it any more.
+func (in *incoming) past(from *archive.Revision, revision *olm.ClusterExtensionRevision) *clusterextensionrevision.Past {
+	past := &clusterextensionrevision.Past{CreatedAt: from.CreatedAt, RequestedBy: from.RequestedBy}
+	past.RequestedBy = past.RequestedBy[:min(len(past.RequestedBy), maxRequesterBytes)]
+	of := from.Annotations[v1alpha1.RollbackOfAnnotation]
+	if chain, _, ok := olm.ChainOf(of); ok && chain == in.name {
+		past.RollbackOf = of
+	}
+	if from.Succeeded && revision.Spec.LifecycleState == olm.LifecycleStateArchived {
+		past.SucceededAt = from.CompletedAt
+		if past.SucceededAt.IsZero() {
+			past.SucceededAt = from.CreatedAt
+		}
+	}
+	return past
+}
+
+// inline puts the manifests in the place of the digests that name them. Those of
+// Secrets are keyed by the store that they come from; this one makes its own.
+func inline(spec *v1alpha1.ClusterExtensionRevisionSpec, objects []manifest.Object) error {
+	byDigest := make(map[string]manifest.Object, len(objects))
+	for _, object := range objects {
+		byDigest[string(object.Digest)] = object
+	}
+	used := map[string]bool{}
+	for p := range spec.Phases {
+		for e := range spec.Phases[p].Objects {
+			entry := &spec.Phases[p].Objects[e]
+			object, found := byDigest[entry.Digest]
+			if entry.Object != nil || !found {
+				return fmt.Errorf("the archive has no manifest of %s %s/%s with digest %s", entry.Kind, entry.Namespace, entry.Name, entry.Digest)
+			}
+			used[entry.Digest] = true
+			entry.Object, entry.Size = &v1alpha1.Manifest{Raw: object.JSON}, 0
+			if object.IsSecret() {
+				entry.Digest = ""
+			}
+		}
+	}
+	if len(used) < len(objects) {
+		return fmt.Errorf("the archive has %d manifests that belong to no phase", len(objects)-len(used))
+	}
+	return nil
+}
+
+// owners remembers who exists.
+type owners map[types.UID]error
+
+// keepOwners returns references to those owners that exist in this cluster, under
+// the uid that they have in the archive: garbage collection would take the
+// revision away with any other. It warns of the rest, each once.
+func (in *incoming) keepOwners(ctx context.Context, from []archive.Owner) []metav1.OwnerReference {
+	var kept []metav1.OwnerReference
+	for _, owner := range from {
+		reference := metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
+		if owner.Controller {
+			reference.Controller = &owner.Controller
+		}
+		missing, asked := in.owners[owner.UID]
+		if !asked {
+			missing = in.exists(ctx, reference)
+			if in.owners == nil {
+				in.owners = owners{}
+			}
+			in.owners[owner.UID] = missing
+		}
+		if missing == nil {
+			kept, in.owned = append(kept, reference), true
+			continue
+		}
+		if !asked {
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s: its revisions come without their owner %s %s: %v",
+				in.name, cmp.Or(owner.Kind, "?"), owner.Name, missing))
+		}
+	}
+	return kept
+}
+
+func (in *incoming) exists(ctx context.Context, owner metav1.OwnerReference) error {
+	if in.deps.Owners == nil || len(in.owners) >= maxOwners {
+		return errors.New("whether it exists cannot be asked")
+	}
+	_, err := in.deps.Owners.Generation(ctx, owner)
+	return err
+}

@@ -1,0 +1,193 @@
+package revisionimport
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/store/archive"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+const (
+	// maxWait is how long an import waits for another one.
+	maxWait = 10 * time.Second
+	// retrySeconds is when somebody who was sent away may come again.
+	retrySeconds = 5
+)
+
+// limits are those of one chain. What is in memory at a time are the manifests of
+// one revision, and the records of all.
+func limits() archive.Limits {
+	l := archive.DefaultLimits()
+	l.Chains, l.Bytes = 1, 8<<30
+	return l
+}
+
+// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+type Revisions interface {
+	// Stored returns a revision as it is now.
+	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
+	// Chain returns the revisions of a chain, in no order.
+	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
+}
+
+// Heads is where the heads of chains are, as a *chain.Heads.
+type Heads interface {
+	// Get returns the head of a chain, and whether there is one.
+	Get(ctx context.Context, name string) (chain.Head, bool, error)
+	// Import makes a chain known, unless it is, and returns its head.
+	Import(ctx context.Context, head chain.Head) (chain.Head, error)
+	// Imported notes that all revisions have been written.
+	Imported(ctx context.Context, name, archive string) error
+}
+
+// Importer takes single revisions in, as a *clusterextensionrevision.Importer.
+type Importer interface {
+	// Admit returns what there is to write of a revision, when the caller may
+	// create it.
+	Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *clusterextensionrevision.Past, dryRun bool) (*olm.ClusterExtensionRevision, error)
+	// Write writes it.
+	Write(ctx context.Context, admitted *olm.ClusterExtensionRevision, uid types.UID) error
+}
+
+// Histories returns histories by the names of extensions.
+type Histories interface {
+	Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error)
+}
+
+// Deps is what NewREST needs.
+type Deps struct {
+	Scheme    *runtime.Scheme
+	Revisions Revisions
+	Heads     Heads
+	Importer  Importer
+	Histories Histories
+	// Authorizer says whether the caller may create revisions.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// Owners is asked whether the owner of a revision exists here; nil keeps none.
+	Owners clusterextensionrevision.Owners
+}
+
+// REST serves the subresource import: a POST of an archive with one chain.
+type REST struct {
+	deps Deps
+	// turns lets one import in at a time: it takes memory.
+	turns *semaphore.Weighted
+}
+
+var _ rest.Connecter = &REST{}
+
+// NewREST returns the subresource.
+func NewREST(deps Deps) *REST {
+	return &REST{deps: deps, turns: semaphore.NewWeighted(1)}
+}
+
+// New returns what an import answers with: the history of the chain.
+func (*REST) New() runtime.Object { return &olm.RevisionHistory{} }
+
+// Destroy does nothing: nothing is held.
+func (*REST) Destroy() {}
+
+// ConnectMethods are those of the only thing there is to do.
+func (*REST) ConnectMethods() []string { return []string{http.MethodPost} }
+
+// NewConnectOptions has none: the body is a stream, and what there is to say is
+// in the query (see parseMode).
+func (*REST) NewConnectOptions() (runtime.Object, bool, string) { return nil, false, "" }
+
+// mode is how to import.
+type mode struct {
+	// check does everything but write.
+	check bool
+	// paused makes active revisions paused ones: nothing is rolled out until a
+	// person says so.
+	paused bool
+}
+
+func parseMode(req *http.Request) (mode, error) {
+	var m mode
+	for name, to := range map[string]*bool{"check": &m.check, "paused": &m.paused} {
+		switch value := req.URL.Query().Get(name); value {
+		case "", "false":
+		case "true":
+			*to = true
+		default:
+			return mode{}, apierrors.NewBadRequest(fmt.Sprintf("%s=%q: want true or false", name, value))
+		}
+	}
+	return m, nil
+}
+
+// Connect returns the handler of one import.
+func (r *REST) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
+	return http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		m, err := parseMode(req)
+		if err != nil {
+			responder.Error(err)
+			return
+		}
+		history, err := r.run(ctx, name, req.Body, m)
+		switch {
+		case err != nil:
+			responder.Error(err)
+		case m.check:
+			responder.Object(http.StatusOK, history)
+		default:
+			responder.Object(http.StatusCreated, history)
+		}
+	}), nil
+}
+
+// run imports:
+//
+//  1. the caller may create revisions, and it is his turn,
+//  2. the chain is not there yet, or was left unfinished,
+//  3. the whole archive is read, and each revision of it admitted,
+//  4. the head and the revisions are written.
+func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (runtime.Object, error) {
+	if err := access.New(r.deps.Authorizer).NeedCreate(ctx); err != nil {
+		return nil, err
+	}
+	done, err := r.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	in := &incoming{REST: r, mode: m, name: name}
+	if err := in.findPresent(ctx); err != nil {
+		return nil, err
+	}
+	if err := in.read(ctx, body); err != nil {
+		return nil, err
+	}
+	if m.check {
+		return &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Revisions: []olm.RevisionRecord{}}, nil
+	}
+	if err := in.write(ctx); err != nil {
+		return nil, err
+	}
+	return r.deps.Histories.Get(ctx, name, &metav1.GetOptions{})
+}
+
+func (r *REST) turn(ctx context.Context) (done func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if err := r.turns.Acquire(ctx, 1); err != nil {
+		return nil, apierrors.NewTooManyRequests("another import goes on", retrySeconds)
+	}
+	return func() { r.turns.Release(1) }, nil
+}

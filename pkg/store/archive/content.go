@@ -1,0 +1,192 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Chain is what a chain knows beyond its revisions.
+type Chain struct {
+	// Name of the chain.
+	Name string `json:"name"`
+	// Revisions are the numbers of the revisions that follow, falling.
+	Revisions []int64 `json:"revisions,omitempty"`
+	// Highest number that was ever used.
+	Highest int64 `json:"highest"`
+	// Hold keeps the chain's owner from rolling forward, nil for none.
+	Hold *Hold `json:"hold,omitempty"`
+	// History has a row for each revision that there was, by rising number.
+	History []Row `json:"history,omitempty"`
+}
+
+// Hold is what a rollback left behind.
+type Hold struct {
+	// Revision is the number of the revision that the rollback created.
+	Revision int64 `json:"revision"`
+	// OwnerGeneration is that of the chain's owner at the time, 0 when it is not
+	// known.
+	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
+}
+
+// Row is one revision in a chain's history. Times are in UTC, to the second.
+type Row struct {
+	Revision    int64     `json:"revision"`
+	Version     string    `json:"version,omitempty"`
+	Result      string    `json:"result,omitempty"`
+	CreatedAt   time.Time `json:"createdAt,omitzero"`
+	CompletedAt time.Time `json:"completedAt,omitzero"`
+	DeletedAt   time.Time `json:"deletedAt,omitzero"`
+	RequestedBy string    `json:"requestedBy,omitempty"`
+	RollbackOf  int64     `json:"rollbackOf,omitempty"`
+	Cause       string    `json:"cause,omitempty"`
+	Counts      *Counts   `json:"counts,omitempty"`
+}
+
+// Counts are of the objects of a revision.
+type Counts struct {
+	Objects int `json:"objects"`
+	Added   int `json:"added"`
+	Changed int `json:"changed"`
+	Removed int `json:"removed"`
+}
+
+// Revision is one revision. What a server makes up anew, such as its uid, is not
+// part of it.
+type Revision struct {
+	// Number of the revision in its chain.
+	Number int64 `json:"number"`
+	// Labels and Annotations of the revision.
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Owners of the revision, with the uids that they had.
+	Owners []Owner `json:"owners,omitempty"`
+	// CreatedAt is when it was created, in UTC, to the second.
+	CreatedAt time.Time `json:"createdAt,omitzero"`
+	// Succeeded tells that its rollout was complete once.
+	Succeeded bool `json:"succeeded,omitempty"`
+	// CompletedAt is when that was for the first time.
+	CompletedAt time.Time `json:"completedAt,omitzero"`
+	// RequestedBy is the name of the user who created it.
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// Spec is JSON as the API spells it, with objects by identity and digest. It
+	// is for the API to understand.
+	Spec json.RawMessage `json:"spec"`
+}
+
+// Owner is a reference to an object of the cluster.
+type Owner struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Name       string    `json:"name"`
+	UID        types.UID `json:"uid"`
+	Controller bool      `json:"controller,omitempty"`
+}
+
+// validate tells what is wrong with a chain, whoever made it.
+func (c Chain) validate(limits Limits) error {
+	if problems := validation.IsDNS1123Subdomain(c.Name); len(problems) > 0 {
+		return fmt.Errorf("the name of chain %.80q: %s", c.Name, strings.Join(problems, "; "))
+	}
+	if len(c.Name) > maxNameLength {
+		return fmt.Errorf("the name of chain %.80q has %d characters, %d are allowed", c.Name, len(c.Name), maxNameLength)
+	}
+	if len(c.Revisions) > limits.Revisions {
+		return fmt.Errorf("chain %s has %d revisions, %d are allowed", c.Name, len(c.Revisions), limits.Revisions)
+	}
+	above := int64(math.MaxInt64)
+	for _, number := range c.Revisions {
+		if number < 1 || number > c.Highest || number >= above {
+			return fmt.Errorf("chain %s: revision number %d: numbers must be from 1 to the highest one (%d), and fall", c.Name, number, c.Highest)
+		}
+		above = number
+	}
+	return c.validateHistory(limits)
+}
+
+func (c Chain) validateHistory(limits Limits) error {
+	if len(c.History) > limits.Rows {
+		return fmt.Errorf("the history of chain %s has %d rows, %d are allowed", c.Name, len(c.History), limits.Rows)
+	}
+	below := int64(0)
+	for _, row := range c.History {
+		if row.Revision <= below || row.Revision > c.Highest {
+			return fmt.Errorf("the history of chain %s: revision number %d: numbers must be from 1 to the highest one (%d), and rise", c.Name, row.Revision, c.Highest)
+		}
+		below = row.Revision
+		if row.DeletedAt.IsZero() != slices.Contains(c.Revisions, row.Revision) {
+			return fmt.Errorf("the history of chain %s: revision %d must either be deleted or in the archive", c.Name, row.Revision)
+		}
+	}
+	if c.Highest < 1 {
+		return fmt.Errorf("chain %s has never used a number", c.Name)
+	}
+	if c.Hold != nil && (c.Hold.Revision < 1 || c.Hold.Revision > c.Highest) {
+		return fmt.Errorf("chain %s is held because of revision %d, which it never had", c.Name, c.Hold.Revision)
+	}
+	return nil
+}
+
+func (r Revision) validate() error {
+	trimmed := bytes.TrimSpace(r.Spec)
+	if len(trimmed) == 0 || trimmed[0] != '{' {
+		return errors.New("it has no spec")
+	}
+	return nil
+}
+
+// line is a manifest in an archive.
+type line struct {
+	Digest   manifest.Digest `json:"digest"`
+	Manifest json.RawMessage `json:"manifest"`
+}
+
+// check tells whether a manifest is what its line says. The digest of a Secret is
+// keyed by the store it comes from; of it only the spelling can be checked, and
+// the checksums have to do.
+func (l line) check() (manifest.Object, error) {
+	if err := l.Digest.Validate(); err != nil {
+		return manifest.Object{}, err
+	}
+	if values(l.Manifest) > maxValues {
+		return manifest.Object{}, fmt.Errorf("the manifest with digest %s has more than the %d values that are allowed", l.Digest, maxValues)
+	}
+	object, err := manifest.Parse(l.Manifest)
+	if err != nil {
+		return manifest.Object{}, err
+	}
+	if !bytes.Equal(object.JSON, l.Manifest) {
+		return manifest.Object{}, fmt.Errorf("%s is not in canonical form", object.ID)
+	}
+	object.Digest = l.Digest
+	if object.IsSecret() != l.Digest.Keyed() {
+		return manifest.Object{}, fmt.Errorf("%s: digest %s: those of Secrets are keyed, and no others", object.ID, l.Digest)
+	}
+	if object.IsSecret() {
+		return object, nil
+	}
+	return object, manifest.Digester{}.Check(object.Ref, object.JSON)
+}
+
+// values is at least the number of values in a JSON text: every one but the first
+// follows one of these characters.
+func values(text []byte) int {
+	n := 0
+	for _, c := range text {
+		switch c {
+		case '{', '[', ',', ':':
+			n++
+		}
+	}
+	return n
+}

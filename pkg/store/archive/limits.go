@@ -1,0 +1,49 @@
+package archive
+
+// Limits bound what reading an archive may take, whatever it says of itself.
+type Limits struct {
+	// Bytes of all entries together, decompressed.
+	Bytes int64
+	// Chains of an archive.
+	Chains int
+	// Revisions of a chain.
+	Revisions int
+	// Rows of a chain's history.
+	Rows int
+	// RecordBytes is for a chain or a revision without its manifests.
+	RecordBytes int64
+	// ManifestBytes is for all manifests of a revision, with what is around them.
+	ManifestBytes int64
+}
+
+// DefaultLimits are far above what a store has, and far below what hurts.
+func DefaultLimits() Limits {
+	return Limits{
+		Bytes:         64 << 30,
+		Chains:        10000,
+		Revisions:     500,
+		Rows:          200,
+		RecordBytes:   2 << 20,
+		ManifestBytes: 20 << 20,
+	}
+}
+
+const (
+	// maxNameLength is that of a chain: with it every name of an entry fits into
+	// the plain header of a tar file.
+	maxNameLength = 52
+	// maxWindow bounds the memory of the decompressor. Our own archives need 8
+	// MiB.
+	maxWindow = 32 << 20
+	// maxValues bounds the memory that decoding one manifest takes, which follows
+	// from its values more than from its length: about 128 bytes each. The largest
+	// real ones, definitions of custom resources, have 50,000.
+	maxValues = 1 << 20
+)
+
+// maxSumsBytes is what the checksums may take: a line of about 140 bytes for every
+// entry.
+func (l Limits) maxSumsBytes() int64 {
+	const entries, lineBytes = 1 << 17, 160
+	return entries * lineBytes
+}

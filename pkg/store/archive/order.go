@@ -1,0 +1,43 @@
+package archive
+
+import "fmt"
+
+// order is the rule of what follows what, for writers and readers alike: chains
+// by rising name, and for each the revisions that it announces.
+type order struct {
+	chains int
+	// name of the chain that is being written or read.
+	name string
+	// left are the numbers of its revisions that are still to come.
+	left []int64
+}
+
+func (o *order) chain(next Chain, limits Limits) error {
+	if err := o.end(); err != nil {
+		return err
+	}
+	if o.chains > 0 && next.Name <= o.name {
+		return fmt.Errorf("chain %s comes behind chain %s: chains must be sorted by name, each once", next.Name, o.name)
+	}
+	if o.chains++; o.chains > limits.Chains {
+		return fmt.Errorf("there are more than the %d chains that are allowed", limits.Chains)
+	}
+	o.name, o.left = next.Name, next.Revisions
+	return nil
+}
+
+func (o *order) revision(number int64) error {
+	if len(o.left) == 0 || o.left[0] != number {
+		return fmt.Errorf("revision %d of chain %s is not what the chain announces next", number, o.name)
+	}
+	o.left = o.left[1:]
+	return nil
+}
+
+// end tells whether everything has come that was announced.
+func (o *order) end() error {
+	if len(o.left) > 0 {
+		return fmt.Errorf("revision %d of chain %s is missing", o.left[0], o.name)
+	}
+	return nil
+}

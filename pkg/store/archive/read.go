@@ -1,0 +1,328 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// FormatError says that an archive is in a version that this Penstock does not
+// know.
+type FormatError struct{ Found int }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("the archive has format %d, written by a newer Penstock; this one reads formats 1 to %d: use the newer one", e.Found, Format)
+}
+
+// errNone is for what is no archive at all.
+var errNone = errors.New("this is not a Penstock archive")
+
+// Item is what Next returns: a chain, or the next revision of the last chain.
+type Item struct {
+	// Chain is set where a chain begins.
+	Chain *Chain
+	// Revision is set for a revision, with its manifests in rollout order, each
+	// content once. Digests of Secrets are those of the store that it comes from.
+	Revision *Revision
+	Objects  []manifest.Object
+}
+
+// Reader reads an archive that nobody vouches for.
+type Reader struct {
+	decompressor *zstd.Decoder
+	tar          *tar.Reader
+	rest         *bounded
+	sums         bytes.Buffer
+	limits       Limits
+	order        order
+	digest       string
+	err          error
+}
+
+// NewReader begins to read an archive. Close it.
+func NewReader(r io.Reader, limits Limits) (*Reader, error) {
+	decompressor, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
+	if err != nil {
+		return nil, fmt.Errorf("reading an archive: %w", err)
+	}
+	rest := &bounded{from: decompressor, left: limits.Bytes, limit: limits.Bytes}
+	in := &Reader{decompressor: decompressor, tar: tar.NewReader(rest), rest: rest, limits: limits}
+	if err := in.begin(); err != nil {
+		in.Close()
+		return nil, fmt.Errorf("reading an archive: %w", err)
+	}
+	return in, nil
+}
+
+// Close frees what reading took.
+func (r *Reader) Close() { r.decompressor.Close() }
+
+// Next returns what comes next, and io.EOF when the archive was complete and all
+// of it had the checksums that it should have. After an error there is no more.
+func (r *Reader) Next() (Item, error) {
+	if r.err != nil {
+		return Item{}, r.err
+	}
+	var item Item
+	item, r.err = r.next()
+	if r.err != nil && !errors.Is(r.err, io.EOF) {
+		r.err = fmt.Errorf("reading an archive: %w", r.err)
+	}
+	return item, r.err
+}
+
+// Digest names the content of the archive, once Next has returned io.EOF.
+func (r *Reader) Digest() string { return r.digest }
+
+func (r *Reader) next() (Item, error) {
+	if len(r.order.left) > 0 {
+		return r.revision(r.order.left[0])
+	}
+	entry, err := r.tar.Next()
+	if err != nil {
+		return Item{}, cut(err)
+	}
+	if entry.Name == sumsName {
+		return Item{}, r.end(entry)
+	}
+	return r.chain(entry)
+}
+
+func (r *Reader) begin() error {
+	entry, err := r.tar.Next()
+	if err != nil || entry.Name != headerName {
+		return errors.Join(errNone, err)
+	}
+	data, err := r.data(entry, r.limits.RecordBytes)
+	if err != nil {
+		return err
+	}
+	// A newer format may have more to say: its number comes first.
+	var found header
+	if err := json.Unmarshal(data, &found); err != nil || found.Format < 1 {
+		return errNone
+	}
+	if found.Format > Format {
+		return &FormatError{Found: found.Format}
+	}
+	return nil
+}
+
+func (r *Reader) chain(entry *tar.Header) (Item, error) {
+	parts := strings.Split(entry.Name, "/")
+	if len(parts) != 3 || entry.Name != chainPath(parts[1]) {
+		return Item{}, fmt.Errorf("the entry %.200q is not one that an archive has here", entry.Name)
+	}
+	chain := &Chain{}
+	if err := r.record(entry, chain); err != nil {
+		return Item{}, err
+	}
+	if chain.Name != parts[1] {
+		return Item{}, fmt.Errorf("%s is about chain %.80q", entry.Name, chain.Name)
+	}
+	if err := chain.validate(r.limits); err != nil {
+		return Item{}, err
+	}
+	return Item{Chain: chain}, r.order.chain(*chain, r.limits)
+}
+
+func (r *Reader) revision(number int64) (Item, error) {
+	entry, err := r.expect(revisionPath(r.order.name, number))
+	if err != nil {
+		return Item{}, err
+	}
+	revision := &Revision{}
+	if err := r.record(entry, revision); err != nil {
+		return Item{}, err
+	}
+	if revision.Number != number {
+		return Item{}, fmt.Errorf("%s is about number %d", entry.Name, revision.Number)
+	}
+	if err := revision.validate(); err != nil {
+		return Item{}, fmt.Errorf("%s: %w", entry.Name, err)
+	}
+	if entry, err = r.expect(manifestsPath(r.order.name, number)); err != nil {
+		return Item{}, err
+	}
+	objects, err := r.manifests(entry)
+	if err != nil {
+		return Item{}, err
+	}
+	return Item{Revision: revision, Objects: objects}, r.order.revision(number)
+}
+
+func (r *Reader) manifests(entry *tar.Header) ([]manifest.Object, error) {
+	data, err := r.data(entry, r.limits.ManifestBytes)
+	if err != nil {
+		return nil, err
+	}
+	var objects []manifest.Object
+	seen := map[manifest.Digest]bool{}
+	for number := 1; len(data) > 0; number++ {
+		text, rest, ended := bytes.Cut(data, []byte("\n"))
+		if !ended {
+			return nil, fmt.Errorf("%s, line %d: it does not end", entry.Name, number)
+		}
+		data = rest
+		var l line
+		if err := strictly(text, &l); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", entry.Name, number, err)
+		}
+		object, err := l.check()
+		if err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", entry.Name, number, err)
+		}
+		if seen[object.Digest] {
+			return nil, fmt.Errorf("%s, line %d: %s is there twice", entry.Name, number, object.ID)
+		}
+		seen[object.Digest] = true
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// end compares the checksums, and makes sure that there is nothing behind them.
+func (r *Reader) end(entry *tar.Header) error {
+	if err := r.order.end(); err != nil {
+		return err
+	}
+	want := bytes.Clone(r.sums.Bytes())
+	got, err := r.data(entry, r.limits.maxSumsBytes())
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("the archive is damaged: %s", firstDifference(string(got), string(want)))
+	}
+	if extra, err := r.tar.Next(); err == nil {
+		return fmt.Errorf("the archive goes on behind its end, with %.200q", extra.Name)
+	} else if !errors.Is(err, io.EOF) {
+		return cut(err)
+	}
+	// To the end of the frame: it has a checksum, too.
+	switch n, err := io.ReadFull(r.rest, make([]byte, 1)); {
+	case n > 0:
+		return errors.New("the archive goes on behind its end")
+	case !errors.Is(err, io.EOF):
+		return cut(err)
+	}
+	sum := sha256.Sum256(want)
+	r.digest = "sha256:" + hex.EncodeToString(sum[:])
+	return io.EOF
+}
+
+// firstDifference names the entry whose checksum is another one.
+func firstDifference(got, want string) string {
+	have := map[string]bool{}
+	for _, line := range strings.Split(got, "\n") {
+		have[line] = true
+	}
+	for _, line := range strings.Split(want, "\n") {
+		if !have[line] {
+			_, name, _ := strings.Cut(line, "  ")
+			return name + " does not have the checksum that " + sumsName + " gives it"
+		}
+	}
+	return sumsName + " speaks of more than there is"
+}
+
+// expect returns the next entry, which must have this name.
+func (r *Reader) expect(name string) (*tar.Header, error) {
+	entry, err := r.tar.Next()
+	if err != nil {
+		return nil, cut(err)
+	}
+	if entry.Name != name {
+		return nil, fmt.Errorf("the entry %.200q is where %s belongs", entry.Name, name)
+	}
+	return entry, nil
+}
+
+// record reads an entry of JSON. A field that is not known is an error: new
+// fields come with a new format.
+func (r *Reader) record(entry *tar.Header, into any) error {
+	data, err := r.data(entry, r.limits.RecordBytes)
+	if err != nil {
+		return err
+	}
+	if err := strictly(data, into); err != nil {
+		return fmt.Errorf("%s: %w", entry.Name, err)
+	}
+	return nil
+}
+
+// data reads an entry that is a plain file, and notes its checksum.
+func (r *Reader) data(entry *tar.Header, limit int64) ([]byte, error) {
+	if entry.Typeflag != tar.TypeReg || len(entry.PAXRecords) > 0 || entry.Linkname != "" {
+		return nil, fmt.Errorf("the entry %.200q is not a plain file", entry.Name)
+	}
+	if entry.Size < 0 || entry.Size > limit {
+		return nil, fmt.Errorf("%s has %d bytes, %d are allowed", entry.Name, entry.Size, limit)
+	}
+	// It grows with what there is, not with what the header says there is.
+	var data bytes.Buffer
+	n, err := io.Copy(&data, io.LimitReader(r.tar, limit+1))
+	if err != nil {
+		return nil, cut(err)
+	}
+	if n != entry.Size {
+		return nil, fmt.Errorf("%s has %d bytes, and says to have %d", entry.Name, n, entry.Size)
+	}
+	fmt.Fprintf(&r.sums, "%x  %s\n", sha256.Sum256(data.Bytes()), entry.Name)
+	if int64(r.sums.Len()) > 2*r.limits.maxSumsBytes() {
+		return nil, errors.New("the archive has more entries than are allowed")
+	}
+	return data.Bytes(), nil
+}
+
+// strictly reads exactly one JSON value without unknown fields.
+func strictly(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(data[decoder.InputOffset():])) > 0 {
+		return errors.New("it goes on behind its end")
+	}
+	return nil
+}
+
+// cut says what it means when an archive ends in the middle.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the archive is cut off: it ends before " + sumsName)
+	}
+	return err
+}
+
+// bounded ends with an error behind a number of bytes.
+type bounded struct {
+	from        io.Reader
+	left, limit int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		// The end itself may come here.
+		if n, err := b.from.Read(make([]byte, 1)); n == 0 && err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("the archive has more than the %d bytes that are allowed, decompressed", b.limit)
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
