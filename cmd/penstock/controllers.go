@@ -45,7 +45,7 @@ func controllers() []server.Controller {
 // startChains puts together what rolls chains out: the door to the cluster, what
 // is known of it, the engine between them, and the controller that drives it.
 func startChains(ctx context.Context, term server.Term) error {
-	door, err := host.New(host.Options{Config: component(term.Host, "rollout")})
+	door, err := host.New(host.Options{Config: component(term.Host, "rollout"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the target cluster: %w", err)
 	}
@@ -83,7 +83,8 @@ func startChains(ctx context.Context, term server.Term) error {
 		Reader: term.Manager.GetAPIReader(),
 		Engine: rollout.New(rollout.Options{
 			Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
-			Jitter: func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
+			Jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
+			Redactor: term.Redactor,
 		}),
 		Events:      recorder,
 		Packs:       term.Packs,

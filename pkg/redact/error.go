@@ -72,6 +72,29 @@ func quotesNothing(err error) bool {
 	return errors.As(err, &unanswered) || meta.IsNoMatchError(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// Error returns an answer without the values. What is no answer is returned as it
+// is.
+func (v *Values) Error(err error) error {
+	answer := apierrors.APIStatus(nil)
+	if !errors.As(err, &answer) {
+		return err
+	}
+	status := answer.Status()
+	status.Message = v.Mask(status.Message)
+	if details := status.Details; details != nil {
+		masked := *details
+		masked.Causes = nil
+		for _, cause := range details.Causes {
+			masked.Causes = append(masked.Causes, metav1.StatusCause{
+				Type: metav1.CauseType(v.Mask(string(cause.Type))), Field: v.Mask(cause.Field), Message: v.Mask(cause.Message),
+			})
+		}
+		status.Details = &masked
+	}
+	status.Reason = metav1.StatusReason(v.Mask(string(status.Reason)))
+	return &Error{&apierrors.StatusError{ErrStatus: status}}
+}
+
 func reasonAndFields(status metav1.Status) string {
 	reason := string(status.Reason)
 	if status.Reason == metav1.StatusReasonUnknown {

@@ -103,6 +103,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Heads:      a.store.Heads,
 			Digester:   a.store.Digester,
 			Authorizer: a.authorizer,
+			Redactor:   a.extra.redactor,
 			CheckCEL:   probe.CheckCEL,
 		},
 		Schema:         types,

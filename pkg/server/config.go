@@ -15,6 +15,7 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 // Config is what follows from the options, the host and the store.
@@ -38,6 +39,7 @@ type ExtraConfig struct {
 	lease       LeaseTimes
 	caBundle    []byte
 	controllers []Controller
+	redactor    *redact.Redactor
 	ready       func(Serving)
 	api         *api
 }
@@ -52,6 +54,10 @@ type ExtraConfig struct {
 //  4. The store's identity: serve, or be degraded.
 //  5. The generic API server's configuration.
 func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Config, error) {
+	redactor, err := o.redactor()
+	if err != nil {
+		return nil, err
+	}
 	if err := listen(o); err != nil {
 		return nil, err
 	}
@@ -61,7 +67,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		Extra: ExtraConfig{
 			scheme: scheme, codecs: codecs, host: host, database: db,
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
-			controllers: o.Controllers, ready: o.Ready,
+			controllers: o.Controllers, redactor: redactor, ready: o.Ready,
 		},
 	}
 	client, err := kubernetes.NewForConfig(host.configFor("start"))

@@ -13,6 +13,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 // termGrace is how long controllers may take to finish what they are at when
@@ -36,6 +38,8 @@ type Term struct {
 	Manager manager.Manager
 	// Host is for clients of the host cluster. It has no rate limit.
 	Host *rest.Config
+	// Redactor hides what is not to be in messages, events and logs.
+	Redactor *redact.Redactor
 	// Liveness is where a loop says how one can see that it hangs.
 	Liveness *Liveness
 	// Store is the part of the store that is not behind our API.
@@ -51,6 +55,7 @@ type terms struct {
 	host     *rest.Config
 	scheme   *runtime.Scheme
 	liveness *Liveness
+	redactor *redact.Redactor
 	store    Store
 }
 
@@ -74,7 +79,7 @@ func (t *terms) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the controllers' manager: %w", err)
 	}
-	term := Term{Manager: mgr, Host: t.host, Liveness: t.liveness, Store: t.store}
+	term := Term{Manager: mgr, Host: t.host, Redactor: t.redactor, Liveness: t.liveness, Store: t.store}
 	for _, controller := range t.controllers {
 		if err := controller.Start(ctx, term); err != nil {
 			return fmt.Errorf("starting controller %s: %w", controller.Name, err)

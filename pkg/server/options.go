@@ -16,6 +16,7 @@ import (
 	baseversion "k8s.io/component-base/version"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 const (
@@ -59,6 +60,9 @@ type Options struct {
 	// it stands for this store and what the cluster knows now, so that it
 	// accepts neither another store nor the next loss.
 	AcceptIdentity string
+	// Redact are rules (see redact.ParseRule) of fields whose values are shown to
+	// nobody, besides the content of Secrets.
+	Redact []string
 
 	Recommended *options.RecommendedOptions
 	Run         *options.ServerRunOptions
@@ -134,6 +138,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"PEM bundle that verifies --tls-cert-file, with --register.")
 	fs.StringVar(&o.AcceptIdentity, "accept-identity", o.AcceptIdentity,
 		"Serve a store although it is not the one that the host cluster knows. The value is the one that the refusal ends with: it is good for this one decision, and for no other store or later loss.")
+	fs.StringArrayVar(&o.Redact, "redact", o.Redact,
+		"Field whose value appears in no diff, condition, event or log, as is the content of Secrets. May be given several times. "+redact.Grammar+".")
 
 	etcd := &o.Recommended.Etcd.StorageConfig
 	fs = sets.FlagSet("external etcd")
@@ -219,6 +225,9 @@ func (o *Options) Validate() error {
 	if port := o.Recommended.SecureServing.BindPort; port < 0 || port > 65535 {
 		errs = append(errs, fmt.Errorf("--secure-port is %d, and must be 0 (any free port) to 65535", port))
 	}
+	if _, err := o.redactor(); err != nil {
+		errs = append(errs, err)
+	}
 	errs = append(errs, o.validateRegistration()...)
 	errs = append(errs, o.Run.Validate()...)
 	errs = append(errs, o.Recommended.Authentication.Validate()...)
@@ -228,6 +237,24 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Recommended.Admission.Validate()...)
 	errs = append(errs, o.Recommended.Traces.Validate()...)
 	return errors.Join(errs...)
+}
+
+// redactor hides what the rules say. All rules that are wrong are named.
+func (o *Options) redactor() (*redact.Redactor, error) {
+	var rules []redact.Rule
+	var errs []error
+	for _, text := range o.Redact {
+		rule, err := redact.ParseRule(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--redact: %w", err))
+			continue
+		}
+		rules = append(rules, rule)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return redact.New(rules...)
 }
 
 func (o *Options) validateRegistration() []error {

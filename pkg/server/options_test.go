@@ -51,6 +51,18 @@ func TestValidate(t *testing.T) {
 			args:   []string{"--data-dir=/d", "--data-quota=1Mi"},
 			want:   []string{"--data-quota is 1Mi, and must be 64Mi or more"},
 		},
+		"Redact": {
+			reason: "fields that are hidden, with commas and colons in their paths",
+			args:   []string{"--data-dir=/d", "--redact=ConfigMap:.data.password", `--redact=Database.example.com:.spec.users[*]["a:b,c"]`},
+		},
+		"RedactNothing": {
+			reason: "who wants something hidden must be told at once that it is not",
+			args:   []string{"--data-dir=/d", "--redact=ConfigMap:.data.password", "--redact=configmaps:.data.x", "--redact=Secret.data"},
+			want: []string{
+				`--redact: "configmaps:.data.x": "configmaps" is no kind`, `--redact: "Secret.data" has no colon`,
+				"want <Kind>[.<group>]:<path>, such as 'Database.example.com:.spec.users[*].password'",
+			},
+		},
 		"Port": {
 			reason: "ports end somewhere",
 			args:   []string{"--data-dir=/d", "--secure-port=65536"},

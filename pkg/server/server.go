@@ -205,7 +205,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	if len(s.extra.controllers) > 0 {
 		terms := &terms{
 			controllers: s.extra.controllers, loopback: loopback, host: s.extra.host.configFor("controllers"),
-			scheme: s.extra.scheme, liveness: s.liveness, store: s.extra.api.store,
+			scheme: s.extra.scheme, liveness: s.liveness, redactor: s.extra.redactor, store: s.extra.api.store,
 		}
 		leadership := &leadership{
 			host: s.extra.host.configFor("leader-election"), namespace: s.extra.namespace,

@@ -15,7 +15,6 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
-	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
@@ -29,9 +28,6 @@ type Deps struct {
 	// Schema knows the types of fields when revisions are compared; nil knows
 	// those that the revisions define themselves.
 	Schema diff.Schema
-	// Redactor hides fields when revisions are compared, besides the content of
-	// Secrets; nil hides no more.
-	Redactor *redact.Redactor
 	// Admission is the server's; a rollback runs it for the revision that it
 	// creates.
 	Admission admission.Interface

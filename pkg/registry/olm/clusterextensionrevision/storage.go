@@ -24,6 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 const (
@@ -49,6 +50,8 @@ type Deps struct {
 	Digester manifest.Digester
 	// Authorizer says whether a caller may get a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer
+	// Redactor hides fields besides the content of Secrets; nil hides no more.
+	Redactor *redact.Redactor
 	// CheckCEL compiles the expression of a probe; nil accepts everything.
 	CheckCEL func(expression string) error
 	// Clock tells ages; nil is the real one.
@@ -70,6 +73,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	revision := &REST{
 		contents: &contents{digester: deps.Digester, bodies: deps.Bodies},
 		heads:    deps.Heads,
+		redactor: deps.Redactor,
 	}
 	strategy := &strategy{
 		ObjectTyper:   deps.Scheme,
@@ -110,6 +114,7 @@ type REST struct {
 	*genericregistry.Store
 	contents *contents
 	heads    Heads
+	redactor *redact.Redactor
 }
 
 var (
@@ -164,7 +169,7 @@ func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevis
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	out, err := r.Store.Create(ctx, obj, r.storeContents(validate, dryRun), options)
+	out, err := r.Store.Create(ctx, obj, r.storeContents(quietly(validate, r.redactor), dryRun), options)
 	if err == nil && !dryRun {
 		r.confirm(ctx, out)
 	}
@@ -175,7 +180,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	out, created, err := r.Store.Update(ctx, name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	out, created, err := r.Store.Update(ctx, name, info, r.storeContents(quietly(create, r.redactor), dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
 	if err == nil && created && !dryRun {
 		r.confirm(ctx, out)
 	}

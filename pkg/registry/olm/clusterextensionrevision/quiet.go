@@ -1,0 +1,62 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/redact"
+)
+
+// quietly wraps the validation of a create so that its refusals and warnings have
+// no hidden values. Validating admission sees the manifests, and says of them what
+// it likes; the caller may have brought no more than digests, or roll back to a
+// revision whose Secrets he may not read.
+func quietly(validate rest.ValidateObjectFunc, redactor *redact.Redactor) rest.ValidateObjectFunc {
+	if validate == nil {
+		return nil
+	}
+	return func(ctx context.Context, obj runtime.Object) error {
+		revision, ok := obj.(*olm.ClusterExtensionRevision)
+		if !ok {
+			return validate(ctx, obj)
+		}
+		// Most creates are agreed to in silence.
+		hidden := sync.OnceValue(func() *redact.Values { return hiddenOf(revision, redactor) })
+		quiet := warning.WithWarningRecorder(ctx, quietWarnings{ctx, hidden})
+		if err := validate(quiet, obj); err != nil {
+			return hidden().Error(err)
+		}
+		return nil
+	}
+}
+
+// hiddenOf returns what is hidden of the manifests that a revision has inline.
+func hiddenOf(revision *olm.ClusterExtensionRevision, redactor *redact.Redactor) *redact.Values {
+	values := redactor.Values(schema.GroupKind{})
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		var object map[string]any
+		if entry.Object == nil || json.Unmarshal(entry.Object.Raw, &object) != nil {
+			return
+		}
+		values.Add(keyOf(entry).ref().GroupKind(), object)
+	})
+	return values
+}
+
+type quietWarnings struct {
+	// ctx has the recorder of the request.
+	ctx    context.Context
+	hidden func() *redact.Values
+}
+
+// AddWarning passes a warning on.
+func (w quietWarnings) AddWarning(agent, text string) {
+	warning.AddWarning(w.ctx, agent, w.hidden().Mask(text))
+}
