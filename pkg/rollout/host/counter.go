@@ -6,23 +6,73 @@ import (
 	"sync"
 )
 
-// Counter counts requests as they are sent. The zero value is ready.
-type Counter struct {
-	mu      sync.Mutex
-	methods map[string]int64
+// Request is what requests are counted by.
+type Request struct {
+	// Verb as in RBAC: get, list, watch, create, update, patch or delete.
+	Verb string
+	// Reason why it was sent.
+	Reason Reason
 }
 
-// Wrap returns a transport that counts and passes on (see rest.Config.Wrap).
+// Counter counts requests as they are sent. The zero value is ready.
+type Counter struct {
+	mu       sync.Mutex
+	methods  map[string]int64
+	requests map[Request]int64
+}
+
+// Wrap returns a transport that counts and passes on (see rest.Config.Wrap). What
+// a request is for is taken from its context (see Because); without that it is
+// for Discovery.
 func (c *Counter) Wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-		c.mu.Lock()
-		if c.methods == nil {
-			c.methods = map[string]int64{}
-		}
-		c.methods[request.Method]++
-		c.mu.Unlock()
-		return next.RoundTrip(request)
-	})
+	return c.WrapFor(Discovery)(next)
+}
+
+// WrapFor is Wrap for a client whose requests are for something else unless their
+// context says so.
+func (c *Counter) WrapFor(usual Reason) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+			reason, ok := reasonOf(request.Context())
+			if !ok {
+				reason = usual
+			}
+			c.count(request.Method, Request{Verb: verb(request, reason), Reason: reason})
+			return next.RoundTrip(request)
+		})
+	}
+}
+
+func (c *Counter) count(method string, request Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.methods == nil {
+		c.methods, c.requests = map[string]int64{}, map[Request]int64{}
+	}
+	c.methods[method]++
+	c.requests[request]++
+}
+
+// verb of a request. Of the reasons that read, some read lists.
+func verb(request *http.Request, reason Reason) string {
+	switch request.Method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		return "delete"
+	}
+	switch {
+	case request.URL.Query().Get("watch") == "true", request.URL.Query().Get("watch") == "1":
+		return "watch"
+	case reason == Guard, reason == Watch, reason == SelfTest:
+		return "list"
+	default:
+		return "get"
+	}
 }
 
 // Total returns the number of requests so far.
@@ -42,3 +92,14 @@ func (c *Counter) ByMethod() map[string]int64 {
 	defer c.mu.Unlock()
 	return maps.Clone(c.methods)
 }
+
+// Requests returns the number of requests so far by verb and reason.
+func (c *Counter) Requests() map[Request]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.requests)
+}
+
+// Counter counts the requests of the host. Other clients of the same cluster may
+// be counted with them.
+func (h *Host) Counter() *Counter { return h.counter }

@@ -1,0 +1,107 @@
+package host
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Reason says what a request is for.
+type Reason string
+
+// Reasons of requests.
+const (
+	// Create, Update and Delete change an object because the chain says so.
+	Create Reason = "create"
+	Update Reason = "update"
+	Delete Reason = "delete"
+	// Repair brings an object back that someone had changed.
+	Repair Reason = "repair"
+	// Release and Reassign change marks and field managers, and nothing else.
+	Release  Reason = "release"
+	Reassign Reason = "reassign"
+	// Preflight is a dry-run.
+	Preflight Reason = "preflight"
+	// Judge reads one object, because what the watch shows does not decide.
+	Judge Reason = "judge"
+	// Guard looks for instances of a kind that is about to go.
+	Guard Reason = "guard"
+	// Discovery asks which kinds are served.
+	Discovery Reason = "discovery"
+	// SelfTest tries out what the server guarantees.
+	SelfTest Reason = "self-test"
+	// Watch is how the state of objects is known.
+	Watch Reason = "watch"
+	// Event tells people.
+	Event Reason = "event"
+)
+
+// reasonKey is the key of a Reason in a context.
+type reasonKey struct{}
+
+// Because returns a context whose requests are counted for a reason.
+func Because(ctx context.Context, reason Reason) context.Context {
+	return context.WithValue(ctx, reasonKey{}, reason)
+}
+
+func reasonOf(ctx context.Context) (Reason, bool) {
+	reason, ok := ctx.Value(reasonKey{}).(Reason)
+	return reason, ok
+}
+
+// Accounted is a host that knows what its requests are for. Writes whose context
+// says Repair are repairs.
+type Accounted struct{ *Host }
+
+// Apply is Host.Apply.
+func (a Accounted) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	reason := Update
+	if given, ok := reasonOf(ctx); ok && given == Repair {
+		reason = Repair
+	}
+	switch {
+	case options.DryRun:
+		reason = Preflight
+	case options.CreateOnly:
+		reason = Create
+	}
+	return a.Host.Apply(Because(ctx, reason), ref, body, options)
+}
+
+// Try is Host.Try.
+func (a Accounted) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
+	return a.Host.Try(Because(ctx, Preflight), ref, body, options)
+}
+
+// Delete is Host.Delete.
+func (a Accounted) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
+	return a.Host.Delete(Because(ctx, Delete), ref, precondition)
+}
+
+// Release is Host.Release.
+func (a Accounted) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
+	return a.Host.Release(Because(ctx, Release), ref, precondition, marks)
+}
+
+// Read is Host.Read.
+func (a Accounted) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
+	return a.Host.Read(Because(ctx, Judge), ref)
+}
+
+// ReadMetadata is Host.ReadMetadata.
+func (a Accounted) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
+	return a.Host.ReadMetadata(Because(ctx, Judge), ref)
+}
+
+// Instances is Host.Instances.
+func (a Accounted) Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error) {
+	return a.Host.Instances(Because(ctx, Guard), kind, limit)
+}
+
+// SelfTest is Host.SelfTest.
+func (a Accounted) SelfTest(ctx context.Context) error {
+	return a.Host.SelfTest(Because(ctx, SelfTest))
+}
