@@ -19,6 +19,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
@@ -76,6 +77,10 @@ func startChains(ctx context.Context, term server.Term) error {
 	if err := term.Manager.Add(manager.RunnableFunc(watches.Run)); err != nil {
 		return fmt.Errorf("adding the watches of the target cluster: %w", err)
 	}
+	own, err := versioned.NewForConfig(component(term.Manager.GetConfig(), "rollback"))
+	if err != nil {
+		return fmt.Errorf("connecting to our own API for rollbacks: %w", err)
+	}
 	running := &chain.Passes{Clock: clock.RealClock{}}
 	term.Liveness.Add("chain", hanging(running, clock.RealClock{}))
 	return chain.Add(term.Manager, chain.Options{
@@ -90,6 +95,7 @@ func startChains(ctx context.Context, term server.Term) error {
 		Packs:       term.Packs,
 		Heads:       term.Heads,
 		Inventories: term.Inventories,
+		Rollbacks:   own.OlmV1alpha1().ClusterExtensionRevisions(),
 		Clock:       clock.RealClock{},
 		Changed:     changed,
 		Passes:      running,

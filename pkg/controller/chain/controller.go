@@ -44,7 +44,9 @@ type Options struct {
 	Packs       Packs
 	Heads       Heads
 	Inventories Inventories
-	Clock       clock.PassiveClock
+	// Rollbacks is the API's own way back.
+	Rollbacks Rollbacks
+	Clock     clock.PassiveClock
 	// Changed receives a chain's name when something happened to one of its
 	// objects.
 	Changed <-chan event.TypedGenericEvent[string]

@@ -49,3 +49,29 @@ func soaked(revision *olmv1alpha1.ClusterExtensionRevision, conditions []metav1.
 	}
 	return available.LastTransitionTime.Add(time.Duration(revision.Spec.SuccessDelaySeconds) * time.Second), true
 }
+
+// next is when to look again although nothing happened.
+func (v *visit) next() time.Duration {
+	after := v.report.RequeueAfter
+	if v.stale {
+		// The event of the change comes through a cache; do not depend on it.
+		after = staleRetry
+	}
+	sooner := func(at time.Time) {
+		if left := at.Sub(v.Clock.Now()); left > 0 && (after == 0 || left < after) {
+			after = left
+		}
+	}
+	for _, revision := range v.layers {
+		at, limited := deadline(revision)
+		if end, soaking := soak(revision); soaking {
+			sooner(end)
+		} else if limited && meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing) {
+			sooner(at)
+		}
+	}
+	if failed := v.failed(); failed != nil {
+		sooner(v.known[failed.UID].again)
+	}
+	return after
+}

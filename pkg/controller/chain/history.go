@@ -15,6 +15,8 @@ import (
 
 // Heads keeps the numbers and the history of chains.
 type Heads interface {
+	// Get returns the head of a chain, and whether there is one.
+	Get(ctx context.Context, chain string) (store.Head, bool, error)
 	// Confirm notes that a revision exists, and what history keeps of it.
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error
 	// MarkSucceeded notes that a revision of the chain succeeded.

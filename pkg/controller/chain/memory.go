@@ -2,6 +2,7 @@ package chain
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,6 +20,10 @@ type memory struct {
 	// written is the row of history that was written last, without counts: those
 	// never change.
 	written store.Row
+	// again is when a rollback that was refused may be asked for again, and wait
+	// how long that took to come.
+	again time.Time
+	wait  time.Duration
 }
 
 // memories are those of a chain's revisions, by uid.

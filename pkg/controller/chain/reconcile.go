@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -53,8 +52,9 @@ type visit struct {
 //  3. give up what belongs to revisions that are gone,
 //  4. let the engine do what can be done now,
 //  5. tell what was done, in events, in status and in history,
-//  6. archive what a complete rollout supersedes,
-//  7. release revisions that are being deleted and hold nothing any more.
+//  6. roll back what has failed and asks for it,
+//  7. archive what a complete rollout supersedes,
+//  8. release revisions that are being deleted and hold nothing any more.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.Passes.Begin(request.Name)()
 	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}}
@@ -88,6 +88,9 @@ func (v *visit) pass(ctx context.Context) error {
 	}
 	if err := v.confirm(ctx); err != nil {
 		return fmt.Errorf("writing the history of chain %s: %w", v.chain, err)
+	}
+	if err := v.fallBack(ctx); err != nil {
+		return err
 	}
 	if err := v.archive(ctx); err != nil {
 		return fmt.Errorf("archiving superseded revisions of chain %s: %w", v.chain, err)
@@ -139,26 +142,4 @@ func (v *visit) giveUp(ctx context.Context) error {
 			"chain", v.chain, "objects", len(given), "first", given[0].String())
 	}
 	return v.ledger.save(ctx, inventory)
-}
-
-// next is when to look again although nothing happened.
-func (v *visit) next() time.Duration {
-	after := v.report.RequeueAfter
-	if v.stale {
-		// The event of the change comes through a cache; do not depend on it.
-		after = staleRetry
-	}
-	for _, revision := range v.layers {
-		at, due := deadline(revision)
-		if !meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing) {
-			due = false
-		}
-		if end, soaking := soak(revision); soaking {
-			at, due = end, true
-		}
-		if left := at.Sub(v.Clock.Now()); due && left > 0 && (after == 0 || left < after) {
-			after = left
-		}
-	}
-	return after
 }

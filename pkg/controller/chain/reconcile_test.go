@@ -31,6 +31,7 @@ type confirmed struct {
 	writes int
 	// succeeded is what the head says of the chain.
 	succeeded bool
+	head      store.Head
 	broken    error
 }
 
@@ -41,6 +42,10 @@ func (c *confirmed) Confirm(_ context.Context, _ string, number int64, _ types.U
 	c.writes++
 	c.rows[number] = row
 	return nil
+}
+
+func (c *confirmed) Get(context.Context, string) (store.Head, bool, error) {
+	return c.head, true, c.broken
 }
 
 func (c *confirmed) MarkSucceeded(context.Context, string) error {

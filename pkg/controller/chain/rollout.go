@@ -67,12 +67,16 @@ func (v *visit) layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.L
 	return compiled, nil
 }
 
-// finding returns what the pass found of a revision.
-func (v *visit) finding(revision *olmv1alpha1.ClusterExtensionRevision) finding {
+// finding returns what the pass found of the i-th revision.
+func (v *visit) finding(i int) finding {
+	revision := &v.revisions[i]
 	found := finding{invalid: v.invalid[revision.Name]}
-	for i, layer := range v.layers {
-		if layer == revision && i < len(v.report.Layers) {
-			found.layer, found.newest = &v.report.Layers[i], i == 0
+	if i > 0 {
+		found.next = &v.revisions[i-1]
+	}
+	for n, layer := range v.layers {
+		if layer == revision && n < len(v.report.Layers) {
+			found.layer, found.newest = &v.report.Layers[n], n == 0
 		}
 	}
 	if found.layer == nil {

@@ -29,6 +29,11 @@ const (
 	reasonDeadline    = "ProgressDeadlineExceeded"
 	reasonNothing     = "NothingToDo"
 	reasonTrouble     = "PassFailed"
+	reasonRequested   = "Requested"
+	reasonRefused     = "RollbackRefused"
+	reasonNoTarget    = "NoEarlierSuccess"
+	reasonIsRollback  = "IsRollback"
+	reasonOvertaken   = "Overtaken"
 )
 
 // finding is what a pass found of one revision.
@@ -43,6 +48,8 @@ type finding struct {
 	// held is an object that still carries the content of a revision that is no
 	// layer any more.
 	held *manifest.ID
+	// next is the next newer revision of the chain, nil for none.
+	next *olmv1alpha1.ClusterExtensionRevision
 	// invalid is why the revision cannot be compiled.
 	invalid error
 }
@@ -61,6 +68,7 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 		s.status.Phases = phaseStatuses(revision, found.layer)
 		s.active(revision, found)
 	}
+	s.rolledBack(revision, found.next)
 	return s.status
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -29,11 +31,16 @@ func (v *visit) writeStatus(ctx context.Context) error {
 	var errs []error
 	for i := range v.revisions {
 		revision := &v.revisions[i]
-		found := v.finding(revision)
+		found := v.finding(i)
 		if len(v.invalid) > 0 && found.invalid == nil {
 			continue // nothing was looked at
 		}
+		before := meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
 		errs = append(errs, v.update(ctx, revision, status(revision, found, v.Clock.Now())))
+		back := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
+		if !before && back != nil && back.Status == metav1.ConditionTrue {
+			v.event(revision, back.Reason == reasonDeadline, "RolledBack", back.Message)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,40 @@
+package chain
+
+import (
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	store "github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// fieldManagerPrefix begins the field manager of every chain.
+const fieldManagerPrefix = "penstock/"
+
+// Names are the marks by which the objects of chains are known.
+func Names() observe.Names {
+	return observe.Names{
+		ChainLabel:        olmv1alpha1.ChainLabel,
+		AppliedAnnotation: olmv1alpha1.AppliedAnnotation,
+		ManagerPrefix:     fieldManagerPrefix,
+	}
+}
+
+// Alone is what the engine would be given if a revision were the only one of its
+// chain that is wanted in the cluster, whatever its state: the work of a preview.
+// All are the revisions of the chain. It has neither Bodies nor Save.
+func Alone(chain string, revision *olmv1alpha1.ClusterExtensionRevision, all []olmv1alpha1.ClusterExtensionRevision, inventory store.Inventory) (rollout.Work, error) {
+	compiled, err := layer(revision)
+	if err != nil {
+		return rollout.Work{}, err
+	}
+	work := rollout.Work{
+		Owner: chain, Layers: []rollout.Layer{compiled}, Inventory: fromStore(inventory), Orphan: map[int64]bool{},
+	}
+	for i := range all {
+		other := &all[i]
+		if other.UID != revision.UID && !other.DeletionTimestamp.IsZero() {
+			work.Orphan[other.Spec.Revision] = other.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
+		}
+	}
+	return work, nil
+}

@@ -1,0 +1,194 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/klog/v2"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	store "github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// spec.onFailure: Rollback happens once for a revision, whoever crashes when. What
+// makes it so is nothing that is written for it:
+//
+//   - only the newest revision is rolled back, and only while the chain has never
+//     had a higher number (the head knows, also of revisions that are gone): with
+//     the revision that a rollback makes, the one that failed is not eligible any
+//     more, for ever,
+//   - the request names the revision that it is to roll back, and the server
+//     refuses it when that is not the newest one: two that ask at the same time
+//     get one revision,
+//   - status is derived from the revisions that are there. That the one behind a
+//     revision is a rollback is all it takes to say so.
+
+// Refused rollbacks are asked for again after a while, which doubles: a person may
+// have removed what was in the way.
+const (
+	firstRefusal = 10 * time.Second
+	lastRefusal  = 10 * time.Minute
+)
+
+// Rollbacks rolls revisions back, as the typed client of the API does.
+type Rollbacks interface {
+	Rollback(ctx context.Context, name string, rollback *olmv1alpha1.RevisionRollback, options metav1.CreateOptions) (*olmv1alpha1.RevisionRollback, error)
+}
+
+// refusal is why a revision is not rolled back by itself; nil for no reason.
+type refusal struct{ reason, message string }
+
+// fallBack rolls the newest revision back when its rollout has failed and it asks
+// for that.
+func (v *visit) fallBack(ctx context.Context) error {
+	failed := v.failed()
+	if failed == nil || v.stale || v.Clock.Now().Before(v.known[failed.UID].again) {
+		return nil
+	}
+	if _, no := target(v.revisions); no != nil {
+		return v.refuse(ctx, failed, no)
+	}
+	// The cache may be behind; whether this happens twice is for the store to say.
+	to, no, err := v.wayBack(ctx, failed)
+	if err != nil {
+		return fmt.Errorf("looking for what to roll %s back to: %w", failed.Name, err)
+	}
+	if no == nil && to == "" {
+		v.stale = true // the cache will know soon
+		return nil
+	}
+	if no == nil {
+		no = v.rollBack(ctx, failed, to)
+	}
+	if no == nil || ctx.Err() != nil {
+		return nil
+	}
+	v.known[failed.UID].refused(v.Clock.Now())
+	return v.refuse(ctx, failed, no)
+}
+
+// failed returns the newest revision if its rollout has failed and it is to be
+// rolled back, or nil.
+func (v *visit) failed() *olmv1alpha1.ClusterExtensionRevision {
+	if len(v.layers) == 0 || len(v.invalid) > 0 || len(v.report.Layers) == 0 || v.layers[0] != &v.revisions[0] {
+		return nil
+	}
+	if newest := v.layers[0]; wantsBack(newest, v.Clock.Now()) {
+		return newest
+	}
+	return nil
+}
+
+// wantsBack is true for a revision that is to be rolled back.
+func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
+	return revision.Spec.OnFailure == olmv1alpha1.OnFailureRollback &&
+		revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateActive && revision.DeletionTimestamp.IsZero() &&
+		!meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) && overdue(revision, now)
+}
+
+// target returns the newest revision behind the first one that has succeeded.
+func target(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal) {
+	if of := revisions[0].Annotations[olmv1alpha1.RollbackOfAnnotation]; of != "" {
+		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is a rollback itself, to %s: what to do next is for people to say", of)}
+	}
+	for i := range revisions[1:] {
+		earlier := &revisions[1+i]
+		if earlier.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(earlier.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
+			return earlier.Name, nil
+		}
+	}
+	return "", &refusal{reasonNoTarget, "no earlier revision that has succeeded is there"}
+}
+
+// wayBack is target of what is stored. It returns nothing when that is not what
+// the failed revision was seen in.
+func (v *visit) wayBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision) (string, *refusal, error) {
+	revisions, err := bychain.List(ctx, v.Reader, v.chain)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(revisions) == 0 || revisions[0].UID != failed.UID || !wantsBack(&revisions[0], v.Clock.Now()) {
+		return "", nil, nil
+	}
+	head, _, err := v.Heads.Get(ctx, v.chain)
+	if err != nil {
+		return "", nil, err
+	}
+	if no := overtaken(head, failed); no != nil {
+		return "", no, nil
+	}
+	to, no := target(revisions)
+	return to, no, nil
+}
+
+// overtaken says when a chain has had a newer revision than the failed one.
+func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *refusal {
+	if head.Next() <= failed.Spec.Revision+1 {
+		return nil
+	}
+	return &refusal{reasonOvertaken, fmt.Sprintf("revision %d was made since, and is gone: what to do next is for people to say", head.Next()-1)}
+}
+
+// rollBack asks for the rollback, and returns why there was none.
+func (v *visit) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, to string) *refusal {
+	done, err := v.Rollbacks.Rollback(ctx, to, &olmv1alpha1.RevisionRollback{
+		Spec: olmv1alpha1.RevisionRollbackSpec{
+			From:  failed.Name,
+			Cause: fmt.Sprintf("%s did not succeed within %d minutes", failed.Name, failed.Spec.ProgressDeadlineMinutes),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		// Perhaps it was done, and the answer got lost: the store knows next time.
+		return &refusal{reasonRefused, clip(fmt.Sprintf("the rollback to %s was refused: %s", to, err))}
+	}
+	klog.FromContext(ctx).Info("Rolled back a revision that missed its deadline", "revision", failed.Name, "to", to, "by", done.Status.Revision)
+	return nil
+}
+
+// refuse tells why a revision is not rolled back.
+func (v *visit) refuse(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, no *refusal) error {
+	before := meta.FindStatusCondition(failed.Status.Conditions, olmv1alpha1.ConditionRolledBack)
+	news := before == nil || before.Reason != no.reason || before.Message != no.message
+	w := &writer{generation: failed.Generation, now: v.Clock.Now(), status: *failed.Status.DeepCopy()}
+	w.set(olmv1alpha1.ConditionRolledBack, false, no.reason, no.message)
+	if err := v.update(ctx, failed, w.status); err != nil || v.stale {
+		return err
+	}
+	if news {
+		v.event(failed, true, no.reason, "not rolled back: "+no.message)
+	}
+	return nil
+}
+
+// refused notes a refusal.
+func (m *memory) refused(now time.Time) {
+	m.wait = min(max(2*m.wait, firstRefusal), lastRefusal)
+	m.again = now.Add(m.wait)
+}
+
+// rolledBack tells that the next revision brought an earlier one back, if it did,
+// and forgets why it was not so when that is over.
+func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision) {
+	if next == nil || next.Annotations[olmv1alpha1.RollbackOfAnnotation] == "" {
+		told := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionRolledBack)
+		if told != nil && told.Status == metav1.ConditionFalse && (next != nil || !wantsBack(w.current(revision), w.now)) {
+			meta.RemoveStatusCondition(&w.status.Conditions, olmv1alpha1.ConditionRolledBack)
+		}
+		return
+	}
+	reason, message := reasonRequested, fmt.Sprintf("%s brings back the content of %s", next.Name, next.Annotations[olmv1alpha1.RollbackOfAnnotation])
+	if by := next.Status.RequestedBy; by != nil && by.Username == user.APIServerUser {
+		reason = reasonDeadline
+	} else if by != nil {
+		message += ", as " + by.Username + " asked for"
+	}
+	if cause := next.Annotations[olmv1alpha1.ChangeCauseAnnotation]; cause != "" {
+		message += ": " + cause
+	}
+	w.set(olmv1alpha1.ConditionRolledBack, true, reason, clip(message))
+}

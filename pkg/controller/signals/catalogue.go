@@ -1,0 +1,91 @@
+package signals
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Names of the metrics.
+const (
+	nameInfo        = "clusterextensionrevision_info"
+	nameCondition   = "clusterextensionrevision_condition"
+	nameSeconds     = "clusterextensionrevision_condition_seconds"
+	nameObjects     = "clusterextensionrevision_objects"
+	nameFailing     = "clusterextensionrevision_failing_objects"
+	nameTransitions = "clusterextensionrevision_condition_transitions_total"
+	nameDurations   = "clusterextensionrevision_condition_duration_seconds"
+	namePhases      = "penstock_rollout_phase_duration_seconds"
+	nameRequests    = "penstock_target_requests_total"
+	nameRepairs     = "penstock_drift_repairs_total"
+	nameContests    = "penstock_contests_total"
+	nameLeader      = "penstock_leader"
+	nameDegraded    = "penstock_store_degraded"
+)
+
+// Metric describes one metric.
+type Metric struct {
+	Name string
+	// Type is gauge, counter or histogram.
+	Type   string
+	Labels []string
+	// Help says what the value means, and its unit.
+	Help string
+	// EveryReplica is true for what each replica exposes; the rest is exposed by
+	// the one that leads.
+	EveryReplica bool
+}
+
+// Catalogue lists all metrics of Penstock's own.
+func Catalogue() []Metric {
+	return []Metric{
+		{Name: nameInfo, Type: "gauge", Labels: []string{"name", "extension", "revision", "lifecycle"},
+			Help: "1 for each revision. lifecycle is Active, Paused, Archived or Deleting."},
+		{Name: nameCondition, Type: "gauge", Labels: []string{"name", "condition", "status"},
+			Help: "1 for the status (True, False, Unknown) that a condition of a revision has; the others are not exposed. An archived revision that has nothing left to do has none."},
+		{Name: nameSeconds, Type: "gauge", Labels: []string{"name", "condition", "status"},
+			Help: "For how many seconds a condition of a revision has had its status."},
+		{Name: nameObjects, Type: "gauge", Labels: []string{"name", "state"},
+			Help: "Objects of a revision by state: Available (as the manifest says, and ready), Unready (as the manifest says), Pending (not or not yet as the manifest says), Superseded (belongs to a newer revision)."},
+		{Name: nameFailing, Type: "gauge", Labels: []string{"name", "reason"},
+			Help: "Objects that hold a revision back, by the reason in its status; those that status only counts have the reason Omitted."},
+		{Name: nameTransitions, Type: "counter", Labels: []string{"name", "condition", "status"},
+			Help: "How often a condition of a revision became that status, the first time included."},
+		{Name: nameDurations, Type: "histogram", Labels: []string{"condition", "status"},
+			Help: "For how many seconds conditions had had a status when it ended, over all revisions."},
+		{Name: namePhases, Type: "histogram", Labels: []string{"phase"},
+			Help: "Seconds from the first write of a phase until all its objects were ready. Phases that a change of leader interrupted are left out."},
+		{Name: nameRequests, Type: "counter", Labels: []string{"verb", "reason"},
+			Help: "Requests sent to the target cluster, retries included, by what they were for."},
+		{Name: nameRepairs, Type: "counter", Labels: []string{"kind", "manager"},
+			Help: "Objects that were brought back to their manifest, by kind and by the field manager that had changed them."},
+		{Name: nameContests, Type: "counter", Labels: []string{"kind", "manager"},
+			Help: "How often an object was left as it is for a while, because it is changed back again and again."},
+		{Name: nameLeader, Type: "gauge", EveryReplica: true,
+			Help: "1 where the controllers run, else 0."},
+		{Name: nameDegraded, Type: "gauge", EveryReplica: true,
+			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, and nothing is served; else 0."},
+	}
+}
+
+// described returns the metric of that name.
+func described(name string) Metric {
+	all := Catalogue()
+	return all[slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })]
+}
+
+// desc is for metrics that are made when somebody scrapes.
+func desc(name string) *prometheus.Desc {
+	m := described(name)
+	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+}
+
+func counter(name string) *prometheus.CounterVec {
+	m := described(name)
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+}
+
+func histogram(name string, buckets []float64) *prometheus.HistogramVec {
+	m := described(name)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets}, m.Labels)
+}

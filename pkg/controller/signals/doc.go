@@ -1,0 +1,12 @@
+// Package signals measures what whoever is on call has to know: how the revisions
+// are, since when, what the engine does to the target cluster and why.
+//
+// What revisions say of themselves is read from the manager's cache when somebody
+// scrapes: nothing has to be kept in step, and a revision that is gone has no
+// series. What happens is counted by the watch of that cache, by the engine (see
+// rollout.Meter) and by the door to the target cluster (see host.Counter). All of
+// it belongs to one term of leadership, with a registry of its own.
+//
+// The names of the metrics, their types and their labels are an interface: they
+// stand in the catalogue, which docs/reference/metrics.md repeats.
+package signals

@@ -1,0 +1,142 @@
+package signals
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const (
+	// Anybody can choose the names of phases, kinds and field managers, so each
+	// label takes as many values as a cluster usually has; the rest is "other".
+	mostPhases, mostKinds, mostManagers = 50, 100, 30
+	otherValue                          = "other"
+	// unknownManager is for changes that managedFields do not tell.
+	unknownManager = "unknown"
+	// mostFights is how many repaired objects are remembered with the manager
+	// who had changed them.
+	mostFights = 1000
+)
+
+// engineSignals measures what the engine does.
+type engineSignals struct {
+	clock             clock.PassiveClock
+	phases            *prometheus.HistogramVec
+	repairs, contests *prometheus.CounterVec
+
+	mu sync.Mutex
+	// began are the phases that are being rolled out.
+	began  map[phase]time.Time
+	fights map[manifest.ID]fight
+
+	phaseNames, kinds, managers bounded
+}
+
+// phase of one layer.
+type phase struct{ layer, name string }
+
+// fight is about an object that was repaired.
+type fight struct {
+	manager string
+	// contested is true since a repair was put off.
+	contested bool
+}
+
+func newEngineSignals(clock clock.PassiveClock) *engineSignals {
+	return &engineSignals{
+		clock:      clock,
+		phases:     histogram(namePhases, []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}),
+		repairs:    counter(nameRepairs),
+		contests:   counter(nameContests),
+		began:      map[phase]time.Time{},
+		fights:     map[manifest.ID]fight{},
+		phaseNames: bounded{most: mostPhases},
+		kinds:      bounded{most: mostKinds},
+		managers:   bounded{most: mostManagers},
+	}
+}
+
+// PhaseBegan implements rollout.Meter.
+func (s *engineSignals) PhaseBegan(layer, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.began[phase{layer, name}]; !known {
+		s.began[phase{layer, name}] = s.clock.Now()
+	}
+}
+
+// PhaseComplete implements rollout.Meter.
+func (s *engineSignals) PhaseComplete(layer, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if since, known := s.began[phase{layer, name}]; known {
+		delete(s.began, phase{layer, name})
+		s.phases.WithLabelValues(s.phaseNames.label(name)).Observe(s.clock.Since(since).Seconds())
+	}
+}
+
+// forget drops what is remembered of a layer that is gone.
+func (s *engineSignals) forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.began, func(p phase, _ time.Time) bool { return p.layer == string(uid) })
+}
+
+// Repaired implements rollout.Meter.
+func (s *engineSignals) Repaired(id manifest.ID, manager string) {
+	if manager == "" {
+		manager = unknownManager
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.fights) >= mostFights {
+		// At worst a fight that goes on is counted as another one.
+		clear(s.fights)
+	}
+	s.fights[id] = fight{manager: manager}
+	s.repairs.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(manager)).Inc()
+}
+
+// Contested implements rollout.Meter. A pass that finds an object still contested
+// counts for nothing.
+func (s *engineSignals) Contested(id manifest.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.fights[id]
+	if known.contested {
+		return
+	}
+	if known.manager == "" {
+		known.manager = unknownManager
+	}
+	known.contested = true
+	s.fights[id] = known
+	s.contests.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(known.manager)).Inc()
+}
+
+// bounded are the values of a label.
+type bounded struct {
+	most int
+	seen map[string]bool
+}
+
+// label returns the value, or otherValue when there are too many already.
+func (b *bounded) label(value string) string {
+	if b.seen[value] {
+		return value
+	}
+	if len(b.seen) >= b.most {
+		return otherValue
+	}
+	if b.seen == nil {
+		b.seen = map[string]bool{}
+	}
+	b.seen[value] = true
+	return value
+}

@@ -1,0 +1,116 @@
+package signals
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// history counts the transitions of conditions, as the watch tells them. Of those
+// that happen while no watch is open only the last is seen.
+type history struct {
+	durations *prometheus.HistogramVec
+	total     *prometheus.Desc
+	// gone is called with the uid of a revision that was deleted.
+	gone func(types.UID)
+
+	mu sync.Mutex
+	// transitions by the name of the revision.
+	transitions map[string]map[state]float64
+}
+
+// state is a condition with a status.
+type state struct{ condition, status string }
+
+func newHistory(gone func(types.UID)) *history {
+	return &history{
+		// From seconds, the resolution of transition times, to a day.
+		durations:   histogram(nameDurations, []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}),
+		total:       desc(nameTransitions),
+		gone:        gone,
+		transitions: map[string]map[state]float64{},
+	}
+}
+
+var _ toolscache.ResourceEventHandler = &history{}
+
+// OnAdd implements toolscache.ResourceEventHandler. Whatever state a revision is
+// in when we begin to watch, it came to it before.
+func (h *history) OnAdd(object any, initial bool) {
+	if revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision); ok && !initial {
+		h.compare(revision.Name, nil, revision.Status.Conditions)
+	}
+}
+
+// OnUpdate implements toolscache.ResourceEventHandler.
+func (h *history) OnUpdate(before, after any) {
+	old, ok := before.(*olmv1alpha1.ClusterExtensionRevision)
+	revision, also := after.(*olmv1alpha1.ClusterExtensionRevision)
+	if !ok || !also {
+		return
+	}
+	if old.UID != revision.UID {
+		// It was deleted and made again while no watch was open.
+		h.OnDelete(old)
+		h.OnAdd(revision, false)
+		return
+	}
+	h.compare(revision.Name, old.Status.Conditions, revision.Status.Conditions)
+}
+
+// OnDelete implements toolscache.ResourceEventHandler.
+func (h *history) OnDelete(object any) {
+	if last, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
+		object = last.Obj
+	}
+	revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	delete(h.transitions, revision.Name)
+	h.mu.Unlock()
+	h.gone(revision.UID)
+}
+
+// compare notes what changed between two lists of conditions.
+func (h *history) compare(name string, before, after []metav1.Condition) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, now := range after {
+		old := meta.FindStatusCondition(before, now.Type)
+		if old != nil && old.Status == now.Status {
+			continue
+		}
+		counts, known := h.transitions[name]
+		if !known {
+			counts = map[state]float64{}
+			h.transitions[name] = counts
+		}
+		counts[state{now.Type, string(now.Status)}]++
+		if old != nil {
+			lasted := now.LastTransitionTime.Sub(old.LastTransitionTime.Time)
+			h.durations.WithLabelValues(old.Type, string(old.Status)).Observe(max(0, lasted.Seconds()))
+		}
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (h *history) Describe(out chan<- *prometheus.Desc) { out <- h.total }
+
+// Collect implements prometheus.Collector.
+func (h *history) Collect(out chan<- prometheus.Metric) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, counts := range h.transitions {
+		for s, n := range counts {
+			out <- prometheus.MustNewConstMetric(h.total, prometheus.CounterValue, n, name, s.condition, s.status)
+		}
+	}
+}

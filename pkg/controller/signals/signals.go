@@ -1,0 +1,61 @@
+package signals
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+)
+
+// Informer is the watch behind the cache of revisions, as controller-runtime's
+// cache.Informer.
+type Informer interface {
+	AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
+	HasSynced() bool
+}
+
+// Options of the signals of one term. All are required.
+type Options struct {
+	// Registry takes the metrics; it belongs to the term.
+	Registry prometheus.Registerer
+	Informer Informer
+	// Reader reads revisions from the informer's cache.
+	Reader client.Reader
+	Clock  clock.PassiveClock
+	// Requests are those to the target cluster.
+	Requests *host.Counter
+}
+
+// Signals are the metrics of one term.
+type Signals struct {
+	*engineSignals
+}
+
+var _ rollout.Meter = &Signals{}
+
+// Add registers the metrics of a term. What it returns is to be told what the
+// engine does.
+func Add(o Options) (*Signals, error) {
+	engine := newEngineSignals(o.Clock)
+	history := newHistory(engine.forget)
+	if _, err := o.Informer.AddEventHandler(history); err != nil {
+		return nil, fmt.Errorf("watching revisions for metrics: %w", err)
+	}
+	collectors := []prometheus.Collector{
+		newRevisions(o.Informer.HasSynced, o.Reader, o.Clock),
+		history, history.durations,
+		engine.phases, engine.repairs, engine.contests,
+		&requests{counter: o.Requests, total: desc(nameRequests)},
+	}
+	for _, collector := range collectors {
+		if err := o.Registry.Register(collector); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return &Signals{engine}, nil
+}
