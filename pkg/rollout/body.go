@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -24,6 +26,19 @@ func (p *pass) body(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 		return nil, &bodyError{ref, err}
 	}
 	return marked, nil
+}
+
+// decoded is the manifest with our marks, as it is and as a tree.
+func (p *pass) decoded(ctx context.Context, ref manifest.Ref) ([]byte, map[string]any, error) {
+	body, err := p.body(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	var wanted map[string]any
+	if err := utiljson.Unmarshal(body, &wanted); err != nil { // which keeps whole numbers whole
+		return nil, nil, &bodyError{ref, err}
+	}
+	return body, wanted, nil
 }
 
 // mark adds entries to maps of strings in an object's metadata.

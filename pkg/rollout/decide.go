@@ -94,8 +94,10 @@ func decideOurs(who Identity, step stage.Step, seen observe.Observation, memo *E
 		// apply of the same content costs one request and changes nothing.
 		return Decision{Action: Update}
 	}
-	entry, found := seen.Entry(who.Manager)
-	if !found || entry.Digest != memo.ManagedEntry || seen.Chain != who.Chain || seen.Applied != step.Digest {
+	// Without an entry its digest is empty, as it is in the record of kinds whose
+	// server keeps no managedFields.
+	entry, _ := seen.Entry(who.Manager)
+	if entry.Digest != memo.ManagedEntry || seen.Chain != who.Chain || seen.Applied != step.Digest {
 		return Decision{Action: Recover}
 	}
 	if seen.Generation != memo.Generation || (seen.Generation == 0 && seen.ResourceVersion != memo.ResourceVersion) {

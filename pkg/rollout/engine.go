@@ -22,6 +22,8 @@ import (
 type Writer interface {
 	Apply(ctx context.Context, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, error)
 	Delete(ctx context.Context, ref manifest.Ref, precondition host.Precondition) error
+	// Reassign makes managedFields of an object what they are given as.
+	Reassign(ctx context.Context, ref manifest.Ref, precondition host.Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error)
 	// Release removes the marks of a chain from an object and leaves the rest.
 	Release(ctx context.Context, ref manifest.Ref, precondition host.Precondition, marks host.Marks) error
 }
@@ -46,7 +48,7 @@ type Observer interface {
 	Trouble(id manifest.ID) error
 }
 
-// Options of an engine. All but Trier, Parallel and Jitter are required.
+// Options of an engine. All but Trier, Parallel, Jitter and Redactor are required.
 type Options struct {
 	Writer   Writer
 	Reader   Reader

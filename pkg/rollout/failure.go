@@ -37,6 +37,12 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.entry != nil {
 		p.inventory.Entries[id] = *result.entry
 	}
+	if result.reread {
+		delete(p.memory.found, id)
+	}
+	if result.found != nil {
+		p.memory.found[id] = *result.found
+	}
 	if result.hidden && result.failure != nil && result.failure.Reason == ReasonCollision {
 		p.hide(id)
 	}

@@ -28,6 +28,9 @@ const (
 type memory struct {
 	// hidden objects exist but have not our label: they are watched by name.
 	hidden map[manifest.ID]bool
+	// found are objects that exist without our label and are to be adopted or
+	// repaired, as they were read last: no watch shows them.
+	found map[manifest.ID]observe.Observation
 	// passed preflight checks, by the manifest and what it would be written onto.
 	passed map[manifest.Ref]attempt
 	// failed attempts and when to try again, by manifest: while a newer layer
@@ -67,6 +70,7 @@ type repairs struct {
 func newMemory() *memory {
 	return &memory{
 		hidden:  map[manifest.ID]bool{},
+		found:   map[manifest.ID]observe.Observation{},
 		passed:  map[manifest.Ref]attempt{},
 		failed:  map[manifest.Ref]failedAttempt{},
 		repairs: map[manifest.ID]repairs{},
@@ -91,6 +95,7 @@ func (m *memory) done(ref manifest.Ref) {
 	delete(m.failed, ref)
 	delete(m.passed, ref)
 	delete(m.hidden, ref.ID)
+	delete(m.found, ref.ID)
 	delete(m.deleted, ref.ID)
 }
 
@@ -98,6 +103,12 @@ func (m *memory) done(ref manifest.Ref) {
 func (m *memory) keep(wanted func(manifest.Ref) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ attempt) bool { return !wanted(ref) })
+	// An object that was found was checked just before.
+	checked := map[manifest.ID]bool{}
+	for ref := range m.passed {
+		checked[ref.ID] = true
+	}
+	maps.DeleteFunc(m.found, func(id manifest.ID, _ observe.Observation) bool { return !checked[id] })
 }
 
 // patience returns how long to leave an object alone that changes all the time.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
@@ -174,16 +175,46 @@ func (t *thing) metadata() metav1.ObjectMeta {
 	for _, by := range slices.Sorted(maps.Keys(managers)) {
 		paths := managers[by]
 		slices.Sort(paths)
-		operation := metav1.ManagedFieldsOperationUpdate
-		if strings.HasPrefix(by, "penstock/") {
-			operation = metav1.ManagedFieldsOperationApply
-		}
-		o.ManagedFields = append(o.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: by, Operation: operation, APIVersion: t.ref.APIVersion(), FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(string(fieldsOf(paths))),
-		})
+		entry := entryNamed(by)
+		entry.APIVersion, entry.FieldsType = t.ref.APIVersion(), "FieldsV1"
+		entry.FieldsV1 = metav1.NewFieldsV1(string(fieldsOf(paths)))
+		o.ManagedFields = append(o.ManagedFields, entry)
 	}
 	return o
+}
+
+// entryNamed reads the name of a manager: those of ours and "applier" apply, and
+// all others update; behind an @ is the subresource they write to.
+func entryNamed(by string) metav1.ManagedFieldsEntry {
+	name, subresource, _ := strings.Cut(by, "@")
+	operation := metav1.ManagedFieldsOperationUpdate
+	if strings.HasPrefix(name, "penstock/") || name == "applier" {
+		operation = metav1.ManagedFieldsOperationApply
+	}
+	return metav1.ManagedFieldsEntry{Manager: name, Operation: operation, Subresource: subresource}
+}
+
+// managers reads back from managedFields whose the fields of an object are.
+func managers(entries []metav1.ManagedFieldsEntry) (map[string][]string, error) {
+	owners := map[string][]string{}
+	for _, entry := range entries {
+		set, err := fieldSet(entry)
+		if err != nil {
+			return nil, err
+		}
+		by := entry.Manager
+		if entry.Subresource != "" {
+			by += "@" + entry.Subresource
+		}
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			if len(path) < 2 {
+				return // of a map itself
+			}
+			name := *path[len(path)-2].FieldName + ":" + *path[len(path)-1].FieldName
+			owners[name] = append(owners[name], by)
+		})
+	}
+	return owners, nil
 }
 
 func fieldsOf(paths []string) []byte {
@@ -346,6 +377,12 @@ func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*meta
 	if !o.DryRun {
 		m.applied[now.uid] = true
 	}
+	if have != nil && len(have.owners()) == 0 {
+		// The server names somebody for what was there before managedFields.
+		for path, field := range now.fields {
+			now.fields[path] = owned{field.value, []string{firstApply}}
+		}
+	}
 	changed := now.takes(fields, o.FieldManager)
 	if have != nil && !changed {
 		return have.partial(), nil
@@ -357,6 +394,39 @@ func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*meta
 		m.store(ref.ID, now)
 	}
 	return now.partial(), nil
+}
+
+// owners are all who have a field.
+func (t *thing) owners() []string {
+	var all []string
+	for _, field := range t.fields {
+		all = append(all, field.by...)
+	}
+	return all
+}
+
+// Reassign changes whose fields are whose.
+func (m *model) Reassign(_ context.Context, ref manifest.Ref, p host.Precondition, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	happens, crash := m.write("reassign", ref)
+	if !happens {
+		return nil, crash
+	}
+	have, err := m.guarded(ref, p)
+	if err != nil {
+		return nil, errors.Join(crash, err)
+	}
+	owners, err := managers(entries)
+	if err != nil {
+		return nil, err
+	}
+	now := have.clone()
+	for path, field := range now.fields {
+		now.fields[path] = owned{field.value, owners[path]}
+	}
+	m.store(ref.ID, now)
+	return now.partial(), crash
 }
 
 // takes gives fields to a manager, and removes what was his alone and is not among
@@ -436,7 +506,7 @@ func (m *model) remove(have *thing) {
 	m.store(have.ref.ID, now)
 }
 
-// Release removes labels and annotations.
+// Release removes labels and annotations, and the manager of the other fields.
 func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition, marks host.Marks) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -453,9 +523,10 @@ func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition
 		for _, key := range marks.Annotations {
 			delete(now.fields, "annotations:"+key)
 		}
-		if len(now.fields) != len(have.fields) {
-			m.store(ref.ID, now)
+		for path, field := range now.fields {
+			now.fields[path] = owned{field.value, slices.DeleteFunc(slices.Clone(field.by), func(by string) bool { return by == marks.FieldManager })}
 		}
+		m.store(ref.ID, now)
 	}
 	return errors.Join(crash, err)
 }
@@ -514,6 +585,9 @@ func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	}
 	seen := testNames().Observe(have.partial())
 	seen.Object = have.whole()
+	if m.named[id] {
+		seen.Managed = append([]metav1.ManagedFieldsEntry{}, have.metadata().ManagedFields...)
+	}
 	return seen, observe.Present
 }
 

@@ -207,6 +207,10 @@ func (p *pass) verdict(gate stage.Gate) probe.Verdict {
 // where that knows better.
 func (p *pass) look(id manifest.ID) Seen {
 	observation, presence := p.engine.Observer.Get(id)
+	if found, ok := p.memory.found[id]; ok && presence == observe.Absent && !p.memory.hidden[id] {
+		// It has not our label (yet), so no watch shows it.
+		observation, presence = found, observe.Present
+	}
 	seen := Seen{Presence: presence, Observation: observation}
 	if presence != observe.Present {
 		return seen
@@ -231,7 +235,7 @@ func (p *pass) memo(id manifest.ID) *Entry {
 
 // tidy keeps the memory of attempts from growing with the revisions of a chain.
 func (p *pass) tidy() {
-	if len(p.memory.failed)+len(p.memory.passed) == 0 {
+	if len(p.memory.failed)+len(p.memory.passed)+len(p.memory.found) == 0 {
 		return
 	}
 	wanted := map[manifest.Ref]bool{}

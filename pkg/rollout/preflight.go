@@ -63,7 +63,12 @@ func (p *pass) check(ctx context.Context, t task, provided excuse) carried {
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
-	result = p.dryRun(ctx, t, p.decide(t, live), live, provided)
+	again := p.decide(t, live)
+	result = p.dryRun(ctx, t, again, live, provided)
+	result.reread = true
+	if again.Action == Adopt || again.Action == Update || again.Action == Recover {
+		result.found = &live.Observation
+	}
 	result.hidden = decision.Action == Create && live.Presence == observe.Present
 	return result
 }

@@ -76,7 +76,7 @@ func (s *story) upgrade(t *rapid.T) {
 	for i := range rapid.IntRange(1, 3).Draw(t, "phases") {
 		var listed []string
 		for range rapid.IntRange(0, 2).Draw(t, "objects") {
-			listed = append(listed, objects[0]+"="+rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value"))
+			listed = append(listed, objects[0]+"="+rapid.SampledFrom([]string{"1", "2", "1,more", "2,most"}).Draw(t, "value"))
 			objects = objects[1:]
 		}
 		r.phase(fmt.Sprint("phase-", i), listed...)
@@ -114,7 +114,7 @@ func (s *story) meddle(t *rapid.T) {
 	have := s.objects[ref.ID]
 	if have == nil {
 		if rapid.Bool().Draw(t, "foreign") {
-			s.foreign[s.place(ref, map[string]string{"value": "theirs"})] = "theirs"
+			s.foreign[s.place(ref, map[string]string{"value": "theirs", "more": "theirs"})] = "theirs"
 			for _, layer := range s.layers {
 				s.note(layer)
 			}
@@ -137,7 +137,7 @@ func (s *story) meddle(t *rapid.T) {
 		s.stripped[have.uid] = true
 		s.alter(ref.ID, func(o *thing) {
 			for path, field := range o.fields {
-				o.fields[path] = owned{field.value, []string{"before-first-apply"}}
+				o.fields[path] = owned{field.value, nil}
 			}
 		})
 	case "delete":
@@ -284,6 +284,11 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 	for path, want := range fields {
 		if have := o.fields[path].value; have != want {
 			t.Errorf("%s: %s is %q, want %q (%+v, recorded as %+v)", step.ID, path, have, want, o, s.stored.Entries[step.ID])
+		}
+	}
+	for path := range o.fields {
+		if _, wanted := fields[path]; !wanted && strings.HasPrefix(path, "data:") {
+			t.Errorf("%s: %s is in no manifest and still there (%+v)", step.ID, path, o)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
@@ -36,13 +35,9 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 	if decision := p.decide(t, now); decision.Action != action && decision.Action != Verify && decision.Action != Recover {
 		return p.act(ctx, t, decision, now)
 	}
-	body, err := p.body(ctx, t.step.Ref)
+	_, wanted, err := p.decoded(ctx, t.step.Ref)
 	if err != nil {
 		return carried{seen: now, err: err}
-	}
-	var wanted map[string]any
-	if err := json.Unmarshal(body, &wanted); err != nil {
-		return carried{seen: now, err: &bodyError{t.step.Ref, err}}
 	}
 	if p.decide(t, now).Action == Verify && subset(wanted, live.Object) {
 		return p.fine(t, now)

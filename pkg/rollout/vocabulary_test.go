@@ -186,18 +186,27 @@ func (r *script) adopting(a stage.Adoption) *script {
 	return r
 }
 
-// phase adds a phase of objects with their content.
+// phase adds a phase of objects with their content: a value and more keys, as in
+// "ConfigMap a/x=1,more".
 func (r *script) phase(name string, objects ...string) *script {
 	p := stage.Phase{Name: name}
 	for _, object := range objects {
 		object, value, _ := strings.Cut(object, "=")
+		data := map[string]any{}
+		for i, key := range strings.Split(value, ",") {
+			if i == 0 {
+				data["value"] = key
+			} else {
+				data[key] = "set"
+			}
+		}
 		ref := refOf(object)
 		metadata := map[string]any{"name": ref.Name}
 		if ref.Namespace != "" {
 			metadata["namespace"] = ref.Namespace
 		}
 		raw, err := json.Marshal(map[string]any{
-			"apiVersion": ref.APIVersion(), "kind": ref.Kind, "metadata": metadata, "data": map[string]any{"value": value},
+			"apiVersion": ref.APIVersion(), "kind": ref.Kind, "metadata": metadata, "data": data,
 		})
 		if err != nil {
 			panic(err) // maps of strings

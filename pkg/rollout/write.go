@@ -80,6 +80,10 @@ type carried struct {
 	seen Seen
 	// hidden is true when the object exists but no watch by label shows it.
 	hidden bool
+	// found is an object that no watch shows and that is to be written; reread is
+	// true when that, or that there is none, is known from a read.
+	found  *observe.Observation
+	reread bool
 	// passed is the check that need not be repeated.
 	passed *attempt
 	// held is true when nothing was tried because it is too early; wait is how
@@ -136,6 +140,7 @@ func (p *pass) execute(ctx context.Context, t task) carried {
 		return carried{seen: seen, err: err}
 	}
 	result = p.act(ctx, t, p.decide(t, live), live)
+	result.reread = true
 	result.hidden = decision.Action == Create && live.Presence == observe.Present
 	return result
 }
@@ -178,9 +183,9 @@ func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) ca
 	case Create:
 		return p.apply(ctx, t, seen, host.ApplyOptions{CreateOnly: true}, p.created(t)...)
 	case Adopt:
-		return p.apply(ctx, t, seen, onto(seen), p.event(t, "Adopted", "took over %s, which existed already", t.step.ID))
+		return p.adopt(ctx, t, seen)
 	case Update:
-		return p.apply(ctx, t, seen, onto(seen))
+		return p.update(ctx, t, seen)
 	case Recover, Verify:
 		return p.repair(ctx, t, decision.Action, seen)
 	case Idle:
@@ -232,8 +237,7 @@ func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyO
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
-	options.FieldManager = p.who.Manager
-	live, err := p.engine.Writer.Apply(ctx, t.step.Ref, body, options)
+	live, err := p.write(ctx, t.step.Ref, body, options)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
@@ -250,7 +254,7 @@ func (p *pass) readLive(ctx context.Context, ref manifest.Ref) (Seen, error) {
 	if err != nil {
 		return Seen{}, err
 	}
-	return Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}, nil
+	return p.seen(live), nil
 }
 
 // event makes an event about a task.

@@ -126,7 +126,7 @@ func (c *Cache) release(t target, owner string) {
 func (c *Cache) newStream(t target, reads probe.Reads) *stream {
 	return &stream{
 		target:  t,
-		keeper:  keeper{names: c.options.Names, kind: t.GroupKind(), reads: reads},
+		keeper:  keeper{names: c.options.Names, kind: t.GroupKind(), reads: reads, managed: t.byName()},
 		view:    newView(),
 		api:     c.api,
 		mapping: c.options.Mapping,

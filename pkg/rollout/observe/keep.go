@@ -17,6 +17,8 @@ type keeper struct {
 	names Names
 	kind  schema.GroupKind
 	reads probe.Reads
+	// managed keeps managedFields too.
+	managed bool
 }
 
 // keep is idempotent, as a reflector asks of a transformation.
@@ -25,14 +27,23 @@ func (k keeper) keep(delivered any) (*Observation, error) {
 	case *Observation:
 		return live, nil
 	case *metav1.PartialObjectMetadata:
-		return k.names.observe(k.kind, live), nil
+		return k.observe(live), nil
 	case *unstructured.Unstructured:
-		kept := k.names.observe(k.kind, live)
+		kept := k.observe(live)
 		kept.Object = trim(k.kind, k.reads, live)
 		return kept, nil
 	default:
 		return nil, fmt.Errorf("watching %s: got %T instead of an object", k.kind, delivered)
 	}
+}
+
+// observe keeps what is needed of an object's metadata.
+func (k keeper) observe(live metav1.Object) *Observation {
+	kept := k.names.observe(k.kind, live)
+	if k.managed {
+		kept.Managed = append([]metav1.ManagedFieldsEntry{}, live.GetManagedFields()...)
+	}
+	return kept
 }
 
 // trim returns a new object with metadata and what is read. It shares values
@@ -123,6 +134,8 @@ func same(a, b *Observation) bool {
 	x, y := *a, *b
 	x.ResourceVersion, y.ResourceVersion = "", ""
 	x.Object, y.Object = nil, nil
+	// Whose fields are whose matters when the object is adopted, and not before.
+	x.Managed, y.Managed = nil, nil
 	return reflect.DeepEqual(x, y) && sameContent(a.Object, b.Object)
 }
 

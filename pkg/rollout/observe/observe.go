@@ -56,6 +56,10 @@ type Observation struct {
 	// Entries are the Apply entries of Penstock's field managers, without
 	// subresources.
 	Entries []Entry
+	// Managed are managedFields as they are, of objects that are watched by name:
+	// when they are adopted, who kept them so far is read from it. It is nil where
+	// it is not kept.
+	Managed []metav1.ManagedFieldsEntry
 	// Object is what the probes of the kind read, or nil where none does. It is
 	// shared: nobody changes it.
 	Object *unstructured.Unstructured

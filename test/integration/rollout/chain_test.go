@@ -349,8 +349,8 @@ func (r *revision) layer(c *chain) rollout.Layer {
 	return rollout.Layer{Key: fmt.Sprintf("%s-%d", c.name, r.number), Revision: r.number, Stages: stages, Paused: r.paused}
 }
 
-// spent counts the chain's requests since a mark: try (a dry-run), apply or
-// release (patch), delete, get, list, discover; and not the watches.
+// spent counts the chain's requests since a mark: try (a dry-run), apply, patch (of
+// whose fields are whose), delete, get, list, discover; and not the watches.
 func (c *chain) spent(mark plane.Mark) map[string]int {
 	c.t.Helper()
 	counts := map[string]int{}
@@ -358,7 +358,7 @@ func (c *chain) spent(mark plane.Mark) map[string]int {
 		switch {
 		case r.Verb == "patch" && strings.Contains(r.URI, "dryRun=All"):
 			counts["try"]++
-		case r.Verb == "patch":
+		case r.Verb == "patch" && strings.Contains(r.URI, "fieldManager="):
 			counts["apply"]++
 		case r.Resource == "":
 			counts["discover"]++

@@ -140,6 +140,8 @@ type scene struct {
 	want, kept func(*chain) []map[string]any
 	// released are there in the end, the same as before, and not ours.
 	released func(*chain) []map[string]any
+	// check looks at more than that; nil at nothing.
+	check func(*chain)
 }
 
 // TestCrash lets the process die at its k-th write, for every k, with the write
@@ -191,12 +193,19 @@ func TestCrash(t *testing.T) {
 		"adoption": {
 			before: func(c *chain) {
 				c.create(namespace(c.name))
-				c.create(configMap(c.name, "x", "theirs"))
+				theirs := configMap(c.name, "x", "theirs")
+				theirs["data"].(map[string]any)["more"] = "goes"
+				c.create(theirs)
 				c.create(deployment(c.name, "app", "theirs"))
 			},
 			change: func(c *chain) { c.become(first(c).adopting(stage.AdoptUncontrolled)) },
 			want:   all,
 			kept:   func(c *chain) []map[string]any { o := all(c); return []map[string]any{o[0], o[2], o[4]} },
+			check: func(c *chain) {
+				if data := c.get(id(configMap(c.name, "x", ""))).Object["data"]; !cmp.Equal(data, map[string]any{"value": "1"}) {
+					c.t.Errorf("what only the one before had set is still there: %v", data)
+				}
+			},
 		},
 		"orphan": {
 			before:   func(c *chain) { c.roll(first(c)) },
@@ -311,6 +320,9 @@ func (s scene) play(c *chain, k int, lands bool) bool {
 				c.t.Errorf("%s is not released: %+v", seen.ID, seen)
 			}
 		}
+	}
+	if s.check != nil {
+		s.check(c)
 	}
 	if diff := cmp.Diff(untouched, c.get(id(unlabelled(c)))); diff != "" {
 		c.t.Errorf("an object of the namespace that is none of the chain's was touched (-before +after):\n%s", diff)

@@ -81,7 +81,7 @@ func repairsDrift(t *testing.T, c *chain) {
 			map[string]int{"get": 2, "apply": 2}, "was removed", false},
 		{"managedFields wiped", "nobody can tell who changed what", x,
 			func() { c.patch(id(x), "kubectl-edit", `{"metadata":{"managedFields":[{}]}}`) },
-			map[string]int{"get": 1, "apply": 1}, "", false},
+			map[string]int{"get": 1, "apply": 1, "patch": 1}, "", false},
 		{"deleted", "create-only apply", x,
 			func() { c.remove(id(x)) },
 			map[string]int{"apply": 1}, "someone had deleted", true},

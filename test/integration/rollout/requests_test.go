@@ -74,13 +74,13 @@ func countsRequestsOfOnePhase(t *testing.T, c *chain) {
 	c.settled(t, one.objects()...)
 }
 
-// countsRequestsOfAdoption: nothing with our label is there, so the first attempt
-// of each kind is to create it.
+// countsRequestsOfAdoption: nothing with our label is there, so what is tried first
+// is to create it.
 func countsRequestsOfAdoption(t *testing.T, c *chain) {
 	ns := c.home()
 	x := configMap(ns, "x", "1")
 	c.create(configMap(ns, "x", "theirs"))
-	c.cost(t, "an adoption", map[string]int{"try": 2, "get": 2, "apply": 2}, func() {
+	c.cost(t, "an adoption", map[string]int{"try": 2, "get": 1, "patch": 1, "apply": 1}, func() {
 		c.roll(rev(1).adopting(stage.AdoptUncontrolled).phase("all", x))
 	})
 	c.settled(t, x)

@@ -30,6 +30,10 @@ func TestRollout(t *testing.T) {
 		"collision-chain":    collidesWithAnotherChain,
 		"collision-owner":    collidesWithAController,
 		"adoption":           adopts,
+		"adopt-others":       adoptsFromOthers,
+		"adopt-watched":      adoptsWhatIsWatched,
+		"adopt-unremovable":  adoptsWithWhatCannotGo,
+		"wiped":              survivesWipedManagedFields,
 		"orphan":             orphans,
 		"crd-guard":          guardsDefinitions,
 		"teardown":           tearsDown,
@@ -300,13 +304,13 @@ func collidesWithAController(t *testing.T, c *chain) {
 func adopts(t *testing.T, c *chain) {
 	ns := c.home()
 	theirs := configMap(ns, "x", "theirs")
-	theirs["data"].(map[string]any)["more"] = "stays"
+	theirs["data"].(map[string]any)["more"] = "goes"
 	uid := c.create(theirs)
 	x := configMap(ns, "x", "1")
 	c.roll(rev(1).adopting(stage.AdoptUncontrolled).phase("base", x))
 	c.settled(t, x)
 	live := c.get(id(x))
-	if live.GetUID() != uid || live.Object["data"].(map[string]any)["more"] != "stays" {
+	if live.GetUID() != uid || live.Object["data"].(map[string]any)["more"] != nil {
 		t.Errorf("it was replaced: %v", live)
 	}
 	c.quiet()

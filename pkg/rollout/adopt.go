@@ -1,0 +1,130 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// adopt makes an object of somebody else ours: one guarded patch takes over the
+// fields of whoever kept it, and one apply makes it as the manifest says, which
+// removes what only they had set.
+//
+// A crash in between leaves the object as it was, with our field manager beside
+// its fields, and the next pass goes on with the apply.
+func (p *pass) adopt(ctx context.Context, t task, seen Seen) carried {
+	if seen.Managed == nil {
+		live, err := p.readLive(ctx, t.step.Ref)
+		if err != nil {
+			return carried{seen: seen, err: err}
+		}
+		if decision := p.decide(t, live); decision.Action != Adopt {
+			return p.act(ctx, t, decision, live)
+		}
+		seen = live
+	}
+	_, wanted, err := p.decoded(ctx, t.step.Ref)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	before, message := seen.Managed, fmt.Sprintf("took over %s, which existed already", t.step.ID)
+	plan := takeOver(wanted, before, p.who.Manager, t.step.APIVersion())
+	if plan != nil {
+		live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), plan.fields)
+		if err != nil {
+			return carried{seen: seen, err: err}
+		}
+		seen = p.seen(live)
+		message += fmt.Sprintf("; what only %s had set is gone", plan.whose())
+	} else {
+		before = without(before, p.who.Manager)
+	}
+	result := p.apply(ctx, t, seen, onto(seen), p.event(t, "Adopted", "%s", message))
+	if apierrors.IsInvalid(result.err) && ours(seen.Managed, p.who.Manager) != nil {
+		return p.adoptWithAll(ctx, t, seen, before, result.err)
+	}
+	return result
+}
+
+// adoptWithAll gives back what was taken over, because the server refuses to have
+// it removed, and makes the object ours with all that is in it.
+func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []metav1.ManagedFieldsEntry, why error) carried {
+	live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), before)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	seen = p.seen(live)
+	event := p.event(t, "Adopted", "took over %s, which existed already, with fields that the manifest has not: the server refuses their removal: %s",
+		t.step.ID, explain(t.step.Ref, why))
+	event.Warning = true
+	return p.apply(ctx, t, seen, onto(seen), event)
+}
+
+// update makes our object as the manifest says.
+func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
+	if p.wiped(t, seen) {
+		restored, err := p.restore(ctx, t, seen)
+		if err != nil {
+			return carried{seen: seen, err: err}
+		}
+		seen = restored
+	}
+	return p.apply(ctx, t, seen, onto(seen))
+}
+
+// wiped is true for our object when nobody knows any more which fields of it are
+// ours, and its manifest has become another one since: what the new one has not
+// would stay for ever.
+func (p *pass) wiped(t task, seen Seen) bool {
+	memo := p.memo(t.step.ID)
+	if memo == nil || memo.UID != seen.UID || memo.ManagedEntry == "" || memo.Digest == t.step.Digest {
+		return false
+	}
+	_, found := seen.Entry(p.who.Manager)
+	return !found
+}
+
+// restore applies the manifest before, so that its fields are known as ours again.
+// Where that manifest is gone, there is nothing to know them by.
+func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, error) {
+	memo := p.memo(t.step.ID)
+	before := manifest.Ref{ID: t.step.ID, Version: memo.Version, Digest: memo.Digest}
+	body, err := p.body(ctx, before)
+	if err != nil {
+		return seen, nil
+	}
+	options := onto(seen)
+	live, err := p.write(ctx, before, body, options)
+	if err != nil {
+		return Seen{}, err
+	}
+	return p.seen(live), nil
+}
+
+// write applies a body, and makes sure that what is ours is nobody's from before
+// managedFields were wiped.
+func (p *pass) write(ctx context.Context, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	options.FieldManager = p.who.Manager
+	live, err := p.engine.Writer.Apply(ctx, ref, body, options)
+	if err != nil {
+		return nil, err
+	}
+	rest := disowned(live.ManagedFields, p.who.Manager)
+	if rest == nil {
+		return live, nil
+	}
+	return p.engine.Writer.Reassign(ctx, ref, host.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, rest)
+}
+
+// seen is the answer to a write or a read past the watches.
+func (p *pass) seen(live *metav1.PartialObjectMetadata) Seen {
+	seen := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
+	seen.Managed = append([]metav1.ManagedFieldsEntry{}, live.ManagedFields...)
+	return seen
+}

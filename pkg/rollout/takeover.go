@@ -1,0 +1,187 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// firstApply is the manager that the API server names for all fields of an object
+// that has no managedFields when it is applied for the first time.
+const firstApply = "before-first-apply"
+
+// takeover is how the fields of an object change hands when it is adopted. What
+// an apply of ours leaves out goes when it was ours alone: so the fields of whoever
+// kept the object so far become ours first, and the API server, which knows the
+// schema, removes those that our manifest has not.
+type takeover struct {
+	// from are the managers that kept the object so far, sorted.
+	from []string
+	// fields are managedFields as they have to become.
+	fields []metav1.ManagedFieldsEntry
+}
+
+// takeOver finds out from managedFields who kept an object so far. It is nil when
+// there was nobody whose fields can be told from those of others.
+//
+// A manager kept the object when it held at least half of what our manifest sets
+// and anybody held, or signed it as tools do. Whoever holds less only added to it:
+// a person a label, a controller an annotation, an autoscaler the replicas. Fields
+// that were set through a subresource, and status, finalizers and ownerReferences,
+// never change hands.
+func takeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, apiVersion string) *takeover {
+	keepers := keepersOf(wanted, live, manager)
+	if len(keepers) == 0 {
+		return nil
+	}
+	ours := metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", APIVersion: live[keepers[0]].APIVersion,
+	}
+	set := &fieldpath.Set{}
+	for i, entry := range live {
+		if slices.Contains(keepers, i) && entry.APIVersion == apiVersion {
+			ours.APIVersion = apiVersion
+		}
+	}
+	plan := &takeover{}
+	for _, entry := range live {
+		// What an earlier attempt took over stays ours.
+		if isOurs(entry, manager) {
+			ours.APIVersion, ours.Time = entry.APIVersion, entry.Time
+			set, _ = fieldSet(entry)
+		}
+	}
+	for i, entry := range live {
+		switch {
+		case isOurs(entry, manager):
+		case slices.Contains(keepers, i) && entry.APIVersion == ours.APIVersion:
+			// Sets of different versions of an API cannot be joined.
+			theirs, err := fieldSet(entry)
+			if err != nil {
+				return nil
+			}
+			set, ours.Time = set.Union(theirs.RecursiveDifference(neverTaken())), entry.Time
+			plan.from = append(plan.from, entry.Manager)
+		default:
+			plan.fields = append(plan.fields, entry)
+		}
+	}
+	raw, err := set.ToJSON()
+	if err != nil || len(plan.from) == 0 {
+		return nil
+	}
+	ours.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	plan.fields = append(plan.fields, ours)
+	slices.Sort(plan.from)
+	plan.from = slices.Compact(plan.from)
+	return plan
+}
+
+// keepersOf returns the indexes of the entries of those who kept the object.
+func keepersOf(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager string) []int {
+	held, all, signed := map[int]*fieldpath.Set{}, &fieldpath.Set{}, map[int]bool{}
+	for i, entry := range live {
+		// Nobody is behind fields from before the first apply: they are those of
+		// all who wrote to the object, a person's labels included.
+		if entry.Subresource != "" || entry.Manager == manager || entry.Manager == firstApply {
+			continue
+		}
+		set, err := fieldSet(entry)
+		if err != nil {
+			continue
+		}
+		held[i], signed[i] = &fieldpath.Set{}, signs(set)
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			if _, wants := resolve(wanted, path); wants {
+				held[i].Insert(path.Copy())
+			}
+		})
+		all = all.Union(held[i])
+	}
+	var keepers []int
+	for i := range live {
+		if set, ok := held[i]; ok && (signed[i] || set.Size() > 0 && 2*set.Size() >= all.Size()) {
+			keepers = append(keepers, i)
+		}
+	}
+	return keepers
+}
+
+// signs is true for the fields of a tool that notes on the object that it keeps it.
+func signs(set *fieldpath.Set) bool {
+	for _, annotation := range []string{corev1.LastAppliedConfigAnnotation, "meta.helm.sh/release-name"} {
+		if set.Has(fieldpath.MakePathOrDie("metadata", "annotations", annotation)) {
+			return true
+		}
+	}
+	return false
+}
+
+// neverTaken are fields that somebody relies on whatever the manifest says.
+func neverTaken() *fieldpath.Set {
+	return fieldpath.NewSet(
+		fieldpath.MakePathOrDie("metadata", "finalizers"),
+		fieldpath.MakePathOrDie("metadata", "ownerReferences"),
+		fieldpath.MakePathOrDie("status"),
+	)
+}
+
+// disowned is what managedFields have to become after an apply, when they had been
+// wiped before it: the API server then names a manager for everything that was
+// there, what is ours included, and nothing of it would ever go. It is nil when
+// that is not so.
+func disowned(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
+	first := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == firstApply && e.Subresource == "" })
+	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return isOurs(e, manager) })
+	if first < 0 || mine < 0 {
+		return nil
+	}
+	theirs, err := fieldSet(live[first])
+	if err != nil {
+		return nil
+	}
+	ours, err := fieldSet(live[mine])
+	if err != nil || theirs.Intersection(ours).Empty() {
+		return nil
+	}
+	rest := theirs.Difference(ours)
+	raw, err := rest.ToJSON()
+	if err != nil {
+		return nil
+	}
+	out := slices.Clone(live)
+	out[first].FieldsV1 = metav1.NewFieldsV1(string(raw))
+	if rest.Empty() {
+		out = slices.Delete(out, first, first+1)
+	}
+	return out
+}
+
+// isOurs is true for the entry of our applies.
+func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// without leaves our entry out of managedFields.
+func without(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
+	return slices.DeleteFunc(slices.Clone(live), func(e metav1.ManagedFieldsEntry) bool { return isOurs(e, manager) })
+}
+
+// ours is our entry of managedFields, or nil.
+func ours(live []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
+	if i := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return isOurs(e, manager) }); i >= 0 {
+		return &live[i]
+	}
+	return nil
+}
+
+// whose names the managers of a takeover.
+func (t *takeover) whose() string {
+	if len(t.from) == 1 {
+		return t.from[0]
+	}
+	return fmt.Sprintf("%s and %d more", t.from[0], len(t.from)-1)
+}

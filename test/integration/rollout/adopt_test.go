@@ -1,0 +1,236 @@
+package rollout_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// with adds to the metadata of a manifest.
+func with(object map[string]any, field string, entries map[string]any) map[string]any {
+	object["metadata"].(map[string]any)[field] = entries
+	return object
+}
+
+// older is a Deployment as somebody rolled it out before us: with a sidecar, a
+// label, an annotation and fields that our manifest has not.
+func older(ns, name string) map[string]any {
+	o := with(deployment(ns, name, "0"), "labels", map[string]any{"old": "label"})
+	with(o, "annotations", map[string]any{"old": "annotation"})
+	spec := o["spec"].(map[string]any)
+	spec["minReadySeconds"] = int64(7)
+	pod := spec["template"].(map[string]any)["spec"].(map[string]any)
+	pod["containers"] = append(pod["containers"].([]any), map[string]any{"name": "sidecar", "image": "example.com/sidecar:1"})
+	return o
+}
+
+// adoptsFromOthers: what the one who kept the object before had set, and the
+// manifest has not, disappears; what others did to it stays.
+func adoptsFromOthers(t *testing.T, c *chain) {
+	ns := c.home()
+	applied := func(args ...string) func(*chain, map[string]any) {
+		return func(c *chain, object map[string]any) {
+			raw, err := json.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.MustKubectlInput(string(raw), append([]string{"apply", "-f", "-"}, args...)...)
+		}
+	}
+	created := func(manager string) func(*chain, map[string]any) {
+		return func(c *chain, object map[string]any) {
+			if manager == "helm" {
+				with(object, "annotations", map[string]any{"meta.helm.sh/release-name": "r", "old": "annotation"})
+			}
+			_, err := c.at(id(object)).Create(context.Background(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldManager: manager})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, make := range map[string]func(*chain, map[string]any){
+		"kubectl-apply":       applied(),
+		"kubectl-server-side": applied("--server-side"),
+		"helm":                created("helm"),
+		"manager":             created("some-operator"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := deployment(ns, "slow-"+name, "1")
+			make(c, older(ns, "slow-"+name))
+			uid := c.uid(app)
+			// Others: a person, an autoscaler, a controller.
+			c.MustKubectl("label", "-n", ns, "deployment", "slow-"+name, "team=blue")
+			c.MustKubectl("rollout", "restart", "-n", ns, "deployment", "slow-"+name)
+			c.patch(id(app), "kube-controller-manager", `{"spec":{"replicas":5}}`, "scale")
+			c.patch(id(app), "kube-controller-manager", `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"3"},"finalizers":["example.com/f"]}}`)
+			if err := c.available(c.get(id(app))); err != nil {
+				t.Fatal(err)
+			}
+
+			chain := c.world.in(t).chain("adopt-" + name)
+			mark := c.Audit().Mark()
+			chain.become(rev(1).adopting(stage.AdoptUncontrolled).phase("base", app))
+			chain.until("adopted", func(r rollout.Report) bool {
+				return strings.Contains(strings.Join(chain.events, "\n"), "took over")
+			})
+			if diff := cmp.Diff(map[string]int{"get": 1, "patch": 1, "apply": 1}, writesOf(chain.spent(mark))); diff != "" {
+				t.Errorf("an object that no watch shows costs a read, one patch and one apply, next to the dry-runs (-want +got):\n%s\n%s", diff, chain.requests(mark))
+			}
+			live := c.get(id(app))
+			if live.GetUID() != uid {
+				t.Error("it was replaced")
+			}
+			labels, annotations := live.GetLabels(), live.GetAnnotations()
+			delete(annotations, "penstock.dev/applied")
+			if diff := cmp.Diff(map[string]string{"team": "blue", "penstock.dev/chain": "adopt-" + name}, labels); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(map[string]string{"deployment.kubernetes.io/revision": "3"}, annotations); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"example.com/f"}, live.GetFinalizers()); diff != "" {
+				t.Errorf("finalizers (-want +got):\n%s", diff)
+			}
+			spec := live.Object["spec"].(map[string]any)
+			if spec["minReadySeconds"] != nil {
+				t.Errorf("minReadySeconds is still %v", spec["minReadySeconds"])
+			}
+			containers, _, _ := unstructured.NestedSlice(live.Object, "spec", "template", "spec", "containers")
+			if len(containers) != 1 {
+				t.Errorf("the sidecar is still there: %v", containers)
+			}
+			restarted, _, _ := unstructured.NestedString(live.Object, "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
+			if restarted == "" {
+				t.Error("a restart by hand was undone")
+			}
+			for _, entry := range live.GetManagedFields() {
+				if slices.Contains([]string{"kubectl-client-side-apply", "kubectl", "helm", "some-operator"}, entry.Manager) {
+					t.Errorf("the one before still has fields: %v", entry)
+				}
+			}
+			if err := c.available(live); err != nil {
+				t.Fatal(err)
+			}
+			chain.seen(app)
+			chain.until("complete", complete)
+			chain.quiet()
+			// A later revision removes what only it had.
+			c.patch(id(app), "somebody", `{"metadata":{"finalizers":null}}`)
+			chain.roll()
+		})
+	}
+}
+
+// writesOf leaves out what only asks.
+func writesOf(spent map[string]int) map[string]int {
+	delete(spent, "try")
+	delete(spent, "discover")
+	return spent
+}
+
+// adoptsWhatIsWatched: an object that a watch by name shows costs one patch and one
+// apply.
+func adoptsWhatIsWatched(t *testing.T, c *chain) {
+	ns := c.home()
+	theirs := configMap(ns, "x", "theirs")
+	theirs["data"].(map[string]any)["more"] = "goes"
+	c.create(theirs)
+	x := configMap(ns, "x", "1")
+	c.become(rev(1).phase("base", x))
+	c.stuck("1/base ConfigMap adopt-watched/x: Collision")
+	c.until("watched", func(rollout.Report) bool {
+		_, presence := c.process.watches.Get(id(x))
+		return presence == observe.Present
+	})
+	mark := c.Audit().Mark()
+	c.roll(rev(2).adopting(stage.AdoptUncontrolled).phase("base", x))
+	if diff := cmp.Diff(map[string]int{"patch": 1, "apply": 1}, writesOf(c.spent(mark))); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, c.requests(mark))
+	}
+	if data := c.get(id(x)).Object["data"]; !cmp.Equal(data, map[string]any{"value": "1"}) {
+		t.Errorf("data is %v", data)
+	}
+	c.settled(t, x)
+	c.quiet()
+}
+
+// adoptsWithWhatCannotGo: the server refuses to have a field removed that the one
+// before had set.
+func adoptsWithWhatCannotGo(t *testing.T, c *chain) {
+	ns := c.home()
+	claim := func(class any) map[string]any {
+		spec := map[string]any{"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}}}
+		if class != nil {
+			spec["storageClassName"] = class
+		}
+		return map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+			"metadata": map[string]any{"namespace": ns, "name": "slow"}, "spec": spec}
+	}
+	c.create(with(claim("fast"), "labels", map[string]any{"old": "label"}))
+	one := rev(1).adopting(stage.AdoptUncontrolled).phase("base", claim(nil))
+	c.become(one)
+	c.until("adopted", func(rollout.Report) bool {
+		return strings.Contains(strings.Join(c.events, "\n"), "the server refuses their removal")
+	})
+	live := c.get(id(claim(nil)))
+	if class, _, _ := unstructured.NestedString(live.Object, "spec", "storageClassName"); class != "fast" {
+		t.Errorf("the class is %q", class)
+	}
+	if seen := names().Observe(live); seen.Chain != c.name {
+		t.Errorf("it is not ours: %+v", seen)
+	}
+}
+
+// survivesWipedManagedFields: nobody knows any more whose fields are whose, and yet
+// a later revision removes what it has not.
+func survivesWipedManagedFields(t *testing.T, c *chain) {
+	ns := c.home()
+	x := configMap(ns, "x", "1")
+	x["data"].(map[string]any)["more"] = "1"
+	one := rev(1).phase("base", x)
+	c.roll(one)
+	wipe := func() {
+		c.MustKubectl("label", "-n", ns, "configmap", "x", "team=blue", "--overwrite")
+		c.patch(id(x), "somebody", `{"metadata":{"managedFields":[{}]}}`)
+	}
+	check := func(want map[string]any) {
+		t.Helper()
+		live := c.get(id(x))
+		if diff := cmp.Diff(want, live.Object["data"]); diff != "" {
+			t.Errorf("data (-want +got):\n%s", diff)
+		}
+		if live.GetLabels()["team"] != "blue" {
+			t.Errorf("a person's label is gone: %v", live.GetLabels())
+		}
+	}
+	// Repaired before the upgrade.
+	wipe()
+	c.seen(x)
+	c.until("complete", complete)
+	two := rev(2).phase("base", configMap(ns, "x", "2"))
+	c.roll(two)
+	c.settled(t, two.objects()...)
+	check(map[string]any{"value": "2"})
+
+	// Wiped while nobody looked, with the upgrade.
+	three := configMap(ns, "x", "3")
+	three["data"].(map[string]any)["more"] = "3"
+	c.roll(rev(3).phase("base", three))
+	c.kill()
+	wipe()
+	four := rev(4).phase("base", configMap(ns, "x", "4"))
+	c.roll(four)
+	c.settled(t, four.objects()...)
+	check(map[string]any{"value": "4"})
+	c.quiet()
+}
