@@ -1,0 +1,62 @@
+// Package admission is who may: the plugins that judge writes of our kinds, and in
+// which order they do. What is well-formed is for the strategies of the registry
+// to say. docs/adr/0005 says why these are no webhooks.
+package admission
+
+import (
+	"io"
+
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/server/options"
+
+	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+)
+
+// Order is the order of all admission plugins. All that mutate run before all that
+// validate, whatever the list says; it says so too.
+func Order() []string {
+	return []string{
+		// Costs nothing, and what it refuses nobody else needs to look at.
+		lifecycle.PluginName,
+
+		// Mutation by the cluster's own policies, then by its webhooks, which may
+		// have the last word as in kube-apiserver. Both see identities and
+		// digests: they change labels, never content.
+		mutatingpolicy.PluginName,
+		mutatingwebhook.PluginName,
+
+		// First what is decided in this process, without a request.
+		validatingpolicy.PluginName,
+		// Before the webhooks: the manifests of somebody who may not have them
+		// applied are not sent to others. Behind the policies, because it asks the
+		// cluster hundreds of questions.
+		powers.PluginName,
+		// Last: it sends up to 3 MiB to each, and waits.
+		validatingwebhook.PluginName,
+	}
+}
+
+// Register makes options know all plugins, in Order.
+func Register(options *options.AdmissionOptions) {
+	options.Plugins.Register(powers.PluginName, func(io.Reader) (admission.Interface, error) { return powers.New(), nil })
+	options.RecommendedPluginOrder = Order()
+}
+
+// Initializer gives our plugins what they need.
+type Initializer struct {
+	Powers powers.Deps
+}
+
+var _ admission.PluginInitializer = Initializer{}
+
+// Initialize implements admission.PluginInitializer.
+func (i Initializer) Initialize(plugin admission.Interface) {
+	if plugin, ok := plugin.(*powers.Plugin); ok {
+		plugin.SetDeps(i.Powers)
+	}
+}

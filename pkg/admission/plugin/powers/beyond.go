@@ -1,0 +1,84 @@
+package powers
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// beyond is what an API server judges by who writes an object, besides the right
+// to write it. When Penstock writes, it sees Penstock.
+type beyond struct {
+	// rights that it would ask for.
+	rights []right
+	// refusal says why no right helps; "" when rights do.
+	refusal string
+}
+
+// beyondOf returns what else an object of a revision needs. docs/reference/powers.md
+// has this table, and what it cannot know.
+func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
+	switch (schema.GroupKind{Group: object.Group, Kind: object.Kind}) {
+	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
+		return beyond{refusal: "the cluster would take it for a request of Penstock"}, nil
+	case schema.GroupKind{Group: olm.GroupName, Kind: "ClusterExtensionRevision"}:
+		return beyond{refusal: "a revision within a revision would be one that Penstock asked for"}, nil
+	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:
+		return beyondTrustBundle(object)
+	case schema.GroupKind{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"},
+		schema.GroupKind{Group: admissionGroup, Kind: "MutatingAdmissionPolicy"},
+		schema.GroupKind{Group: admissionGroup, Kind: "ValidatingAdmissionPolicyBinding"},
+		schema.GroupKind{Group: admissionGroup, Kind: "MutatingAdmissionPolicyBinding"}:
+		return beyondPolicy(object, k)
+	default:
+		return beyond{}, nil
+	}
+}
+
+const admissionGroup = "admissionregistration.k8s.io"
+
+func beyondTrustBundle(object manifest.Object) (beyond, error) {
+	var bundle struct {
+		Spec struct {
+			SignerName string `json:"signerName"`
+		} `json:"spec"`
+	}
+	if err := decode(object, &bundle); err != nil || bundle.Spec.SignerName == "" {
+		return beyond{}, err
+	}
+	return beyond{rights: []right{{verb: "attest", group: "certificates.k8s.io", resource: "signers", name: bundle.Spec.SignerName}}}, nil
+}
+
+// beyondPolicy is for policies that read parameters: their messages can tell what
+// is in them. Which kind a binding's are of is in its policy, so all are asked
+// about.
+func beyondPolicy(object manifest.Object, k *kinds) (beyond, error) {
+	var policy struct {
+		Spec struct {
+			ParamKind *struct {
+				APIVersion string `json:"apiVersion"`
+				Kind       string `json:"kind"`
+			} `json:"paramKind"`
+			ParamRef *struct{} `json:"paramRef"`
+		} `json:"spec"`
+	}
+	if err := decode(object, &policy); err != nil {
+		return beyond{}, err
+	}
+	switch {
+	case policy.Spec.ParamKind != nil:
+		version, err := schema.ParseGroupVersion(policy.Spec.ParamKind.APIVersion)
+		if err != nil {
+			return beyond{}, &unreadableError{object: object.ID, cause: fmt.Errorf("spec.paramKind.apiVersion: %w", err)}
+		}
+		needed := k.right("get", manifest.Ref{ID: manifest.ID{Group: version.Group, Kind: policy.Spec.ParamKind.Kind}, Version: version.Version})
+		return beyond{rights: []right{needed}}, nil
+	case policy.Spec.ParamRef != nil:
+		return beyond{rights: []right{{verb: "get", group: "*", resource: "*"}}}, nil
+	default:
+		return beyond{}, nil
+	}
+}

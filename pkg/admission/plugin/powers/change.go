@@ -1,0 +1,112 @@
+package powers
+
+import (
+	"strings"
+
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// kind of a change that makes Penstock do something in the cluster.
+type kind string
+
+const (
+	// create adds a revision, a rollback included.
+	create kind = "create"
+	// unpause lets a paused revision go on.
+	unpause kind = "unpause"
+	// archive gives a revision up.
+	archive kind = "archive"
+	// remove deletes one.
+	remove kind = "delete"
+	// acknowledge permits the deletion of definitions that have instances.
+	acknowledge kind = "acknowledge"
+)
+
+// change is what a request asks for.
+type change struct {
+	kind kind
+	// revision as it will be; for a delete, as it is.
+	revision *olm.ClusterExtensionRevision
+	// chain that the revision belongs to.
+	chain string
+	// orphans is true when the objects are left behind.
+	orphans bool
+	// acknowledged are the CustomResourceDefinitions whose instances may be lost
+	// from now on.
+	acknowledged []string
+}
+
+// changeOf returns what a request asks for; ok is false when Penstock does nothing
+// in the cluster because of it: writes of status, of metadata, pausing. What is
+// being deleted was decided when it was.
+func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
+	if a.GetSubresource() != "" || a.GetResource().GroupResource() != v1alpha1.Resource("clusterextensionrevisions") {
+		return change{}, false
+	}
+	updated, _ := a.GetObject().(*olm.ClusterExtensionRevision)
+	old, _ := a.GetOldObject().(*olm.ClusterExtensionRevision)
+	switch {
+	case a.GetOperation() == admission.Create && updated != nil:
+		c = change{kind: create, revision: updated, acknowledged: acknowledged(updated)}
+	case a.GetOperation() == admission.Update && updated != nil && old != nil:
+		c = changeOfUpdate(updated, old)
+	case a.GetOperation() == admission.Delete && old != nil && old.DeletionTimestamp == nil:
+		c = change{kind: remove, revision: old, orphans: orphans || old.Spec.TeardownPolicy == olm.TeardownPolicyOrphan}
+	}
+	if c.kind == "" {
+		return change{}, false
+	}
+	c.chain, _, _ = olm.ChainOf(c.revision.Name)
+	return c, true
+}
+
+func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
+	c := change{revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old))}
+	state, was := updated.Spec.LifecycleState, old.Spec.LifecycleState
+	switch {
+	case old.DeletionTimestamp != nil:
+		// Whoever deleted it was asked about deleting its objects unless they
+		// were to be left.
+		if updated.Spec.TeardownPolicy != olm.TeardownPolicyOrphan && old.Spec.TeardownPolicy == olm.TeardownPolicyOrphan {
+			c.kind = remove
+		}
+	case state == olm.LifecycleStateArchived && was != olm.LifecycleStateArchived:
+		c.kind = archive
+	case was == olm.LifecycleStatePaused && state != was:
+		c.kind = unpause
+	}
+	if c.kind == "" && len(c.acknowledged) > 0 {
+		c.kind = acknowledge
+	}
+	return c
+}
+
+// acknowledged returns the names in the annotation.
+func acknowledged(revision *olm.ClusterExtensionRevision) []string {
+	var names []string
+	for name := range strings.SplitSeq(revision.Annotations[v1alpha1.AllowCRDDeletionAnnotation], ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// newly returns what was not there before.
+func newly(names, before []string) []string {
+	known := map[string]bool{}
+	for _, name := range before {
+		known[name] = true
+	}
+	var added []string
+	for _, name := range names {
+		if !known[name] {
+			known[name] = true
+			added = append(added, name)
+		}
+	}
+	return added
+}

@@ -1,0 +1,228 @@
+package powers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const (
+	// MaxAtoms bounds the rights that the roles and bindings of one revision hand
+	// on, each counted once, when the requester must prove that he has them.
+	MaxAtoms = 2000
+	// maxExpansion bounds the work of counting them.
+	maxExpansion = 50 * MaxAtoms
+)
+
+// grant is an object that hands rights on.
+type grant struct {
+	manifest.ID
+	// unless is the right that stands for all: escalate for roles, bind for
+	// bindings.
+	unless right
+	// rules of a role.
+	rules []rbacv1.PolicyRule
+	// role that a binding refers to.
+	role *manifest.ID
+}
+
+// String names the object in messages.
+func (g grant) String() string {
+	name := strings.TrimPrefix(g.Namespace+"/"+g.Name, "/")
+	if g.role != nil {
+		return fmt.Sprintf("granted by %s %s, through %s %s", g.Kind, name, g.role.Kind, g.role.Name)
+	}
+	return fmt.Sprintf("granted by %s %s", g.Kind, name)
+}
+
+// grantOf returns what an object hands on, nil for nothing.
+func grantOf(object manifest.Object) (*grant, error) {
+	if object.Group != rbacv1.GroupName {
+		return nil, nil
+	}
+	switch object.Kind {
+	case "Role", "ClusterRole":
+		return roleGrant(object)
+	case "RoleBinding", "ClusterRoleBinding":
+		return bindingGrant(object)
+	default:
+		return nil, nil
+	}
+}
+
+func roleGrant(object manifest.Object) (*grant, error) {
+	var role rbacv1.ClusterRole
+	if err := decode(object, &role); err != nil {
+		return nil, err
+	}
+	rules := role.Rules
+	if aggregation := role.AggregationRule; aggregation != nil && len(aggregation.ClusterRoleSelectors) > 0 {
+		// It can gather anything.
+		rules = append(rules,
+			rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+			rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}})
+	}
+	return &grant{ID: object.ID, rules: rules, unless: right{
+		verb: "escalate", group: rbacv1.GroupName, resource: strings.ToLower(object.Kind) + "s", namespace: object.Namespace, name: object.Name,
+	}}, nil
+}
+
+func bindingGrant(object manifest.Object) (*grant, error) {
+	var binding rbacv1.RoleBinding
+	if err := decode(object, &binding); err != nil {
+		return nil, err
+	}
+	role := manifest.ID{Group: rbacv1.GroupName, Kind: binding.RoleRef.Kind, Name: binding.RoleRef.Name}
+	if role.Kind == "Role" {
+		role.Namespace = object.Namespace
+	}
+	// The right to bind is one in the namespace of the binding, or in all.
+	return &grant{ID: object.ID, role: &role, unless: right{
+		verb: "bind", group: rbacv1.GroupName, resource: strings.ToLower(role.Kind) + "s", namespace: object.Namespace, name: role.Name,
+	}}, nil
+}
+
+// grants are all that a change hands on.
+type grants struct {
+	list []*grant
+	// roles of the revision, by identity.
+	roles map[manifest.ID]*grant
+}
+
+func (g *grants) add(object manifest.Object) error {
+	found, err := grantOf(object)
+	if err != nil || found == nil {
+		return err
+	}
+	g.list = append(g.list, found)
+	if found.role == nil {
+		if g.roles == nil {
+			g.roles = map[manifest.ID]*grant{}
+		}
+		g.roles[found.ID] = found
+	}
+	return nil
+}
+
+// unless returns the rights that stand for all that is handed on.
+func (g *grants) unless() []right {
+	var rights []right
+	for _, grant := range g.list {
+		rights = append(rights, grant.unless)
+	}
+	return rights
+}
+
+// atoms returns the rights that somebody must have himself to hand them on, each
+// once: one verb on one resource, by one name or all, or on one path. The words
+// that a question knows as "all" are the ones that rules know: "*" is only granted
+// to who has "*".
+//
+// Missing are bindings of roles that do not exist: what they would grant is not
+// known. Too many atoms are a *tooManyError.
+func (g *grants) atoms(ctx context.Context, denied func(right) bool, roles Roles) (atoms []ask, missing []ask, err error) {
+	set := &atomSet{seen: map[right]bool{}}
+	for _, grant := range g.list {
+		if !denied(grant.unless) {
+			continue
+		}
+		rules, found, err := g.rulesOf(ctx, grant, roles)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !found {
+			missing = append(missing, ask{grant.unless, fmt.Sprintf("%s %s, there is no such role yet", grant.Kind, strings.TrimPrefix(grant.Namespace+"/"+grant.Name, "/"))})
+			continue
+		}
+		for _, rule := range rules {
+			if err := set.add(grant, rule); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return set.atoms, missing, nil
+}
+
+// rulesOf returns the rules that a grant brings into force. Those of a binding are
+// of the role as the revision has it and as the cluster has it: nobody can tell
+// which one will be there when the binding is.
+func (g *grants) rulesOf(ctx context.Context, grant *grant, roles Roles) ([]rbacv1.PolicyRule, bool, error) {
+	if grant.role == nil {
+		return grant.rules, true, nil
+	}
+	var rules []rbacv1.PolicyRule
+	brought, found := g.roles[*grant.role]
+	if found {
+		rules = append(rules, brought.rules...)
+	}
+	live, exists, err := roles.Rules(ctx, grant.role.Kind, grant.role.Namespace, grant.role.Name)
+	if err != nil {
+		return nil, false, fmt.Errorf("reading %s %s of the cluster: %w", grant.role.Kind, grant.role.Name, err)
+	}
+	return append(rules, live...), found || exists, nil
+}
+
+// atomSet collects atoms.
+type atomSet struct {
+	atoms    []ask
+	seen     map[right]bool
+	expanded int
+}
+
+func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule) error {
+	rule = rbacv1.PolicyRule{
+		Verbs: newly(rule.Verbs, nil), APIGroups: newly(rule.APIGroups, nil), Resources: newly(rule.Resources, nil),
+		ResourceNames: newly(rule.ResourceNames, nil), NonResourceURLs: newly(rule.NonResourceURLs, nil),
+	}
+	if s.expanded += sizeOf(rule); s.expanded > maxExpansion {
+		return &tooManyError{}
+	}
+	for _, atom := range validation.BreakdownRule(rule) {
+		needed := rightOf(atom, grant.Namespace)
+		if s.seen[needed] {
+			continue
+		}
+		if len(s.atoms) == MaxAtoms {
+			return &tooManyError{}
+		}
+		s.seen[needed] = true
+		s.atoms = append(s.atoms, ask{needed, grant.String()})
+	}
+	return nil
+}
+
+// sizeOf returns how many atoms a rule has, and no more than is too many: a few
+// kilobytes can have billions.
+func sizeOf(rule rbacv1.PolicyRule) int {
+	size := 1
+	for _, factor := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), max(1, len(rule.ResourceNames))} {
+		if size *= factor; size > maxExpansion {
+			return maxExpansion + 1
+		}
+	}
+	return min(maxExpansion+1, size+len(rule.Verbs)*len(rule.NonResourceURLs))
+}
+
+func rightOf(atom rbacv1.PolicyRule, namespace string) right {
+	if len(atom.NonResourceURLs) > 0 {
+		return right{verb: atom.Verbs[0], path: atom.NonResourceURLs[0]}
+	}
+	resource, subresource, _ := strings.Cut(atom.Resources[0], "/")
+	needed := right{verb: atom.Verbs[0], group: atom.APIGroups[0], resource: resource, subresource: subresource, namespace: namespace}
+	if len(atom.ResourceNames) > 0 {
+		needed.name = atom.ResourceNames[0]
+	}
+	return needed
+}
+
+// tooManyError says that nobody will be asked about so many rights.
+type tooManyError struct{}
+
+func (*tooManyError) Error() string {
+	return fmt.Sprintf("its roles and bindings hand on more than %d rights, which is more than are checked one by one", MaxAtoms)
+}

@@ -1,0 +1,191 @@
+package powers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// writesRBAC is the right to write roles and bindings, which is none to what they
+// grant.
+func writesRBAC() rbacv1.PolicyRule {
+	return rule("create,patch", "rbac.authorization.k8s.io", "roles,clusterroles,rolebindings,clusterrolebindings")
+}
+
+func TestGrants(t *testing.T) {
+	role := func(rules ...rbacv1.PolicyRule) manifest.Object {
+		return object(t, "rbac.authorization.k8s.io/v1", "Role", "lighthouse", "r", fields{"rules": rules})
+	}
+	roleBinding := func(kind, name string) manifest.Object {
+		return object(t, "rbac.authorization.k8s.io/v1", "RoleBinding", "lighthouse", "b", fields{
+			"roleRef": fields{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+		})
+	}
+	secrets := rule("get,list", "", "secrets")
+	cases := map[string]struct {
+		reason  string
+		world   func(*world)
+		objects []manifest.Object
+		code    int32
+		says    []string
+	}{
+		"Escalation": {
+			reason: "nobody grants what he has not", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			world: func(*world) {}, code: forbidden, says: []string{"may not get,list secrets (granted by ClusterRole r)"},
+		},
+		"Held": {
+			reason: "what he has, he does", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			world: func(w *world) { w.may("", secrets) },
+		},
+		"HeldPartly": {
+			reason: "atom by atom", objects: []manifest.Object{clusterRole(t, "r", secrets, rule("get", "apps", "deployments,deployments/scale"))},
+			world: func(w *world) { w.may("", secrets, rule("get", "apps", "deployments")) },
+			code:  forbidden, says: []string{"may not get deployments/scale.apps", "!secrets"},
+		},
+		"HeldInNamespace": {
+			reason: "what he has in a namespace is not what a ClusterRole grants", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			world: func(w *world) { w.may("lighthouse", secrets) }, code: forbidden,
+		},
+		"Role": {
+			reason: "but what a Role there grants", objects: []manifest.Object{role(secrets)},
+			world: func(w *world) { w.may("lighthouse", secrets) },
+		},
+		"RoleElsewhere": {
+			reason: "and there only", objects: []manifest.Object{role(secrets)},
+			world: func(w *world) { w.may("other", secrets) }, code: forbidden, says: []string{"get,list secrets in namespace lighthouse (granted by Role lighthouse/r)"},
+		},
+		"Names": {
+			reason: "some names are not all", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			world: func(w *world) { w.may("", rule("get,list", "", "secrets", "one")) }, code: forbidden,
+		},
+		"NamesHeld": {
+			reason: "all names are some", objects: []manifest.Object{clusterRole(t, "r", rule("get", "", "secrets", "one", "two"))},
+			world: func(w *world) { w.may("", rule("get", "", "secrets", "one")) },
+			code:  forbidden, says: []string{"get secrets two", "!secrets one"},
+		},
+		"Wildcard": {
+			reason: "every verb that there is, is not all verbs", objects: []manifest.Object{clusterRole(t, "r", rule("*", "", "secrets"))},
+			world: func(w *world) { w.may("", rule("get,list,watch,create,update,patch,delete", "", "secrets")) },
+			code:  forbidden, says: []string{"* secrets"},
+		},
+		"SubresourceWildcard": {
+			reason: "a subresource of all resources covers that of one", objects: []manifest.Object{clusterRole(t, "r", rule("get", "apps", "deployments/scale"))},
+			world: func(w *world) { w.may("", rule("get", "apps", "*/scale")) },
+		},
+		"Path": {
+			reason: "paths too", objects: []manifest.Object{clusterRole(t, "r", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}})},
+			world: func(*world) {}, code: forbidden, says: []string{"get /metrics (granted by ClusterRole r)"},
+		},
+		"PathHeld": {
+			reason: "with a star at the end", objects: []manifest.Object{clusterRole(t, "r", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics/*"}})},
+			world: func(w *world) {
+				w.may("", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics/*"}})
+			},
+		},
+		"Escalate": {
+			reason: "the verb escalate is for those who may grant what they have not", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			world: func(w *world) { w.may("", rule("escalate", "rbac.authorization.k8s.io", "clusterroles", "r")) },
+		},
+		"EscalateRoles": {
+			reason: "of the same kind of role", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			world: func(w *world) { w.may("", rule("escalate", "rbac.authorization.k8s.io", "roles")) }, code: forbidden,
+		},
+		"Aggregation": {
+			reason:  "a role that gathers others can become anything",
+			objects: []manifest.Object{object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "", "a", fields{"aggregationRule": fields{"clusterRoleSelectors": []any{fields{}}}})},
+			world:   func(w *world) { w.may("", secrets) }, code: forbidden, says: []string{"* *.*", "* *"},
+		},
+		"LetterCase": {
+			reason: "a field that API servers do not know must not hide the one that they know",
+			objects: []manifest.Object{object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "", "r", fields{"rules": []any{fields{
+				"verbs": []string{"get"}, "apiGroups": []string{""}, "apigroups": []string{"harmless"}, "resources": []string{"secrets"},
+			}}})},
+			world: func(w *world) { w.may("", rule("get", "harmless", "secrets")) },
+			code:  forbidden, says: []string{"get secrets (granted"},
+		},
+		"Unreadable": {
+			reason:  "what cannot be read cannot be checked",
+			objects: []manifest.Object{object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "", "r", fields{"rules": "all"})},
+			world:   func(*world) {}, code: forbidden, says: []string{"reading ClusterRole.rbac.authorization.k8s.io r"},
+		},
+		"Binding": {
+			reason: "a binding grants what is in the role of the cluster", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
+			world: func(w *world) { w.roles["ClusterRole /reader"] = []rbacv1.PolicyRule{secrets} },
+			code:  forbidden, says: []string{"get,list secrets (granted by ClusterRoleBinding b, through ClusterRole reader)"},
+		},
+		"BindingHeld": {
+			reason: "which he has", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
+			world: func(w *world) { w.may("", secrets).roles["ClusterRole /reader"] = []rbacv1.PolicyRule{secrets} },
+		},
+		"BindingInNamespace": {
+			reason: "in the namespace of the binding", objects: []manifest.Object{roleBinding("ClusterRole", "reader")},
+			world: func(w *world) {
+				w.may("lighthouse", secrets).roles["ClusterRole /reader"] = []rbacv1.PolicyRule{secrets}
+			},
+		},
+		"Bind": {
+			reason: "the verb bind is for those who may hand on what they have not", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
+			world: func(w *world) {
+				w.may("", rule("bind", "rbac.authorization.k8s.io", "clusterroles", "reader")).roles["ClusterRole /reader"] = []rbacv1.PolicyRule{secrets}
+			},
+		},
+		"BindInNamespace": {
+			reason: "who may bind in a namespace may not in all", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
+			world: func(w *world) {
+				w.may("lighthouse", rule("bind", "rbac.authorization.k8s.io", "clusterroles")).roles["ClusterRole /reader"] = []rbacv1.PolicyRule{secrets}
+			},
+			code: forbidden,
+		},
+		"BindingOfBroughtRole": {
+			reason: "a role of the same revision", objects: []manifest.Object{role(secrets), roleBinding("Role", "r")},
+			world: func(w *world) { w.may("lighthouse", secrets) },
+		},
+		"BindingBeforeRole": {
+			reason:  "until the revision's role is applied the binding is one of the cluster's, which grants more",
+			objects: []manifest.Object{clusterRoleBinding(t, "b", "cluster-admin"), clusterRole(t, "cluster-admin", secrets)},
+			world: func(w *world) {
+				w.may("", secrets).roles["ClusterRole /cluster-admin"] = []rbacv1.PolicyRule{rule("*", "*", "*")}
+			},
+			code: forbidden, says: []string{"* *.* (granted by ClusterRoleBinding b, through ClusterRole cluster-admin)"},
+		},
+		"BindingOfNothing": {
+			reason: "somebody could make the role later", objects: []manifest.Object{clusterRoleBinding(t, "b", "later")},
+			world: func(*world) {}, code: forbidden, says: []string{"bind clusterroles.rbac.authorization.k8s.io later", "there is no such role yet"},
+		},
+		"TooMany": {
+			reason: "nobody is asked thousands of questions", objects: []manifest.Object{clusterRole(t, "r", rule("get", "", many("r", MaxAtoms+1)))},
+			world: func(w *world) { w.may("", rule("get", "", "*")) }, code: forbidden, says: []string{"more than 2000 rights", "bypass"},
+		},
+		"JustEnough": {
+			reason: "as many as may be, each once", objects: []manifest.Object{clusterRole(t, "r", rule("get", "", many("r", MaxAtoms))), clusterRole(t, "s", rule("get", "", many("r", MaxAtoms)))},
+			world: func(w *world) { w.may("", rule("get", "", "*")) },
+		},
+		"Bomb": {
+			reason: "a few kilobytes that would be a thousand million rights", objects: []manifest.Object{clusterRole(t, "r", rule(many("v", 1000), many("g", 1000), many("r", 1000)))},
+			world: func(*world) {}, code: forbidden, says: []string{"more than 2000 rights"},
+		},
+		"TooManyEscalate": {
+			reason: "they are not counted for who may escalate", objects: []manifest.Object{clusterRole(t, "r", rule("get", "", many("r", MaxAtoms+1)))},
+			world: func(w *world) { w.may("", rule("escalate", "rbac.authorization.k8s.io", "clusterroles")) },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).may("", writesRBAC())
+			tc.world(w)
+			want(t, tc.reason, w.creates(rev(1, tc.objects...)), tc.code, tc.says...)
+		})
+	}
+}
+
+func many(prefix string, n int) string {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = fmt.Sprint(prefix, i)
+	}
+	return strings.Join(words, ",")
+}

@@ -1,0 +1,113 @@
+package powers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// inquiry finds out what the user of one request may do. Every question is asked
+// once. There is no shortcut from "all" to "each": a cluster whose authorizers
+// deny single objects must be asked about single objects.
+type inquiry struct {
+	authorizer authorizer.UnconditionalAuthorizer
+	who        user.Info
+	// asking bounds the questions of all requests that are open at a time.
+	asking chan struct{}
+
+	mu      sync.Mutex
+	answers map[right]bool
+}
+
+// all finds answers to questions. Any that is not answered is an error, never a
+// "no" and never a "yes".
+func (i *inquiry) all(ctx context.Context, questions []right) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(requestConcurrency)
+	for _, question := range i.open(questions) {
+		group.Go(func() error {
+			select {
+			case i.asking <- struct{}{}:
+				defer func() { <-i.asking }()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			allowed, err := i.ask(ctx, question)
+			if err != nil {
+				return err
+			}
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			i.answers[question] = allowed
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// open returns the questions that were not asked yet, each once.
+func (i *inquiry) open(questions []right) []right {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var open []right
+	seen := map[right]bool{}
+	for _, question := range questions {
+		if _, known := i.answers[question]; !known && !seen[question] {
+			seen[question] = true
+			open = append(open, question)
+		}
+	}
+	return open
+}
+
+func (i *inquiry) ask(ctx context.Context, question right) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	decision, _, err := i.authorizer.Authorize(ctx, question.attributes(i.who))
+	switch {
+	case err != nil:
+		// An error beside an "allowed" would not matter to kube-apiserver. Here
+		// it means that not everybody who has a say was heard.
+		return false, &unansweredError{question: question, cause: err}
+	default:
+		return decision == authorizer.DecisionAllow, nil
+	}
+}
+
+// may tells what was found out; what was not asked is not allowed.
+func (i *inquiry) may(question right) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.answers[question]
+}
+
+func (i *inquiry) count() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.answers)
+}
+
+// unansweredError says that the cluster could not be asked.
+type unansweredError struct {
+	question right
+	cause    error
+}
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("asking the cluster whether you may %s: %s", e.question, reasonOf(e.cause))
+}
+
+func (e *unansweredError) Unwrap() error { return e.cause }
+
+func reasonOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	return err.Error()
+}

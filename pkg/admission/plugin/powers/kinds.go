@@ -1,0 +1,138 @@
+package powers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// anyResource is asked about where the resource of a kind is not known: only who
+// has a right on all resources of the group has it on this one for sure.
+const anyResource = "*"
+
+// served is how a kind is reached.
+type served struct {
+	resource   string
+	namespaced bool
+}
+
+// kinds knows the resources of kinds, as the cluster is now, for one request.
+type kinds struct {
+	cluster map[schema.GroupVersionKind]served
+	// brought are the kinds that come with the revision.
+	brought map[schema.GroupVersionKind]served
+}
+
+// discoverKinds asks the cluster once for each group version that the objects
+// have.
+func discoverKinds(ctx context.Context, cluster Kinds, objects []manifest.Ref) (*kinds, error) {
+	k := &kinds{cluster: map[schema.GroupVersionKind]served{}, brought: map[schema.GroupVersionKind]served{}}
+	versions := map[schema.GroupVersion]bool{}
+	for _, object := range objects {
+		versions[object.GroupVersionKind().GroupVersion()] = true
+	}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(requestConcurrency)
+	for version := range versions {
+		group.Go(func() error {
+			list, err := cluster.ServerResourcesForGroupVersionWithContext(ctx, version.String())
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("asking the cluster which kinds it has in %s: %w", version, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			k.add(version, list.APIResources)
+			return nil
+		})
+	}
+	return k, group.Wait()
+}
+
+func (k *kinds) add(version schema.GroupVersion, resources []metav1.APIResource) {
+	for _, resource := range resources {
+		// Subresources have kinds too, which are not objects.
+		if !strings.Contains(resource.Name, "/") {
+			k.cluster[version.WithKind(resource.Kind)] = served{resource.Name, resource.Namespaced}
+		}
+	}
+}
+
+// bring adds the kinds that a CustomResourceDefinition of the revision defines. A
+// kind that the cluster has already is what the cluster says it is.
+func (k *kinds) bring(definition manifest.Object) error {
+	var read struct {
+		Spec struct {
+			Group string `json:"group"`
+			Scope string `json:"scope"`
+			Names struct {
+				Kind   string `json:"kind"`
+				Plural string `json:"plural"`
+			} `json:"names"`
+			Versions []struct {
+				Name string `json:"name"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := decode(definition, &read); err != nil {
+		return err
+	}
+	for _, version := range read.Spec.Versions {
+		kind := schema.GroupVersionKind{Group: read.Spec.Group, Version: version.Name, Kind: read.Spec.Names.Kind}
+		// The cluster takes a definition only under this name, so that a right on
+		// the definition is one on this resource and no other.
+		if definition.Name == read.Spec.Names.Plural+"."+read.Spec.Group {
+			k.brought[kind] = served{read.Spec.Names.Plural, read.Spec.Scope == "Namespaced"}
+		}
+	}
+	return nil
+}
+
+// right returns what it takes to do something with an object.
+func (k *kinds) right(verb string, object manifest.Ref) right {
+	needed := right{verb: verb, group: object.Group, resource: anyResource, namespace: object.Namespace, name: object.Name}
+	found, ok := k.cluster[object.GroupVersionKind()]
+	if !ok {
+		found, ok = k.brought[object.GroupVersionKind()]
+	}
+	if ok {
+		needed.resource = found.resource
+		if !found.namespaced {
+			needed.namespace = ""
+		}
+	}
+	return needed
+}
+
+// decode reads a manifest as API servers do: names of fields count by letter case.
+// A decoder that takes "apigroups" for "apiGroups" would look at other rules than
+// those that come into force.
+func decode(object manifest.Object, into any) error {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, into); err != nil {
+		return &unreadableError{object: object.ID, cause: err}
+	}
+	return nil
+}
+
+// unreadableError says that a manifest is not what its kind says. The cluster
+// would refuse it too.
+type unreadableError struct {
+	object manifest.ID
+	cause  error
+}
+
+func (e *unreadableError) Error() string { return fmt.Sprintf("reading %s: %s", e.object, e.cause) }
+
+func (e *unreadableError) Unwrap() error { return e.cause }

@@ -1,0 +1,53 @@
+package powers
+
+import "k8s.io/component-base/metrics"
+
+// decision about one request.
+type decision string
+
+const (
+	// allowed: the requester has all rights.
+	allowed decision = "allowed"
+	// bypassed: the requester has the right to bypass the check.
+	bypassed decision = "bypassed"
+	// denied: the requester lacks something.
+	denied decision = "denied"
+	// failed: it could not be found out; the request was refused.
+	failed decision = "failed"
+	// exempt: the request is Penstock's own.
+	exempt decision = "exempt"
+)
+
+// Metrics count what the plugin does.
+type Metrics struct {
+	decisions *metrics.CounterVec
+	questions metrics.CounterMetric
+}
+
+// NewMetrics registers the metrics. One registry can have them once.
+func NewMetrics(registry metrics.KubeRegistry) *Metrics {
+	decisions := metrics.NewCounterVec(&metrics.CounterOpts{
+		Name:           "penstock_powers_decisions_total",
+		Help:           "Changes of revisions whose requester was checked, by kind of change and decision (allowed, bypassed, denied, failed, exempt).",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"change", "decision"})
+	questions := metrics.NewCounter(&metrics.CounterOpts{
+		Name:           "penstock_powers_questions_total",
+		Help:           "Access reviews that the host cluster answered for these checks.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	registry.MustRegister(decisions, questions)
+	return &Metrics{decisions: decisions, questions: questions}
+}
+
+func (m *Metrics) decided(k kind, d decision) {
+	if m != nil {
+		m.decisions.WithLabelValues(string(k), string(d)).Inc()
+	}
+}
+
+func (m *Metrics) asked(questions int) {
+	if m != nil {
+		m.questions.Add(float64(questions))
+	}
+}

@@ -1,0 +1,196 @@
+package powers
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// standing is how a chain is before a change.
+type standing struct {
+	// others are the revisions of the chain without the one that changes.
+	others []olm.ClusterExtensionRevision
+	// inventory is what the chain has in the cluster, or is about to.
+	inventory []held
+}
+
+// held is an object of an inventory.
+type held struct {
+	manifest.Ref
+	// revision is the number of the one whose content it carries.
+	revision int64
+}
+
+// plan is what Penstock does in the cluster because of a change.
+type plan struct {
+	// writes are the objects that are created, changed or adopted, by the
+	// revision that has their content.
+	writes []wanted
+	// deletes are the objects that go.
+	deletes []manifest.Ref
+	// releases are the objects that stay without Penstock's marks.
+	releases []manifest.Ref
+}
+
+// wanted are objects as a revision has them.
+type wanted struct {
+	revision *olm.ClusterExtensionRevision
+	// refs are some or all of its objects, in rollout order.
+	refs []manifest.Ref
+}
+
+// planOf says what a change comes to. It is the one rule of the engine (an object
+// belongs to the newest layer; what is in no layer goes), looked at from its end:
+// when the rollout is complete and the older revisions are archived. It errs on
+// the side of asking: an object that an older revision has not written yet counts
+// as written, because it may be before this change takes effect.
+func planOf(c change, now standing) plan {
+	switch c.kind {
+	case create, unpause:
+		return planRollout(c, now)
+	case archive, remove:
+		return planTeardown(c, now)
+	default:
+		return plan{}
+	}
+}
+
+// planRollout writes all objects of the revision. When it is the newest one,
+// completing it archives the others: what it lacks goes. Below a newer one it
+// only ends what a pause has held back.
+func planRollout(c change, now standing) plan {
+	layers := layersOf(now.others)
+	own := refsOf(c.revision)
+	keep := ids(own)
+	there := slices.Clone(now.inventory)
+	newest := true
+	for _, layer := range layers {
+		newest = newest && layer.Spec.Revision < c.revision.Spec.Revision
+	}
+	for _, layer := range layers {
+		for _, ref := range refsOf(layer) {
+			if newest {
+				there = append(there, held{Ref: ref})
+			} else {
+				keep[ref.ID] = true
+			}
+		}
+	}
+	return plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep)}
+}
+
+// planTeardown deletes, or releases, what no other layer has. What an older layer
+// has otherwise goes back to how it is there.
+func planTeardown(c change, now standing) plan {
+	layers := layersOf(now.others)
+	keep := map[manifest.ID]bool{}
+	for _, layer := range layers {
+		for _, ref := range refsOf(layer) {
+			keep[ref.ID] = true
+		}
+	}
+	there := now.inventory
+	if c.revision.Spec.LifecycleState == olm.LifecycleStateArchived && c.kind == remove {
+		// The others' objects are none of its business any more.
+		there = slices.DeleteFunc(slices.Clone(there), func(h held) bool { return h.revision != c.revision.Spec.Revision })
+	} else {
+		there = slices.Clone(there)
+		for _, ref := range refsOf(c.revision) {
+			there = append(there, held{Ref: ref})
+		}
+	}
+	result := plan{deletes: without(there, keep)}
+	if c.orphans {
+		result.releases, result.deletes = result.deletes, nil
+	}
+	result.writes = fallback(c.revision, layers)
+	return result
+}
+
+// fallback returns what older layers write again when a revision is given up: the
+// objects that they have with another content. Layers come newest first.
+func fallback(given *olm.ClusterExtensionRevision, layers []*olm.ClusterExtensionRevision) []wanted {
+	covered := map[manifest.ID]manifest.Digest{}
+	for _, ref := range refsOf(given) {
+		covered[ref.ID] = ref.Digest
+	}
+	var writes []wanted
+	for _, layer := range layers {
+		if layer.Spec.Revision > given.Spec.Revision {
+			continue
+		}
+		back := wanted{revision: layer}
+		for _, ref := range refsOf(layer) {
+			digest, was := covered[ref.ID]
+			if !was {
+				continue
+			}
+			delete(covered, ref.ID)
+			if digest != ref.Digest {
+				back.refs = append(back.refs, ref)
+			}
+		}
+		// A paused layer takes the object back and writes nothing until somebody
+		// lets it, who is asked then.
+		if len(back.refs) > 0 && layer.Spec.LifecycleState != olm.LifecycleStatePaused {
+			writes = append(writes, back)
+		}
+	}
+	return writes
+}
+
+// layersOf returns the revisions whose objects are wanted, newest first.
+func layersOf(revisions []olm.ClusterExtensionRevision) []*olm.ClusterExtensionRevision {
+	var layers []*olm.ClusterExtensionRevision
+	for i := range revisions {
+		if revisions[i].DeletionTimestamp == nil && revisions[i].Spec.LifecycleState != olm.LifecycleStateArchived {
+			layers = append(layers, &revisions[i])
+		}
+	}
+	slices.SortFunc(layers, func(a, b *olm.ClusterExtensionRevision) int {
+		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
+	})
+	return layers
+}
+
+// refsOf returns what a revision refers to, in rollout order.
+func refsOf(revision *olm.ClusterExtensionRevision) []manifest.Ref {
+	var refs []manifest.Ref
+	for _, phase := range revision.Spec.Phases {
+		for _, entry := range phase.Objects {
+			// Validation has refused what is not of the form group/version.
+			version, _ := schema.ParseGroupVersion(entry.APIVersion)
+			refs = append(refs, manifest.Ref{
+				ID:      manifest.ID{Group: version.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name},
+				Version: version.Version,
+				Digest:  manifest.Digest(entry.Digest),
+			})
+		}
+	}
+	return refs
+}
+
+func ids(refs []manifest.Ref) map[manifest.ID]bool {
+	set := make(map[manifest.ID]bool, len(refs))
+	for _, ref := range refs {
+		set[ref.ID] = true
+	}
+	return set
+}
+
+// without returns the objects that are not kept, each once, in order.
+func without(there []held, keep map[manifest.ID]bool) []manifest.Ref {
+	var out []manifest.Ref
+	seen := map[manifest.ID]bool{}
+	for _, object := range there {
+		if !keep[object.ID] && !seen[object.ID] {
+			seen[object.ID] = true
+			out = append(out, object.Ref)
+		}
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+// Package powers lets a requester have Penstock do what he may do himself, and
+// nothing else. Penstock acts with rights of its own, so that without this check
+// the right to create a revision would be the right to everything.
+//
+// What a change comes to is worked out first (plan.go), then which rights that
+// takes (demand.go), then the cluster is asked whether the requester has them.
+// What cannot be found out is refused. docs/reference/powers.md says what is
+// asked, and what cannot be.
+package powers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+const (
+	// PluginName is what --disable-admission-plugins knows it by.
+	PluginName = "Powers"
+
+	// DefaultTimeout bounds the check of one request.
+	DefaultTimeout = 30 * time.Second
+
+	// requestConcurrency is how many questions of one request are open at a
+	// time, totalConcurrency those of all requests together.
+	requestConcurrency = 16
+	totalConcurrency   = 64
+)
+
+// Deps is what the plugin needs.
+type Deps struct {
+	// Authorizer answers what users may do in the cluster that is written to. It
+	// must not answer from memory for longer than a right may outlive its
+	// withdrawal.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// Kinds knows the resources of that cluster.
+	Kinds Kinds
+	// Roles knows its roles.
+	Roles Roles
+	// Chains knows what is stored.
+	Chains Chains
+	// Metrics counts decisions; nil counts nothing.
+	Metrics *Metrics
+	// Timeout bounds one request; 0 is DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Kinds is discovery.
+type Kinds interface {
+	// ServerResourcesForGroupVersionWithContext returns what is served in a
+	// group version, "v1" or "apps/v1", and a NotFound for nothing.
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// Roles reads roles of the cluster.
+type Roles interface {
+	// Rules returns the rules of a Role or ClusterRole, and whether it exists.
+	Rules(ctx context.Context, kind, namespace, name string) (rules []rbacv1.PolicyRule, exists bool, err error)
+}
+
+// Chains reads what is stored of chains.
+type Chains interface {
+	// Revisions returns the revisions of a chain as they are now. Nobody changes
+	// them.
+	Revisions(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
+	// Contents returns the manifests of a stored revision, in rollout order.
+	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
+	// Inventory returns what a chain has in the cluster.
+	Inventory(ctx context.Context, chain string) (chain.Inventory, error)
+}
+
+// Plugin is the admission plugin. It needs SetDeps before it is used.
+type Plugin struct {
+	*admission.Handler
+	deps   Deps
+	asking chan struct{}
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+)
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{
+		Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete),
+		asking:  make(chan struct{}, totalConcurrency),
+	}
+}
+
+// SetDeps gives the plugin what it needs.
+func (p *Plugin) SetDeps(deps Deps) {
+	if deps.Timeout == 0 {
+		deps.Timeout = DefaultTimeout
+	}
+	p.deps = deps
+}
+
+// ValidateInitialization says what is missing.
+func (p *Plugin) ValidateInitialization() error {
+	if p.deps.Authorizer == nil || p.deps.Kinds == nil || p.deps.Roles == nil || p.deps.Chains == nil {
+		return fmt.Errorf("admission plugin %s was given no authorizer, kinds, roles or chains", PluginName)
+	}
+	return nil
+}
+
+// Validate admits a request whose change the requester could make himself:
+//
+//  1. what the request asks for, if anything,
+//  2. nobody checks Penstock itself,
+//  3. a requester with the right to bypass may,
+//  4. what the change needs, he has,
+//  5. the decision is told: to the requester, the audit log and the metrics.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	c, ok := changeOf(a, request.LeavesOrphans(ctx))
+	if !ok {
+		return nil
+	}
+	if request.IsInternal(ctx, a.GetUserInfo()) {
+		p.deps.Metrics.decided(c.kind, exempt)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.deps.Timeout)
+	defer cancel()
+	i := &inquiry{authorizer: p.deps.Authorizer, who: a.GetUserInfo(), asking: p.asking, answers: map[right]bool{}}
+	verdict, missing, err := p.judge(ctx, c, i)
+	p.record(a, c, i, verdict)
+	switch {
+	case err != nil:
+		return p.answer(ctx, a, err)
+	case verdict == denied:
+		return admission.NewForbidden(a, refusal(a.GetUserInfo(), missing))
+	default:
+		return nil
+	}
+}
+
+// judge finds out whether the requester may have the change.
+func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (decision, []string, error) {
+	bypass := right{verb: "bypass", group: "policy.penstock.dev", resource: "privilegechecks", name: c.chain}
+	if err := i.all(ctx, []right{bypass}); err != nil {
+		return failed, nil, err
+	}
+	if i.may(bypass) {
+		return bypassed, nil, nil
+	}
+	d, err := p.demandOf(ctx, c)
+	if err != nil {
+		return failed, nil, err
+	}
+	missing, err := d.missing(ctx, i, p.deps.Roles)
+	if err != nil {
+		return failed, nil, err
+	}
+	if len(missing) > 0 {
+		return denied, missing, nil
+	}
+	return allowed, nil, nil
+}
+
+// record tells the metrics and the audit log.
+func (p *Plugin) record(a admission.Attributes, c change, i *inquiry, verdict decision) {
+	p.deps.Metrics.decided(c.kind, verdict)
+	p.deps.Metrics.asked(i.count())
+	// A second run for the same request (after a conflict in the store) may come
+	// to another decision, and its annotation is refused then: the first stands,
+	// and the answer has its own.
+	_ = a.AddAnnotation("powers.policy.penstock.dev/decision", string(verdict))
+}
+
+// answer makes a status of what went wrong.
+func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) error {
+	var many *tooManyError
+	var unreadable *unreadableError
+	switch {
+	case errors.As(err, &many), errors.As(err, &unreadable):
+		return admission.NewForbidden(a, fmt.Errorf("what you may do cannot be checked: %w; whoever may bypass privilegechecks.policy.penstock.dev need not be", err))
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do was not found out within %s: %s", p.deps.Timeout, err))
+	default:
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+	}
+}
+
+// maxMissing is how many missing rights an answer names.
+const maxMissing = 10
+
+// refusal says what the requester lacks.
+func refusal(who user.Info, missing []string) error {
+	listed := missing[:min(len(missing), maxMissing)]
+	more := ""
+	if rest := len(missing) - len(listed); rest > 0 {
+		more = fmt.Sprintf("; and %d more", rest)
+	}
+	return fmt.Errorf("a revision does nothing that its requester could not do himself: %s may not %s%s", who.GetName(), strings.Join(listed, "; "), more)
+}

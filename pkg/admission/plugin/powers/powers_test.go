@@ -1,0 +1,553 @@
+package powers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const forbidden, unavailable = http.StatusForbidden, http.StatusServiceUnavailable
+
+func TestCreate(t *testing.T) {
+	web, config := deployment(t, "web"), configMap(t, "config", "1")
+	write := rule("create,patch", "apps", "deployments")
+	cases := map[string]struct {
+		reason  string
+		world   func(*world)
+		objects []manifest.Object
+		code    int32
+		says    []string
+	}{
+		"Nothing": {
+			reason: "the right to create revisions is none to what is in them", objects: []manifest.Object{web},
+			world: func(*world) {}, code: forbidden,
+			says: []string{`clusterextensionrevisions.olm.operatorframework.io "lighthouse-1" is forbidden`, "alice may not create,patch deployments.apps lighthouse/web"},
+		},
+		"Enough": {
+			reason: "create and patch in the namespace", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("lighthouse", write) },
+		},
+		"Everywhere": {
+			reason: "create and patch in all namespaces", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("", write) },
+		},
+		"OtherNamespace": {
+			reason: "the namespace counts", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("other", write) }, code: forbidden,
+		},
+		"ByName": {
+			reason: "a right on one object is one on it", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments", "web")) },
+		},
+		"OtherName": {
+			reason: "and on no other", objects: []manifest.Object{web, deployment(t, "api")},
+			world: func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments", "web")) },
+			code:  forbidden, says: []string{"lighthouse/api", "!lighthouse/web"},
+		},
+		"NoPatch": {
+			reason: "adopting what exists is a patch: who may only create cannot", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("lighthouse", rule("create", "apps", "deployments")) },
+			code:  forbidden, says: []string{"may not patch deployments.apps lighthouse/web"},
+		},
+		"Subresource": {
+			reason: "a right on a subresource is none on the object", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments/scale")) }, code: forbidden,
+		},
+		"ClusterScoped": {
+			reason: "an object without a namespace needs a right without one", objects: []manifest.Object{object(t, "v1", "Namespace", "", "lighthouse", nil)},
+			world: func(w *world) { w.may("lighthouse", rule("*", "*", "*")) },
+			code:  forbidden, says: []string{"create,patch namespaces lighthouse"},
+		},
+		"UnknownKind": {
+			reason:  "of a kind that nobody knows only who has all of the group has it",
+			objects: []manifest.Object{object(t, "example.com/v1", "Widget", "lighthouse", "w", nil)},
+			world:   func(w *world) { w.may("lighthouse", rule("create,patch", "example.com", "widgets")) },
+			code:    forbidden, says: []string{"create,patch *.example.com lighthouse/w"},
+		},
+		"UnknownKindAll": {
+			reason:  "which can be granted",
+			objects: []manifest.Object{object(t, "example.com/v1", "Widget", "lighthouse", "w", nil)},
+			world:   func(w *world) { w.may("lighthouse", rule("create,patch", "example.com", "*")) },
+		},
+		"BroughtKind": {
+			reason:  "the definition in the same revision says what the resource is",
+			objects: []manifest.Object{definition(t, "widgets.example.com", "widgets", "Widget"), object(t, "example.com/v1", "Widget", "lighthouse", "w", nil)},
+			world: func(w *world) {
+				w.may("", rule("create,patch", "apiextensions.k8s.io", "customresourcedefinitions")).may("lighthouse", rule("create,patch", "example.com", "widgets"))
+			},
+		},
+		"BroughtLie": {
+			reason:  "a definition that no cluster would take says nothing",
+			objects: []manifest.Object{definition(t, "others.example.com", "widgets", "Widget"), object(t, "example.com/v1", "Widget", "lighthouse", "w", nil)},
+			world: func(w *world) {
+				w.may("", rule("create,patch", "apiextensions.k8s.io", "customresourcedefinitions")).may("lighthouse", rule("create,patch", "example.com", "widgets"))
+			},
+			code: forbidden, says: []string{"*.example.com lighthouse/w"},
+		},
+		"BroughtOverKnown": {
+			reason:  "a definition of the revision does not rename what the cluster has",
+			objects: []manifest.Object{definition(t, "harmless.apps", "harmless", "Deployment"), web},
+			world:   func(w *world) { w.may("", rule("*", "apiextensions.k8s.io", "*"), rule("*", "apps", "harmless")) },
+			code:    forbidden, says: []string{"deployments.apps lighthouse/web"},
+		},
+		"Prune": {
+			reason: "what the new revision lacks is deleted, which takes the right to", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("lighthouse", write).has(1, config) },
+			code:  forbidden, says: []string{"may not delete configmaps lighthouse/config"},
+		},
+		"PruneAllowed": {
+			reason: "the right to delete is enough", objects: []manifest.Object{web},
+			world: func(w *world) {
+				w.may("lighthouse", write, rule("delete", "", "configmaps", "config")).has(1, config)
+			},
+		},
+		"Ten": {
+			reason:  "ten are named, the rest is counted",
+			objects: manyConfigMaps(t, 14),
+			world:   func(*world) {}, code: forbidden,
+			says: []string{"lighthouse/c00", "lighthouse/c09", "!lighthouse/c10", "; and 4 more"},
+		},
+		"Bypass": {
+			reason: "the right to bypass is enough", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("", rule("bypass", "policy.penstock.dev", "privilegechecks")) },
+		},
+		"BypassOne": {
+			reason: "and can be had for one extension", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("", rule("bypass", "policy.penstock.dev", "privilegechecks", "lighthouse")) },
+		},
+		"BypassOther": {
+			reason: "which is not this one", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("", rule("bypass", "policy.penstock.dev", "privilegechecks", "argocd")) }, code: forbidden,
+		},
+		"BypassInNamespace": {
+			reason: "a right in a namespace is not meant", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("lighthouse", rule("bypass", "policy.penstock.dev", "privilegechecks")) }, code: forbidden,
+		},
+		"Wildcard": {
+			reason: "a wildcard of other groups grants no bypass: everything is asked", objects: []manifest.Object{clusterRole(t, "r", rule("get", "apps", "deployments"))},
+			world: func(w *world) { w.may("", rule("*", "olm.operatorframework.io", "*"), rule("create", "*", "*")) }, code: forbidden,
+		},
+		"ClusterAdmin": {
+			reason: "* on *.* is everything, bypass included", objects: []manifest.Object{web},
+			world: func(w *world) { w.may("", rule("*", "*", "*")) },
+		},
+		"SigningRequest": {
+			reason:  "the cluster would believe that Penstock asks",
+			objects: []manifest.Object{object(t, "certificates.k8s.io/v1", "CertificateSigningRequest", "", "node", nil)},
+			world:   func(w *world) { w.may("", rule("*", "certificates.k8s.io", "*")) },
+			code:    forbidden, says: []string{"CertificateSigningRequest.certificates.k8s.io node", "Penstock"},
+		},
+		"Nested": {
+			reason:  "a revision in a revision would be asked for by Penstock, which may do everything",
+			objects: []manifest.Object{object(t, "olm.operatorframework.io/v1alpha1", "ClusterExtensionRevision", "", "evil-1", nil)},
+			world:   func(w *world) { w.may("", rule("*", "olm.operatorframework.io", "*")) },
+			code:    forbidden, says: []string{"evil-1"},
+		},
+		"TrustBundle": {
+			reason:  "the cluster asks who attests for a signer",
+			objects: []manifest.Object{object(t, "certificates.k8s.io/v1beta1", "ClusterTrustBundle", "", "b", fields{"spec": fields{"signerName": "example.com/s"}})},
+			world:   func(w *world) { w.may("", rule("create,patch", "certificates.k8s.io", "clustertrustbundles")) },
+			code:    forbidden, says: []string{"attest signers.certificates.k8s.io example.com/s"},
+		},
+		"PolicyParams": {
+			reason: "a policy shows what is in its parameters",
+			objects: []manifest.Object{object(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", "p",
+				fields{"spec": fields{"paramKind": fields{"apiVersion": "v1", "kind": "Secret"}}})},
+			world: func(w *world) { w.may("", rule("*", "admissionregistration.k8s.io", "*")) },
+			code:  forbidden, says: []string{"for ValidatingAdmissionPolicy p"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.world(w)
+			want(t, tc.reason, w.creates(rev(1, tc.objects...)), tc.code, tc.says...)
+		})
+	}
+}
+
+func definition(t *testing.T, name, plural, kind string) manifest.Object {
+	_, group, _ := strings.Cut(name, ".")
+	return object(t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name, fields{"spec": fields{
+		"group": group, "scope": "Namespaced", "names": fields{"plural": plural, "kind": kind}, "versions": []any{fields{"name": "v1"}},
+	}})
+}
+
+func manyConfigMaps(t testing.TB, n int) []manifest.Object {
+	var objects []manifest.Object
+	for i := range n {
+		objects = append(objects, configMap(t, fmt.Sprintf("c%02d", i), "1"))
+	}
+	return objects
+}
+
+// What else changes what is in the cluster, and what does not.
+func TestChanges(t *testing.T) {
+	web, config, changed := deployment(t, "web"), configMap(t, "config", "1"), configMap(t, "config", "2")
+	all := rule("create,patch,delete", "*", "configmaps,deployments")
+	cases := map[string]struct {
+		reason string
+		world  func(*world)
+		act    func(*world) error
+		code   int32
+		says   []string
+	}{
+		"Unpause": {
+			reason: "what was drafted is done now, at the word of who says so",
+			world:  func(*world) {},
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
+			code:   forbidden, says: []string{"create,patch deployments.apps lighthouse/web"},
+		},
+		"UnpauseAllowed": {
+			reason: "who may",
+			world:  func(w *world) { w.may("lighthouse", all) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
+		},
+		"UnpausePrunes": {
+			reason: "completing it archives the older one",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")).has(1, config) },
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r.as("Paused"))
+				return w.updates(r.as("Paused"), r)
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
+		},
+		"Pause": {
+			reason: "pausing does nothing",
+			world:  func(*world) {},
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Paused")) },
+		},
+		"Metadata": {
+			reason: "so do labels",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				labelled := r.as(r.Spec.LifecycleState)
+				labelled.Labels = map[string]string{"a": "b"}
+				return w.updates(r, labelled)
+			},
+		},
+		"Status": {
+			reason: "and status, whatever is in the object",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(1, web)
+				return w.plugin().Validate(t.Context(), attributes(admission.Update, r, r.as("Paused"), "status"), nil)
+			},
+		},
+		"Rollback": {
+			reason: "the request to roll back is not the create that it makes",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				return w.plugin().Validate(t.Context(), attributes(admission.Create, rev(1, web), nil, "rollback"), nil)
+			},
+		},
+		"Archive": {
+			reason: "what is in no other revision is deleted",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Archived")) },
+			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"ArchiveOld": {
+			reason: "what a newer one has stays: nothing happens to it",
+			world:  func(w *world) { w.has(2, web) },
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r, rev(2, web))
+				return w.updates(r, r.as("Archived"))
+			},
+		},
+		"ArchiveFallsBack": {
+			reason: "what the older one has otherwise is written again",
+			world:  func(w *world) { w.has(2, changed) },
+			act: func(w *world) error {
+				r := rev(2, changed)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.as("Archived"))
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config", "!delete"},
+		},
+		"ArchiveFallsBackToTheSame": {
+			reason: "what it has alike is left as it is",
+			world:  func(w *world) { w.has(2, config) },
+			act: func(w *world) error {
+				r := rev(2, config)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.as("Archived"))
+			},
+		},
+		"ArchiveFallsBackToPower": {
+			reason: "the older one granted more",
+			world: func(w *world) {
+				w.may("", rule("create,patch", "rbac.authorization.k8s.io", "clusterroles"))
+			},
+			act: func(w *world) error {
+				r := rev(2, clusterRole(t, "r", rule("get", "", "configmaps")))
+				w.holds(rev(1, clusterRole(t, "r", rule("*", "*", "*"))), r)
+				return w.updates(r, r.as("Archived"))
+			},
+			code: forbidden, says: []string{"* *.* (granted by ClusterRole r)"},
+		},
+		"Delete": {
+			reason: "deleting a revision takes its objects down",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"DeleteAllowed": {
+			reason: "who may",
+			world:  func(w *world) { w.may("lighthouse", all).has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+		},
+		"DeleteNotRolledOut": {
+			reason: "objects that are not there yet may be when it is carried out",
+			world:  func(*world) {},
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+			code:   forbidden,
+		},
+		"DeleteArchived": {
+			reason: "an archived one holds nothing any more",
+			world:  func(w *world) { w.has(2, web, config) },
+			act: func(w *world) error {
+				r := rev(1, web, config).as("Archived")
+				w.holds(r, rev(2, web))
+				return w.deletes(r)
+			},
+		},
+		"DeleteOrphan": {
+			reason: "leaving objects takes a patch of each",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web).orphaning(); w.holds(r); return w.deletes(r) },
+			code:   forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+		},
+		"CascadeOrphan": {
+			reason: "also when the delete says so",
+			world:  func(w *world) { w.may("lighthouse", rule("patch", "apps", "deployments")).has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.plugin().Validate(request.WithOrphans(t.Context()), attributes(admission.Delete, nil, r, ""), nil)
+			},
+		},
+		"DeleteAgain": {
+			reason: "it is being deleted already",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web).deleting(); w.holds(r); return w.deletes(r) },
+		},
+		"OrphanBecomesDelete": {
+			reason: "a delete that was to leave objects must not be turned into one that does not",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).deleting()
+				w.holds(r)
+				return w.updates(r.orphaning(), r)
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"Acknowledge": {
+			reason: "letting a definition go with its instances is deleting it",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.updates(r.acknowledging("a.example.com"), r.acknowledging("a.example.com, b.example.com"))
+			},
+			code: forbidden, says: []string{"delete customresourcedefinitions.apiextensions.k8s.io b.example.com", "!a.example.com"},
+		},
+		"OtherChain": {
+			reason: "the objects of another chain are not this one's",
+			world:  func(w *world) { w.may("lighthouse", all) },
+			act: func(w *world) error {
+				other := rev(1, object(t, "v1", "Namespace", "", "n", nil))
+				other.Name = "other-1"
+				w.holds(other)
+				return w.creates(rev(1, web))
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.world(w)
+			want(t, tc.reason, tc.act(w), tc.code, tc.says...)
+		})
+	}
+}
+
+// What cannot be found out is refused, and the answer says why.
+func TestFailsClosed(t *testing.T) {
+	web := deployment(t, "web")
+	down := errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
+	cases := map[string]struct {
+		reason string
+		world  func(*world)
+		act    func(*world) error
+		says   string
+	}{
+		"BypassUnanswered": {
+			reason: "not even the first question",
+			world:  func(w *world) { w.dead = down }, says: "whether you may bypass privilegechecks.policy.penstock.dev lighthouse: dial tcp 10.0.0.1:443: connect: connection refused",
+		},
+		"RightsUnanswered": {
+			reason: "the others",
+			world:  func(w *world) { w.failure = down }, says: "connection refused",
+		},
+		"Discovery": {
+			reason: "an API that does not answer is not one that is not there",
+			world:  func(w *world) { w.noDiscovery = down }, says: "asking the cluster which kinds it has in apps/v1: dial tcp",
+		},
+		"NoManifests": {
+			reason: "an endpoint that forgot to say what is in a revision",
+			world:  func(w *world) { w.may("lighthouse", rule("*", "*", "*")) },
+			act: func(w *world) error {
+				return w.plugin().Validate(w.t.Context(), attributes(admission.Create, rev(1, web), nil, ""), nil)
+			},
+			says: "the endpoint has not said",
+		},
+		"OtherManifests": {
+			reason: "other content than the revision names",
+			world:  func(w *world) { w.may("lighthouse", rule("*", "*", "*")) },
+			act: func(w *world) error {
+				ctx := request.WithManifests(w.t.Context(), []manifest.Object{deployment(t, "other")})
+				return w.plugin().Validate(ctx, attributes(admission.Create, rev(1, web), nil, ""), nil)
+			},
+			says: "Deployment.apps lighthouse/web is not among them",
+		},
+		"LostContent": {
+			reason: "a revision whose manifests cannot be read",
+			world:  func(*world) {},
+			act:    func(w *world) error { r := rev(1, web); return w.updates(r.as("Paused"), r) },
+			says:   "lighthouse-1 is not stored",
+		},
+		"Slow": {
+			reason: "a cluster that does not answer in time",
+			world:  func(w *world) { w.slow = time.Hour },
+			act: func(w *world) error {
+				p := w.plugin()
+				p.deps.Timeout = time.Millisecond
+				return p.Validate(request.WithManifests(w.t.Context(), []manifest.Object{web}), attributes(admission.Create, rev(1, web), nil, ""), nil)
+			},
+			says: "was not found out within 1ms",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.world(w)
+			if tc.act == nil {
+				tc.act = func(w *world) error { return w.creates(rev(1, web)) }
+			}
+			want(t, tc.reason, tc.act(w), unavailable, tc.says)
+		})
+	}
+}
+
+// Penstock's own writes are not charged; nobody can pretend to be Penstock.
+func TestInternal(t *testing.T) {
+	web := rev(1, deployment(t, "web"))
+	self := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
+	validate := func(token string, who user.Info) (asked int, err error) {
+		w := newWorld(t)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		request.MarkInternal(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			a := attributes(admission.Create, web, nil, "")
+			a = admission.NewAttributesRecord(a.GetObject(), nil, a.GetKind(), "", a.GetName(), a.GetResource(), "", admission.Create, nil, false, who)
+			err = w.plugin().Validate(request.WithManifests(r.Context(), web.objects), a, nil)
+		}), "secret").ServeHTTP(httptest.NewRecorder(), r)
+		return len(w.asked), err
+	}
+	if asked, err := validate("secret", self); err != nil || asked > 0 {
+		t.Errorf("Penstock's own request: %v, %d questions", err, asked)
+	}
+	if _, err := validate("guess", self); err == nil {
+		t.Error("who has the name alone is taken for Penstock")
+	}
+	if _, err := validate("secret", &user.DefaultInfo{Name: "bob"}); err == nil {
+		t.Error("Penstock acting for bob may do what bob may not")
+	}
+}
+
+// Every question is asked once, a bounded number at a time.
+func TestQuestions(t *testing.T) {
+	w := newWorld(t).may("lighthouse", rule("create,patch,delete", "", "configmaps")).has(1, manyConfigMaps(t, 99)...)
+	w.slow = time.Millisecond
+	if err := w.creates(rev(2, manyConfigMaps(t, 60)...)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(w.asked), 1+2*60+39; got != want {
+		t.Errorf("%d questions, want %d: the bypass, two for each of 60 objects, one for each of 39 that go", got, want)
+	}
+	if w.most > requestConcurrency {
+		t.Errorf("%d questions were open at a time, %d are allowed", w.most, requestConcurrency)
+	}
+	admin := newWorld(t).may("", rule("*", "*", "*"))
+	if err := admin.creates(rev(1, manyConfigMaps(t, 60)...)); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(admin.asked); got != 1 {
+		t.Errorf("%d questions about who may bypass the check, want 1", got)
+	}
+}
+
+// The first failure ends the others.
+func TestFailureEndsQuestions(t *testing.T) {
+	w := newWorld(t)
+	w.failure = errors.New("down")
+	want(t, "down", w.creates(rev(1, manyConfigMaps(t, 99)...)), unavailable)
+	if len(w.asked) > 1+2*requestConcurrency {
+		t.Errorf("%d questions were asked of a cluster that is down", len(w.asked))
+	}
+}
+
+func TestMetricsAndAudit(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	w := newWorld(t)
+	p := w.plugin()
+	p.deps.Metrics = NewMetrics(registry)
+	r := rev(1, deployment(t, "web"))
+	a := &annotated{Attributes: attributes(admission.Create, r, nil, ""), got: map[string]string{}}
+	_ = p.Validate(request.WithManifests(t.Context(), r.objects), a, nil)
+	w.may("", rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
+	_ = p.Validate(context.Background(), attributes(admission.Create, r, nil, ""), nil)
+	wantText := `# HELP penstock_powers_decisions_total [ALPHA] Changes of revisions whose requester was checked, by kind of change and decision (allowed, bypassed, denied, failed, exempt).
+# TYPE penstock_powers_decisions_total counter
+penstock_powers_decisions_total{change="create",decision="bypassed"} 1
+penstock_powers_decisions_total{change="create",decision="denied"} 1
+# HELP penstock_powers_questions_total [ALPHA] Access reviews that the host cluster answered for these checks.
+# TYPE penstock_powers_questions_total counter
+penstock_powers_questions_total 4
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(wantText), "penstock_powers_decisions_total", "penstock_powers_questions_total"); err != nil {
+		t.Error(err)
+	}
+	if got := a.got["powers.policy.penstock.dev/decision"]; got != "denied" {
+		t.Errorf("the audit log says %q, want denied", got)
+	}
+}
+
+type annotated struct {
+	admission.Attributes
+	got map[string]string
+}
+
+func (a *annotated) AddAnnotation(key, value string) error {
+	a.got[key] = value
+	return a.Attributes.AddAnnotation(key, value)
+}
