@@ -48,7 +48,7 @@ type Observer interface {
 	Trouble(id manifest.ID) error
 }
 
-// Options of an engine. All but Trier, Parallel, Jitter and Redactor are required.
+// Options of an engine. All but Trier, Parallel, Jitter, Meter and Redactor are required.
 type Options struct {
 	Writer   Writer
 	Reader   Reader
@@ -63,6 +63,8 @@ type Options struct {
 	Parallel int
 	// Jitter spreads retries; the default leaves them as they are.
 	Jitter func(time.Duration) time.Duration
+	// Meter is told what is done; the default tells nobody.
+	Meter Meter
 	// Redactor hides what is not to be in messages and events; the default hides
 	// the content of Secrets. Writer and Reader should have the same.
 	Redactor *redact.Redactor
@@ -84,6 +86,9 @@ func New(options Options) *Engine {
 	}
 	if options.Jitter == nil {
 		options.Jitter = func(d time.Duration) time.Duration { return d }
+	}
+	if options.Meter == nil {
+		options.Meter = unmetered{}
 	}
 	return &Engine{Options: options, memories: map[string]*memory{}}
 }

@@ -34,6 +34,7 @@ func (p *pass) conclude(t task, result *carried) {
 		result.outcome = outcome{failure: classify(t.step.Ref, result.err)}
 	}
 	p.events = append(p.events, result.events...)
+	p.recreated(id, result.events)
 	if result.entry != nil {
 		p.inventory.Entries[id] = *result.entry
 	}

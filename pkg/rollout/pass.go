@@ -154,6 +154,7 @@ func (p *pass) advance(ctx context.Context) error {
 			if !p.complete(at) {
 				return nil
 			}
+			p.ended(at)
 			continue
 		}
 		ready, err := p.preflight(ctx, at)
@@ -162,12 +163,14 @@ func (p *pass) advance(ctx context.Context) error {
 		}
 		p.inventory.Reached[layer.Key] = si + 1
 		p.claim(at)
+		p.began(at)
 		if err := p.holdStage(ctx, at); err != nil {
 			return err
 		}
 		if !p.complete(at) {
 			return nil
 		}
+		p.ended(at)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 		result.wait = wait
 		return result
 	}
-	result := p.apply(ctx, t, now, onto(now))
+	result := p.apply(repairing(ctx), t, now, onto(now))
 	result.looked, result.lost = true, lost
 	// An apply that changes nothing keeps the version: what differed was a form
 	// that the server does not keep, such as a Secret's stringData.
@@ -57,6 +57,7 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 		event := p.event(t, "Repaired", "repaired %s: %s", t.step.ID, lost)
 		event.Warning = true
 		result.events = append(result.events, event)
+		p.engine.Meter.Repaired(t.step.ID, taker(losses))
 	}
 	return result
 }
@@ -66,6 +67,7 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 func (p *pass) contested(t task, seen Seen, lost string) carried {
 	result := p.refuse(t, seen, ReasonContested, false, fmt.Sprintf("is changed back again and again: %s", lost))
 	result.lost = lost
+	p.engine.Meter.Contested(t.step.ID)
 	return result
 }
 
