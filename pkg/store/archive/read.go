@@ -74,10 +74,13 @@ func (r *Reader) Next() (Item, error) {
 	if r.err != nil {
 		return Item{}, r.err
 	}
-	var item Item
-	item, r.err = r.next()
-	if r.err != nil && !errors.Is(r.err, io.EOF) {
-		r.err = fmt.Errorf("reading an archive: %w", r.err)
+	item, err := r.next()
+	switch {
+	case err != nil:
+		// None of these is to be taken for the end.
+		r.err = fmt.Errorf("reading an archive: %w", cut(err))
+	case r.digest != "":
+		r.err = io.EOF
 	}
 	return item, r.err
 }
@@ -102,7 +105,7 @@ func (r *Reader) next() (Item, error) {
 func (r *Reader) begin() error {
 	entry, err := r.tar.Next()
 	if err != nil || entry.Name != headerName {
-		return errors.Join(errNone, err)
+		return errNone
 	}
 	data, err := r.data(entry, r.limits.RecordBytes)
 	if err != nil {
@@ -219,7 +222,7 @@ func (r *Reader) end(entry *tar.Header) error {
 	}
 	sum := sha256.Sum256(want)
 	r.digest = "sha256:" + hex.EncodeToString(sum[:])
-	return io.EOF
+	return nil
 }
 
 // firstDifference names the entry whose checksum is another one.
@@ -290,7 +293,12 @@ func (r *Reader) data(entry *tar.Header, limit int64) ([]byte, error) {
 func strictly(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	switch err := decoder.Decode(into); {
+	case errors.Is(err, io.EOF):
+		return errors.New("it is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends in the middle")
+	case err != nil:
 		return err
 	}
 	if len(bytes.TrimSpace(data[decoder.InputOffset():])) > 0 {

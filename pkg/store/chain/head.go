@@ -52,6 +52,9 @@ type Head struct {
 	// Importing names the archive whose revisions are being written to the chain,
 	// by its digest; empty when all of them are. It came with format 3.
 	Importing string `json:"importing,omitempty"`
+	// ImportedFrom names the archive that the chain came from, once all of it is
+	// here; it stays. It came with format 3.
+	ImportedFrom string `json:"importedFrom,omitempty"`
 }
 
 // Hold is what a rollback leaves behind: who makes revisions of the chain by

@@ -51,7 +51,7 @@ func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 func (s *Heads) Imported(ctx context.Context, name, archive string) error {
 	return s.change(ctx, name, "finishing the import", func(h *Head) error {
 		if h.Importing == archive {
-			h.Importing = ""
+			h.Importing, h.ImportedFrom = "", archive
 		}
 		return nil
 	})

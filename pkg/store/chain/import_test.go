@@ -53,7 +53,7 @@ func TestHeadsImport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want.Importing = ""
+	want.Importing, want.ImportedFrom = "", "sha256:a"
 	if diff := cmp.Diff(want, mustHead(t, s, "argocd")); diff != "" {
 		t.Errorf("finished (-want +got):\n%s", diff)
 	}

@@ -25,7 +25,7 @@ type incoming struct {
 	*REST
 	mode
 	name string
-	// present is the head that an interrupted import left, nil for none.
+	// present is the head that an import left, finished or not; nil for none.
 	present *chain.Head
 	// digest names the archive.
 	digest string
@@ -45,7 +45,8 @@ func (in *incoming) findPresent(ctx context.Context) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if found && head.Importing != "" {
+	if found && (head.Importing != "" || head.ImportedFrom != "") {
+		// Perhaps from this very archive: its end tells.
 		in.present = &head
 		return nil
 	}
@@ -57,7 +58,7 @@ func (in *incoming) findPresent(ctx context.Context) error {
 		found = len(revisions) > 0
 	}
 	if found {
-		return conflict(in.name, "the store has this extension, or had it; only extensions that it never had can be imported")
+		return had(in.name)
 	}
 	return nil
 }
@@ -92,16 +93,24 @@ func (in *incoming) read(ctx context.Context, body io.Reader) error {
 	if in.chain.Name == "" {
 		return apierrors.NewBadRequest("the archive has no extension")
 	}
-	if in.present != nil && in.present.Importing != in.digest {
+	if in.present != nil && !in.finished() && in.present.Importing != in.digest {
 		return in.unfinished(*in.present)
 	}
 	return nil
+}
+
+// finished tells whether all of the archive has been imported before.
+func (in *incoming) finished() bool {
+	return in.present != nil && in.present.Importing == "" && in.present.ImportedFrom == in.digest
 }
 
 // admit admits a revision that is not in the store yet.
 func (in *incoming) admit(ctx context.Context, item archive.Item) error {
 	if in.bytes += len(item.Revision.Spec); in.bytes > maxRecordBytes {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the revisions of %s take more than %d bytes without their manifests", in.name, maxRecordBytes))
+	}
+	if in.present != nil && in.present.Importing == "" {
+		return nil
 	}
 	revision, past, err := in.revision(ctx, item)
 	if err != nil {
@@ -178,9 +187,13 @@ func (in *incoming) uid(number int64) types.UID {
 // unfinished is the answer when the chain turns out to be another one's.
 func (in *incoming) unfinished(head chain.Head) error {
 	if head.Importing == "" {
-		return conflict(in.name, "it was created meanwhile")
+		return had(in.name)
 	}
 	return conflict(in.name, fmt.Sprintf("the import of another archive (%s) was begun and is not finished: import that one again", head.Importing))
+}
+
+func had(name string) error {
+	return conflict(name, "the store has this extension, or had it; only extensions that it never had can be imported")
 }
 
 func conflict(name, detail string) error {

@@ -140,15 +140,12 @@ func (r *REST) Connect(ctx context.Context, name string, _ runtime.Object, respo
 			responder.Error(err)
 			return
 		}
-		history, err := r.run(ctx, name, req.Body, m)
-		switch {
-		case err != nil:
+		status, history, err := r.run(ctx, name, req.Body, m)
+		if err != nil {
 			responder.Error(err)
-		case m.check:
-			responder.Object(http.StatusOK, history)
-		default:
-			responder.Object(http.StatusCreated, history)
+			return
 		}
+		responder.Object(status, history)
 	}), nil
 }
 
@@ -158,29 +155,37 @@ func (r *REST) Connect(ctx context.Context, name string, _ runtime.Object, respo
 //  2. the chain is not there yet, or was left unfinished,
 //  3. the whole archive is read, and each revision of it admitted,
 //  4. the head and the revisions are written.
-func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (runtime.Object, error) {
+//
+// It answers 201 when it imported, and 200 when it only checked, or when all of it
+// was there from this archive.
+func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (int, runtime.Object, error) {
 	if err := access.New(r.deps.Authorizer).NeedCreate(ctx); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	done, err := r.turn(ctx)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer done()
 	in := &incoming{REST: r, mode: m, name: name}
 	if err := in.findPresent(ctx); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if err := in.read(ctx, body); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if m.check {
-		return &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Revisions: []olm.RevisionRecord{}}, nil
+		return http.StatusOK, &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Revisions: []olm.RevisionRecord{}}, nil
 	}
-	if err := in.write(ctx); err != nil {
-		return nil, err
+	status := http.StatusOK
+	if !in.finished() {
+		status = http.StatusCreated
+		if err := in.write(ctx); err != nil {
+			return 0, nil, err
+		}
 	}
-	return r.deps.Histories.Get(ctx, name, &metav1.GetOptions{})
+	history, err := r.deps.Histories.Get(ctx, name, &metav1.GetOptions{})
+	return status, history, err
 }
 
 func (r *REST) turn(ctx context.Context) (done func(), err error) {

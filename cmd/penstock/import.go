@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/archive"
+)
+
+// importOptions are the flags of penstock import.
+type importOptions struct {
+	clientFlags
+	chains []string
+	paused bool
+	check  bool
+}
+
+// newImportCommand brings an archive into the store of a cluster, through the API.
+func newImportCommand() *cobra.Command {
+	var options importOptions
+	command := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Bring the extensions of an archive into a store that does not have them",
+		Long: "Read an archive that penstock export wrote and create its extensions through the API of a cluster,\n" +
+			"with all revisions and their history. An extension that the store has, or had, is refused, and then\n" +
+			"nothing of the archive is imported. What was interrupted is finished by doing it again.\n\n" +
+			"Active revisions are rolled out. Objects that carry the marks of the extension already, because the\n" +
+			"archive comes from this very cluster, are recognised and stay what they are. Nothing is deleted.\n" +
+			"Use the newest archive there is: an old one rolls out what is old. With --paused nothing is rolled out.\n\n" +
+			"It takes the rights to create revisionhistories/import and clusterextensionrevisions.",
+		Example: "  penstock import everything.tar.zst --check\n" +
+			"  penstock import everything.tar.zst\n" +
+			"  penstock import everything.tar.zst --chain argocd --paused",
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error { return runImport(command, args[0], options) },
+	}
+	flags := command.Flags()
+	options.add(flags)
+	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to import; may be given several times. Without it all of the archive.")
+	flags.BoolVar(&options.paused, "paused", false, "Make active revisions paused ones: nothing is written to the cluster until their lifecycleState is Active again.")
+	flags.BoolVar(&options.check, "check", false, "Find out whether the import would be accepted, and write nothing.")
+	return command
+}
+
+// runImport reads the archive three times, so that it needs no memory for it: to
+// see that it is whole, to have every chain checked, and to import.
+func runImport(command *cobra.Command, path string, options importOptions) error {
+	clients, heard, err := options.client()
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	i := &importer{api: clients.OlmV1alpha1().RESTClient(), heard: heard, file: file, options: options, out: command.ErrOrStderr()}
+	ctx := command.Context()
+	if err := i.inspect(); err != nil {
+		return fmt.Errorf("nothing imported: %s: %w", path, err)
+	}
+	if err := i.each(func(c *outgoing) error { return i.send(ctx, c, true) }); err != nil {
+		return fmt.Errorf("nothing imported: %w", err)
+	}
+	checked := heard.take()
+	if options.check {
+		if err := i.tell(checked); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(i.out, "%s can be imported; nothing was written\n", counted(i.count, "extension"))
+		return err
+	}
+	if err := i.each(func(c *outgoing) error { return i.send(ctx, c, false) }); err != nil {
+		return fmt.Errorf("not everything was imported; do it again when the cause is removed, and what is missing is added: %w", err)
+	}
+	if err := i.tell(checked); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(i.out, "%s imported\n", counted(i.count, "extension"))
+	return err
+}
+
+// importer sends chains of an archive to the server, one a request.
+type importer struct {
+	api     rest.Interface
+	heard   *warnings
+	file    io.ReadSeeker
+	options importOptions
+	out     io.Writer
+	// count of the chains to import.
+	count int
+}
+
+// outgoing is a chain in the archive, its revisions still to be read.
+type outgoing struct {
+	archive.Chain
+	reader *archive.Reader
+}
+
+func (i *importer) tell(warned []string) error {
+	for _, text := range warned {
+		if _, err := fmt.Fprintf(i.out, "warning: %s\n", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspect reads the whole archive, and finds the chains that were asked for.
+func (i *importer) inspect() error {
+	missing := map[string]bool{}
+	for _, name := range i.options.chains {
+		missing[name] = true
+	}
+	err := i.each(func(c *outgoing) error {
+		delete(missing, c.Name)
+		i.count++
+		return c.revisions(func(archive.Item) error { return nil })
+	})
+	if err != nil {
+		return err
+	}
+	for name := range missing {
+		return fmt.Errorf("it has no extension %s", name)
+	}
+	if i.count == 0 {
+		return errors.New("it has no extensions")
+	}
+	return nil
+}
+
+// each calls a function for every chain to import. It reads the archive to its
+// end.
+func (i *importer) each(do func(*outgoing) error) error {
+	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	reader, err := archive.NewReader(i.file, archive.DefaultLimits())
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	for {
+		item, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		chain := &outgoing{Chain: *item.Chain, reader: reader}
+		if !i.wanted(chain.Name) {
+			err = chain.revisions(func(archive.Item) error { return nil })
+		} else {
+			err = do(chain)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (i *importer) wanted(name string) bool {
+	for _, wanted := range i.options.chains {
+		if wanted == name {
+			return true
+		}
+	}
+	return len(i.options.chains) == 0
+}
+
+// revisions calls a function for every revision of the chain.
+func (c *outgoing) revisions(do func(archive.Item) error) error {
+	for range c.Revisions {
+		item, err := c.reader.Next()
+		if err != nil {
+			return err
+		}
+		if err := do(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send posts one chain as an archive of its own, while it is read.
+func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error {
+	body, feed := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := chain.write(feed)
+		written <- err
+		// Never fails; nil is the end.
+		_ = feed.CloseWithError(err)
+	}()
+	history := &v1alpha1.RevisionHistory{}
+	request := i.api.Post().Resource("revisionhistories").Name(chain.Name).SubResource("import").
+		SetHeader("Content-Type", "application/zstd").Body(io.Reader(body))
+	if check {
+		request = request.Param("check", "true")
+	}
+	if i.options.paused {
+		request = request.Param("paused", "true")
+	}
+	var status int
+	err := request.Do(ctx).StatusCode(&status).Into(history)
+	// A server that refuses does not read to the end.
+	_ = body.CloseWithError(errAnswered)
+	if failed := <-written; failed != nil && !errors.Is(failed, errAnswered) {
+		err = failed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", chain.Name, err)
+	}
+	switch {
+	case check:
+		return nil
+	case status == http.StatusOK:
+		_, err = fmt.Fprintf(i.out, "%s: was imported from this archive before\n", chain.Name)
+	default:
+		_, err = fmt.Fprintf(i.out, "%s: %s, %s of history\n", chain.Name, counted(len(chain.Revisions), "revision"), counted(len(chain.History), "row"))
+	}
+	return err
+}
+
+// errAnswered ends writing to a server that has answered.
+var errAnswered = errors.New("the server has answered")
+
+func (c *outgoing) write(w io.Writer) error {
+	out, err := archive.NewWriter(w)
+	if err != nil {
+		return err
+	}
+	if err := out.Chain(c.Chain); err != nil {
+		return err
+	}
+	err = c.revisions(func(item archive.Item) error { return out.Revision(*item.Revision, item.Objects) })
+	if err != nil {
+		return err
+	}
+	return out.Close()
+}
