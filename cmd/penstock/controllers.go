@@ -46,10 +46,11 @@ func controllers() []server.Controller {
 // startChains puts together what rolls chains out: the door to the cluster, what
 // is known of it, the engine between them, and the controller that drives it.
 func startChains(ctx context.Context, term server.Term) error {
-	door, err := host.New(host.Options{Config: component(term.Host, "rollout"), Redactor: term.Redactor})
+	target, err := host.New(host.Options{Config: component(term.Host, "rollout"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the target cluster: %w", err)
 	}
+	door := host.Accounted{Host: target}
 	if again := tryOut(ctx, door, trialBackoff()); again != nil {
 		if err := term.Manager.Add(manager.RunnableFunc(again)); err != nil {
 			return fmt.Errorf("adding the self-test of the target cluster: %w", err)
@@ -62,7 +63,7 @@ func startChains(ctx context.Context, term server.Term) error {
 	}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	watches, err := observe.New(observe.Options{
-		Config:  component(term.Host, "watch"),
+		Config:  countedFor(component(term.Host, "watch"), door.Counter(), host.Watch),
 		Mapping: door.Discover,
 		Names:   names,
 		Notify:  notifier(ctx, changed),
@@ -70,7 +71,7 @@ func startChains(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("setting up watches of the target cluster: %w", err)
 	}
-	recorder, err := recorder(ctx, term)
+	recorder, err := recorder(ctx, term, door.Counter())
 	if err != nil {
 		return err
 	}
@@ -81,6 +82,10 @@ func startChains(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to our own API for rollbacks: %w", err)
 	}
+	meter, err := measure(ctx, term, door.Counter())
+	if err != nil {
+		return err
+	}
 	running := &chain.Passes{Clock: clock.RealClock{}}
 	term.Liveness.Add("chain", hanging(running, clock.RealClock{}))
 	return chain.Add(term.Manager, chain.Options{
@@ -90,6 +95,7 @@ func startChains(ctx context.Context, term server.Term) error {
 			Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
 			Jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 			Redactor: term.Redactor,
+			Meter:    meter,
 		}),
 		Events:      recorder,
 		Packs:       term.Packs,
@@ -118,8 +124,8 @@ func notifier(ctx context.Context, changed chan<- ctrlevent.TypedGenericEvent[st
 // differs from an earlier one in its message alone for a repetition, and drops the
 // message. What was repaired, and who had changed it, would be told once in six
 // minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
-func recorder(ctx context.Context, term server.Term) (record.EventRecorder, error) {
-	client, err := kubernetes.NewForConfig(component(term.Host, "events"))
+func recorder(ctx context.Context, term server.Term, requests *host.Counter) (record.EventRecorder, error) {
+	client, err := kubernetes.NewForConfig(countedFor(component(term.Host, "events"), requests, host.Event))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the host for events: %w", err)
 	}

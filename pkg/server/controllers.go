@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -42,6 +43,8 @@ type Term struct {
 	Redactor *redact.Redactor
 	// Liveness is where a loop says how one can see that it hangs.
 	Liveness *Liveness
+	// Metrics takes metrics of the term; nobody sees them when it has ended.
+	Metrics prometheus.Registerer
 	// Store is the part of the store that is not behind our API.
 	Store
 }
@@ -55,6 +58,7 @@ type terms struct {
 	host     *rest.Config
 	scheme   *runtime.Scheme
 	liveness *Liveness
+	metrics  *termMetrics
 	redactor *redact.Redactor
 	store    Store
 }
@@ -63,6 +67,8 @@ type terms struct {
 // with the error that ended it before.
 func (t *terms) run(ctx context.Context) error {
 	defer t.liveness.reset()
+	metrics := t.metrics.begin()
+	defer t.metrics.end()
 	// Parts of controller-runtime use its global logger, whatever the manager's
 	// is. Only the first call counts.
 	ctrllog.SetLogger(klog.Background())
@@ -79,7 +85,7 @@ func (t *terms) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the controllers' manager: %w", err)
 	}
-	term := Term{Manager: mgr, Host: t.host, Redactor: t.redactor, Liveness: t.liveness, Store: t.store}
+	term := Term{Manager: mgr, Host: t.host, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
 	for _, controller := range t.controllers {
 		if err := controller.Start(ctx, term); err != nil {
 			return fmt.Errorf("starting controller %s: %w", controller.Name, err)

@@ -14,12 +14,13 @@ import (
 )
 
 // metricsHandler serves what the generic API server, the controllers and the
-// embedded etcd measure. Each has a registry of its own in this process.
-func metricsHandler() http.Handler {
+// embedded etcd measure, and what is measured of one server. Each has a registry
+// of its own in this process.
+func metricsHandler(own ...prometheus.Gatherer) http.Handler {
 	// The stock route registers the API server's metrics when it is installed;
 	// only that is wanted here.
 	routes.DefaultMetrics{}.Install(mux.NewPathRecorderMux("unused"))
-	gatherer := firstWins{legacyregistry.DefaultGatherer, ctrlmetrics.Registry, prometheus.DefaultGatherer}
+	gatherer := append(firstWins(own), legacyregistry.DefaultGatherer, ctrlmetrics.Registry, prometheus.DefaultGatherer)
 	return promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 

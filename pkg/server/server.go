@@ -126,6 +126,7 @@ type Server struct {
 	generic  *genericapiserver.GenericAPIServer
 	extra    *ExtraConfig
 	liveness *Liveness
+	term     *termMetrics
 }
 
 // New makes the server: it installs the API, the checks and the metrics.
@@ -134,14 +135,18 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the generic API server: %w", err)
 	}
-	s := &Server{generic: generic, extra: c.extra, liveness: &Liveness{}}
+	s := &Server{generic: generic, extra: c.extra, liveness: &Liveness{}, term: &termMetrics{}}
 	if err := c.extra.api.install(generic, c.generic.RESTOptionsGetter); err != nil {
 		return nil, err
 	}
 	if err := generic.AddLivezChecks(0, s.liveness.checker()); err != nil {
 		return nil, fmt.Errorf("adding the check of the controllers: %w", err)
 	}
-	generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler())
+	measured, err := s.measured()
+	if err != nil {
+		return nil, err
+	}
+	generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler(measured))
 	return s, nil
 }
 
@@ -205,7 +210,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	if len(s.extra.controllers) > 0 {
 		terms := &terms{
 			controllers: s.extra.controllers, loopback: loopback, host: s.extra.host.configFor("controllers"),
-			scheme: s.extra.scheme, liveness: s.liveness, redactor: s.extra.redactor, store: s.extra.api.store,
+			scheme: s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
 		}
 		leadership := &leadership{
 			host: s.extra.host.configFor("leader-election"), namespace: s.extra.namespace,

@@ -95,11 +95,7 @@ func (s *engineSignals) Repaired(id manifest.ID, manager string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.fights) >= mostFights {
-		// At worst a fight that goes on is counted as another one.
-		clear(s.fights)
-	}
-	s.fights[id] = fight{manager: manager}
+	s.remember(id, fight{manager: manager})
 	s.repairs.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(manager)).Inc()
 }
 
@@ -116,8 +112,17 @@ func (s *engineSignals) Contested(id manifest.ID) {
 		known.manager = unknownManager
 	}
 	known.contested = true
-	s.fights[id] = known
+	s.remember(id, known)
 	s.contests.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(known.manager)).Inc()
+}
+
+// remember keeps what is known of an object.
+func (s *engineSignals) remember(id manifest.ID, known fight) {
+	if _, there := s.fights[id]; !there && len(s.fights) >= mostFights {
+		// At worst a fight that goes on is counted as another one.
+		clear(s.fights)
+	}
+	s.fights[id] = known
 }
 
 // bounded are the values of a label.

@@ -105,3 +105,8 @@ func (a Accounted) Instances(ctx context.Context, kind manifest.Ref, limit int64
 func (a Accounted) SelfTest(ctx context.Context) error {
 	return a.Host.SelfTest(Because(ctx, SelfTest))
 }
+
+// Reassign is Host.Reassign.
+func (a Accounted) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+	return a.Host.Reassign(Because(ctx, Reassign), ref, precondition, fields)
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/signals"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/server"
+)
+
+// measure sets up the metrics of a term. What it returns is told what the engine
+// does.
+func measure(ctx context.Context, term server.Term, requests *host.Counter) (*signals.Signals, error) {
+	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
+	if err != nil {
+		return nil, fmt.Errorf("watching revisions for metrics: %w", err)
+	}
+	return signals.Add(signals.Options{
+		Registry: term.Metrics,
+		Informer: informer,
+		Reader:   term.Manager.GetClient(),
+		Clock:    clock.RealClock{},
+		Requests: requests,
+	})
+}
+
+// countedFor is a client configuration whose requests are counted for a reason.
+func countedFor(config *rest.Config, requests *host.Counter, reason host.Reason) *rest.Config {
+	config.Wrap(requests.WrapFor(reason))
+	return config
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/penstock-project/penstock/pkg/controller/signals"
+)
+
+// termMetrics are the metrics of the term that runs here, if one does: a replica
+// that does not lead has nothing to say about revisions, and what a former term
+// counted is of no use to the next. It is a registry of Prometheus' own, because
+// component-base keeps every one that it ever made.
+type termMetrics struct {
+	current atomic.Pointer[prometheus.Registry]
+}
+
+var _ prometheus.Gatherer = &termMetrics{}
+
+// begin returns the registry of a new term.
+func (m *termMetrics) begin() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	m.current.Store(registry)
+	return registry
+}
+
+// end forgets the term.
+func (m *termMetrics) end() { m.current.Store(nil) }
+
+// leading is true while a term runs.
+func (m *termMetrics) leading() bool { return m.current.Load() != nil }
+
+// Gather implements prometheus.Gatherer.
+func (m *termMetrics) Gather() ([]*dto.MetricFamily, error) {
+	registry := m.current.Load()
+	if registry == nil {
+		return nil, nil
+	}
+	return registry.Gather()
+}
+
+// measured is what this server tells of itself and of its controllers.
+func (s *Server) measured() (prometheus.Gatherer, error) {
+	process := prometheus.NewRegistry()
+	err := process.Register(signals.Process{
+		Leading:  s.term.leading,
+		Degraded: func() bool { return s.extra.standing.degraded != "" },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("registering the metrics of the server: %w", err)
+	}
+	return firstWins{process, s.term}, nil
+}
