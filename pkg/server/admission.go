@@ -18,6 +18,8 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
 )
 
 // access is a right on a resource of the host, or on one object of it.
@@ -47,6 +49,8 @@ type feature struct {
 	name string
 	// lists names the resources that it lists and watches.
 	lists []schema.GroupVersionResource
+	// gets names the resources that it reads one by one.
+	gets []schema.GroupVersionResource
 	// optional features are switched off when a right is missing. What
 	// enforces somebody's policy is not optional: it is either not there on
 	// this host, or we may read it, or we do not start.
@@ -61,6 +65,7 @@ const priorityAndFairness = "APIPriorityAndFairness"
 func features() []feature {
 	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	flow := schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
+	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 	return []feature{
 		{name: lifecycle.PluginName, lists: []schema.GroupVersionResource{{Version: "v1", Resource: "namespaces"}}},
 		{name: mutatingpolicy.PluginName, lists: []schema.GroupVersionResource{
@@ -69,6 +74,7 @@ func features() []feature {
 		{name: validatingpolicy.PluginName, lists: []schema.GroupVersionResource{
 			admission.WithResource("validatingadmissionpolicies"), admission.WithResource("validatingadmissionpolicybindings")}},
 		{name: validatingwebhook.PluginName, lists: []schema.GroupVersionResource{admission.WithResource("validatingwebhookconfigurations")}},
+		{name: powers.PluginName, gets: []schema.GroupVersionResource{rbac.WithResource("roles"), rbac.WithResource("clusterroles")}},
 		{name: priorityAndFairness, optional: true, lists: []schema.GroupVersionResource{
 			flow.WithResource("flowschemas"), flow.WithResource("prioritylevelconfigurations")}},
 	}
@@ -144,15 +150,26 @@ func (f feature) lacks(found findings) (absent, forbidden []string) {
 	for _, resource := range f.lists {
 		if !found.served[resource] {
 			absent = append(absent, resource.GroupVersion().String()+" "+resource.Resource)
-			continue
 		}
-		for _, verb := range []string{"list", "watch"} {
-			if right := (access{verb: verb, resource: resource}); !found.allowed[right] {
-				forbidden = append(forbidden, right.String())
-			}
+	}
+	for _, right := range f.rights() {
+		if !found.allowed[right] && (right.verb == "get" || found.served[right.resource]) {
+			forbidden = append(forbidden, right.String())
 		}
 	}
 	return absent, forbidden
+}
+
+// rights that the feature needs.
+func (f feature) rights() []access {
+	var rights []access
+	for _, resource := range f.lists {
+		rights = append(rights, access{verb: "list", resource: resource}, access{verb: "watch", resource: resource})
+	}
+	for _, resource := range f.gets {
+		rights = append(rights, access{verb: "get", resource: resource})
+	}
+	return rights
 }
 
 // find asks the host. All questions are asked at the same time; any that is not
@@ -164,8 +181,8 @@ func find(ctx context.Context, client kubernetes.Interface, wanted []feature) (f
 	for _, f := range wanted {
 		for _, resource := range f.lists {
 			versions[resource.GroupVersion()] = true
-			questions = append(questions, access{verb: "list", resource: resource}, access{verb: "watch", resource: resource})
 		}
+		questions = append(questions, f.rights()...)
 	}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)

@@ -17,8 +17,9 @@ func everything() findings {
 	for _, f := range features() {
 		for _, resource := range f.lists {
 			found.served[resource] = true
-			found.allowed[access{verb: "list", resource: resource}] = true
-			found.allowed[access{verb: "watch", resource: resource}] = true
+		}
+		for _, right := range f.rights() {
+			found.allowed[right] = true
 		}
 	}
 	return found
@@ -65,6 +66,14 @@ func TestDecide(t *testing.T) {
 			host: func(f findings) {
 				delete(f.allowed, access{verb: "watch", resource: admission.WithResource("validatingadmissionpolicybindings")})
 			},
+		},
+		"RolesForbidden": {
+			reason: "what a binding grants could not be told",
+			host: func(f findings) {
+				rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+				delete(f.allowed, access{verb: "get", resource: rbac.WithResource("clusterroles")})
+			},
+			err: []string{"get clusterroles.rbac.authorization.k8s.io (for admission plugin Powers)"},
 		},
 		"FlowControlForbidden": {
 			reason: "priority and fairness protects only us: without the right there are plain limits",

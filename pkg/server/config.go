@@ -11,9 +11,11 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
@@ -42,6 +44,8 @@ type ExtraConfig struct {
 	redactor    *redact.Redactor
 	ready       func(Serving)
 	api         *api
+	// metrics of this server that belong to no library.
+	metrics metrics.KubeRegistry
 }
 
 // newConfig prepares everything that can go wrong, in an order in which a start
@@ -68,6 +72,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 			scheme: scheme, codecs: codecs, host: host, database: db,
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
 			controllers: o.Controllers, redactor: redactor, ready: o.Ready,
+			metrics: metrics.NewKubeRegistry(),
 		},
 	}
 	client, err := kubernetes.NewForConfig(host.configFor("start"))
@@ -137,6 +142,9 @@ func (c *Config) applyOptions(o *Options) error {
 	if err := c.addHost(o); err != nil {
 		return err
 	}
+	if err := c.addPowers(o); err != nil {
+		return err
+	}
 	reason := c.Extra.standing.degraded
 	etcd := o.Recommended.Etcd
 	if reason != "" {
@@ -156,7 +164,8 @@ func (c *Config) applyOptions(o *Options) error {
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = c.Extra.api.withBodies(handler)
 		handler = withDegraded(handler, reason, servedGroups(), c.Extra.codecs)
-		return genericapiserver.DefaultBuildHandlerChain(handler, generic)
+		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
+		return request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 	}
 	c.Generic.AddReadyzChecks(identityCheck(reason))
 	return nil

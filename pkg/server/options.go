@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/compatibility"
 	baseversion "k8s.io/component-base/version"
 
+	"github.com/penstock-project/penstock/pkg/admission"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
@@ -88,6 +89,7 @@ func NewOptions() (*Options, error) {
 	recommended.CoreAPI = nil
 	recommended.EgressSelector = nil
 	recommended.ExtraAdmissionInitializers = admissionInitializers
+	admission.Register(recommended.Admission)
 
 	registry, err := newComponentRegistry()
 	if err != nil {

@@ -146,7 +146,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler(measured))
+	generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler(c.extra.metrics, measured))
 	return s, nil
 }
 

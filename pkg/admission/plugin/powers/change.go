@@ -3,6 +3,7 @@ package powers
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -21,6 +22,8 @@ const (
 	archive kind = "archive"
 	// remove deletes one.
 	remove kind = "delete"
+	// arm has a revision rolled back when its rollout fails.
+	arm kind = "arm"
 	// acknowledge permits the deletion of definitions that have instances.
 	acknowledge kind = "acknowledge"
 )
@@ -32,6 +35,9 @@ type change struct {
 	revision *olm.ClusterExtensionRevision
 	// chain that the revision belongs to.
 	chain string
+	// armed is true when Penstock is to roll back by itself, from now on or sooner
+	// than before.
+	armed bool
 	// orphans is true when the objects are left behind.
 	orphans bool
 	// acknowledged are the CustomResourceDefinitions whose instances may be lost
@@ -50,7 +56,7 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	old, _ := a.GetOldObject().(*olm.ClusterExtensionRevision)
 	switch {
 	case a.GetOperation() == admission.Create && updated != nil:
-		c = change{kind: create, revision: updated, acknowledged: acknowledged(updated)}
+		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated)}
 	case a.GetOperation() == admission.Update && updated != nil && old != nil:
 		c = changeOfUpdate(updated, old)
 	case a.GetOperation() == admission.Delete && old != nil && old.DeletionTimestamp == nil:
@@ -76,12 +82,29 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	case state == olm.LifecycleStateArchived && was != olm.LifecycleStateArchived:
 		c.kind = archive
 	case was == olm.LifecycleStatePaused && state != was:
-		c.kind = unpause
+		c.kind, c.armed = unpause, rollsBack(updated)
+	case rollsBack(updated) && (!rollsBack(old) || sooner(&updated.Spec, &old.Spec)):
+		c.kind, c.armed = arm, true
 	}
 	if c.kind == "" && len(c.acknowledged) > 0 {
 		c.kind = acknowledge
 	}
 	return c
+}
+
+// rollsBack tells whether Penstock rolls a revision back by itself when it fails.
+// It does so in its own name: nobody is asked then.
+func rollsBack(revision *olm.ClusterExtensionRevision) bool {
+	return revision.Spec.OnFailure == olm.OnFailureRollback && revision.Annotations[v1alpha1.RollbackOfAnnotation] == "" && !succeeded(revision)
+}
+
+// sooner tells whether a rollout counts as failed where it did not before.
+func sooner(updated, old *olm.ClusterExtensionRevisionSpec) bool {
+	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds
+}
+
+func succeeded(revision *olm.ClusterExtensionRevision) bool {
+	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
 // acknowledged returns the names in the annotation.

@@ -109,7 +109,7 @@ func (p *Plugin) contents(ctx context.Context, c change, writes []wanted) ([]man
 }
 
 func (p *Plugin) contentsOf(ctx context.Context, c change, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error) {
-	if c.kind != create {
+	if c.kind != create || revision != c.revision {
 		return p.deps.Chains.Contents(ctx, revision)
 	}
 	objects, ok := request.ManifestsFrom(ctx)

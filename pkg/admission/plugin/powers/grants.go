@@ -90,8 +90,8 @@ func bindingGrant(object manifest.Object) (*grant, error) {
 // grants are all that a change hands on.
 type grants struct {
 	list []*grant
-	// roles of the revision, by identity.
-	roles map[manifest.ID]*grant
+	// roles that are written, by identity: one may be with several contents.
+	roles map[manifest.ID][]*grant
 }
 
 func (g *grants) add(object manifest.Object) error {
@@ -102,9 +102,9 @@ func (g *grants) add(object manifest.Object) error {
 	g.list = append(g.list, found)
 	if found.role == nil {
 		if g.roles == nil {
-			g.roles = map[manifest.ID]*grant{}
+			g.roles = map[manifest.ID][]*grant{}
 		}
-		g.roles[found.ID] = found
+		g.roles[found.ID] = append(g.roles[found.ID], found)
 	}
 	return nil
 }
@@ -156,15 +156,14 @@ func (g *grants) rulesOf(ctx context.Context, grant *grant, roles Roles) ([]rbac
 		return grant.rules, true, nil
 	}
 	var rules []rbacv1.PolicyRule
-	brought, found := g.roles[*grant.role]
-	if found {
+	for _, brought := range g.roles[*grant.role] {
 		rules = append(rules, brought.rules...)
 	}
 	live, exists, err := roles.Rules(ctx, grant.role.Kind, grant.role.Namespace, grant.role.Name)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading %s %s of the cluster: %w", grant.role.Kind, grant.role.Name, err)
 	}
-	return append(rules, live...), found || exists, nil
+	return append(rules, live...), exists || len(g.roles[*grant.role]) > 0, nil
 }
 
 // atomSet collects atoms.

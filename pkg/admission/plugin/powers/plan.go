@@ -49,14 +49,58 @@ type wanted struct {
 // the side of asking: an object that an older revision has not written yet counts
 // as written, because it may be before this change takes effect.
 func planOf(c change, now standing) plan {
+	var p plan
 	switch c.kind {
 	case create, unpause:
-		return planRollout(c, now)
+		p = planRollout(c, now)
 	case archive, remove:
-		return planTeardown(c, now)
-	default:
-		return plan{}
+		p = planTeardown(c, now)
 	}
+	if c.armed {
+		for _, target := range targets(c.revision, now.others) {
+			back := planWayBack(c, target, now)
+			p.writes, p.deletes = append(p.writes, back.writes...), append(p.deletes, back.deletes...)
+		}
+	}
+	return p
+}
+
+// targets returns the revisions that a revision may be rolled back to by itself:
+// the newest earlier one that has succeeded, and those that still may.
+func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) []*olm.ClusterExtensionRevision {
+	var found []*olm.ClusterExtensionRevision
+	var newest *olm.ClusterExtensionRevision
+	for i := range others {
+		other := &others[i]
+		switch {
+		case other.DeletionTimestamp != nil || other.Spec.Revision > revision.Spec.Revision:
+		case succeeded(other):
+			if newest == nil || newest.Spec.Revision < other.Spec.Revision {
+				newest = other
+			}
+		case other.Spec.LifecycleState != olm.LifecycleStateArchived:
+			found = append(found, other)
+		}
+	}
+	if newest != nil {
+		found = append(found, newest)
+	}
+	return found
+}
+
+// planWayBack writes all objects of the target, and what it lacks goes.
+func planWayBack(c change, target *olm.ClusterExtensionRevision, now standing) plan {
+	there := slices.Clone(now.inventory)
+	for _, ref := range refsOf(c.revision) {
+		there = append(there, held{Ref: ref})
+	}
+	for _, layer := range layersOf(now.others) {
+		for _, ref := range refsOf(layer) {
+			there = append(there, held{Ref: ref})
+		}
+	}
+	own := refsOf(target)
+	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own))}
 }
 
 // planRollout writes all objects of the revision. When it is the newest one,

@@ -258,6 +258,64 @@ func TestChanges(t *testing.T) {
 				return w.plugin().Validate(t.Context(), attributes(admission.Create, rev(1, web), nil, "rollback"), nil)
 			},
 		},
+		"CreateArmed": {
+			reason: "rolling back by itself is done in nobody's name: it is asked about before",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch,delete", "apps", "deployments")) },
+			act: func(w *world) error {
+				w.holds(rev(1, config).as("Archived").successful())
+				return w.creates(rev(2, web).rollingBack(5))
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config"},
+		},
+		"Arm": {
+			reason: "arming a rollout that goes wrong is asking for the way back",
+			world: func(w *world) {
+				w.may("lighthouse", rule("create,patch,delete", "", "configmaps"))
+			},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config).successful(), r)
+				return w.updates(r, r.rollingBack(5))
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "!config"},
+		},
+		"Sooner": {
+			reason: "so is letting it fail sooner",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r)
+				return w.updates(r.rollingBack(5), r.rollingBack(1))
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config"},
+		},
+		"Later": {
+			reason: "more time is none",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r)
+				return w.updates(r.rollingBack(5), r.rollingBack(50))
+			},
+		},
+		"Disarm": {
+			reason: "nor is calling it off",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r)
+				return w.updates(r.rollingBack(5), r)
+			},
+		},
+		"ArmSucceeded": {
+			reason: "what has succeeded is not rolled back",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web).successful()
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.rollingBack(5))
+			},
+		},
 		"Archive": {
 			reason: "what is in no other revision is deleted",
 			world:  func(w *world) { w.has(1, web) },

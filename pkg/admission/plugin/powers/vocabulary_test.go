@@ -109,6 +109,18 @@ func (r *revision) orphaning() *revision {
 	return changed
 }
 
+func (r *revision) successful() *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}}
+	return changed
+}
+
+func (r *revision) rollingBack(minutes int32) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Spec.OnFailure, changed.Spec.ProgressDeadlineMinutes = olm.OnFailureRollback, minutes
+	return changed
+}
+
 func (r *revision) deleting() *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}

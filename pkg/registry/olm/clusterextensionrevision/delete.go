@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
@@ -35,11 +36,16 @@ func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjec
 // that is being deleted already, and "stop, I meant orphan" must not be lost.
 func recordOrphan(validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
+		revision, ok := obj.(*olm.ClusterExtensionRevision)
+		orphans := ok && asksForOrphans(revision, options)
+		if orphans {
+			// Deleting the objects and leaving them need different rights.
+			ctx = request.WithOrphans(ctx)
+		}
 		if err := validate(ctx, obj); err != nil {
 			return err
 		}
-		revision, ok := obj.(*olm.ClusterExtensionRevision)
-		if !ok || revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan || !asksForOrphans(revision, options) {
+		if !orphans || revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan {
 			return nil
 		}
 		revision.Spec.TeardownPolicy = olm.TeardownPolicyOrphan

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	apiserveradmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/penstock-project/penstock/pkg/admission"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// addPowers gives the admission plugin that checks requesters what it needs. It
+// has a client of its own, so that the host's audit log tells its reviews from
+// those of every request; and no cache, so that a right that was taken away is
+// gone.
+func (c *Config) addPowers(o *Options) error {
+	config := c.Extra.host.configFor("powers")
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for admission plugin %s: %w", powers.PluginName, err)
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for admission plugin %s: %w", powers.PluginName, err)
+	}
+	reviews, err := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: client.AuthorizationV1(),
+		WebhookRetryBackoff:       &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 3},
+	}.New()
+	if err != nil {
+		return fmt.Errorf("making the authorizer of admission plugin %s: %w", powers.PluginName, err)
+	}
+	ours := admission.Initializer{Powers: powers.Deps{
+		Authorizer: reviews, Kinds: kinds, Roles: hostRoles{client}, Chains: storedChains{&c.Extra},
+		Metrics: powers.NewMetrics(c.Extra.metrics),
+	}}
+	others := o.Recommended.ExtraAdmissionInitializers
+	o.Recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]apiserveradmission.PluginInitializer, error) {
+		initializers, err := others(generic)
+		return append(initializers, ours), err
+	}
+	return nil
+}
+
+// hostRoles reads roles of the host.
+type hostRoles struct{ client kubernetes.Interface }
+
+var _ powers.Roles = hostRoles{}
+
+// Rules implements powers.Roles.
+func (r hostRoles) Rules(ctx context.Context, kind, namespace, name string) ([]rbacv1.PolicyRule, bool, error) {
+	var rules []rbacv1.PolicyRule
+	var err error
+	switch kind {
+	case "ClusterRole":
+		var role *rbacv1.ClusterRole
+		if role, err = r.client.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{}); err == nil {
+			rules = role.Rules
+		}
+	case "Role":
+		var role *rbacv1.Role
+		if role, err = r.client.RbacV1().Roles(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
+			rules = role.Rules
+		}
+	default:
+		return nil, false, nil
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return rules, err == nil, err
+}
+
+// storedChains reads chains. The endpoints are made after admission: they are
+// looked for when requests come.
+type storedChains struct{ extra *ExtraConfig }
+
+var _ powers.Chains = storedChains{}
+
+// errNotInstalled is for requests that come before there can be any.
+var errNotInstalled = errors.New("the server is not installed yet")
+
+// Revisions implements powers.Chains.
+func (s storedChains) Revisions(ctx context.Context, name string) ([]hub.ClusterExtensionRevision, error) {
+	if s.extra.api == nil || s.extra.api.revisions == nil {
+		return nil, errNotInstalled
+	}
+	return s.extra.api.revisions.Revision.Chain(ctx, name)
+}
+
+// Contents implements powers.Chains.
+func (s storedChains) Contents(ctx context.Context, revision *hub.ClusterExtensionRevision) ([]manifest.Object, error) {
+	if s.extra.api == nil || s.extra.api.revisions == nil {
+		return nil, errNotInstalled
+	}
+	return s.extra.api.revisions.Revision.Contents(ctx, revision)
+}
+
+// Inventory implements powers.Chains.
+func (s storedChains) Inventory(ctx context.Context, name string) (chain.Inventory, error) {
+	if s.extra.api == nil {
+		return chain.Inventory{}, errNotInstalled
+	}
+	inventory, _, err := s.extra.api.store.Inventories.Load(ctx, name)
+	return inventory, err
+}
