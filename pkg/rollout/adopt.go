@@ -45,16 +45,21 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) carried {
 	} else {
 		before = without(before, p.who.Manager)
 	}
-	result := p.apply(ctx, t, seen, onto(seen), p.event(t, "Adopted", "%s", message))
+	// Nothing is taken from an autoscaler, not even for a moment.
+	left := yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield, nil)
+	if len(left) > 0 {
+		message += fmt.Sprintf("; left %s", left)
+	}
+	result := p.apply(ctx, t, seen, onto(seen), left.and(nil), p.event(t, "Adopted", "%s", message))
 	if apierrors.IsInvalid(result.err) && ours(seen.Managed, p.who.Manager) != nil {
-		return p.adoptWithAll(ctx, t, seen, before, result.err)
+		return p.adoptWithAll(ctx, t, seen, before, left.and(nil), result.err)
 	}
 	return result
 }
 
 // adoptWithAll gives back what was taken over, because the server refuses to have
 // it removed, and makes the object ours with all that is in it.
-func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []metav1.ManagedFieldsEntry, why error) carried {
+func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []metav1.ManagedFieldsEntry, yielded []string, why error) carried {
 	live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), before)
 	if err != nil {
 		return carried{seen: seen, err: err}
@@ -63,11 +68,23 @@ func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []met
 	event := p.event(t, "Adopted", "took over %s, which existed already, with fields that the manifest has not: the server refuses their removal: %s",
 		t.step.ID, explain(t.step.Ref, why))
 	event.Warning = true
-	return p.apply(ctx, t, seen, onto(seen), event)
+	return p.apply(ctx, t, seen, onto(seen), yielded, event)
 }
 
-// update makes our object as the manifest says.
+// update makes our object as the manifest says. When somebody has changed it since
+// we looked last, that is looked at before: it may be an autoscaler, whose fields a
+// new manifest must not take.
 func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
+	if p.changed(t, seen) && seen.Managed == nil {
+		live, err := p.readLive(ctx, t.step.Ref)
+		if err != nil {
+			return carried{seen: seen, err: err}
+		}
+		if decision := p.decide(t, live); decision.Action != Update {
+			return p.act(ctx, t, decision, live)
+		}
+		seen = live
+	}
 	if p.wiped(t, seen) {
 		restored, err := p.restore(ctx, t, seen)
 		if err != nil {
@@ -75,7 +92,28 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 		}
 		seen = restored
 	}
-	return p.apply(ctx, t, seen, onto(seen))
+	yielded := p.yielded(t.step.ID)
+	var events []Event
+	if seen.Managed != nil {
+		_, wanted, err := p.decoded(ctx, t.step.Ref)
+		if err != nil {
+			return carried{seen: seen, err: err}
+		}
+		left := yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield, nil)
+		yielded = left.and(stillYielded(yielded, seen.Managed, p.who.Manager))
+		events = p.yieldedNow(t, left)
+	}
+	return p.apply(ctx, t, seen, onto(seen), yielded, events...)
+}
+
+// changed is true for our object when our entry is another than we recorded.
+func (p *pass) changed(t task, seen Seen) bool {
+	memo := p.memo(t.step.ID)
+	if memo == nil || memo.UID != seen.UID {
+		return false
+	}
+	entry, _ := seen.Entry(p.who.Manager)
+	return entry.Digest != memo.ManagedEntry
 }
 
 // wiped is true for our object when nobody knows any more which fields of it are

@@ -185,8 +185,8 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// entryOf records what an apply left.
-func entryOf(who Identity, step stage.Step, layer Layer, rank int, seen observe.Observation) Entry {
+// entryOf records what an apply without some fields left.
+func entryOf(who Identity, step stage.Step, layer Layer, rank int, seen observe.Observation, yielded []string) Entry {
 	entry, _ := seen.Entry(who.Manager)
 	return Entry{
 		Version:         step.Version,
@@ -197,5 +197,6 @@ func entryOf(who Identity, step stage.Step, layer Layer, rank int, seen observe.
 		Generation:      seen.Generation,
 		ResourceVersion: seen.ResourceVersion,
 		Rank:            rank,
+		Yielded:         yielded,
 	}
 }

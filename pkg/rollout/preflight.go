@@ -98,7 +98,11 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if passed := p.memory.passed[t.step.Ref]; passed == what || passed == excused {
 		return carried{seen: seen}
 	}
-	body, err := p.body(ctx, t.step.Ref)
+	var yielded []string
+	if !options.CreateOnly {
+		yielded = p.yielded(t.step.ID)
+	}
+	body, err := p.bodyWithout(ctx, t.step.Ref, yielded)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}

@@ -115,7 +115,11 @@ func (p *previewer) read(ctx context.Context, ref manifest.Ref) (*unstructured.U
 // try asks the server what it would make of an object that exists as live, or
 // does not exist.
 func (p *previewer) try(ctx context.Context, item *PreviewItem, live *unstructured.Unstructured) error {
-	body, err := p.body(ctx, item.Ref)
+	var yielded []string
+	if live != nil {
+		yielded = p.yielded(item.ID)
+	}
+	body, err := p.bodyWithout(ctx, item.Ref, yielded)
 	if err != nil {
 		return err
 	}

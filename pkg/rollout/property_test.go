@@ -29,8 +29,11 @@ type story struct {
 	// stripped objects lost one of our marks while a crash may have kept us from
 	// recording them: then nobody can tell that they were ours.
 	stripped map[types.UID]bool
-	reached  map[string]int
-	died     int
+	// scaled objects have a value that an autoscaler gave them while they were
+	// known to be ours: nobody may take it from him.
+	scaled  map[types.UID]bool
+	reached map[string]int
+	died    int
 }
 
 func pool() []string {
@@ -42,7 +45,7 @@ func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &story{
 			saga: newSaga(), scripts: map[int64]*script{}, foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{},
-			stripped: map[types.UID]bool{}, reached: map[string]int{},
+			stripped: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
 		}
 		s.place(refOf("ConfigMap bystander/x"), map[string]string{"value": "theirs"})
 		bystander := s.objects[refOf("ConfigMap bystander/x").ID].version
@@ -125,16 +128,23 @@ func (s *story) meddle(t *rapid.T) {
 		s.erase(ref.ID)
 		return
 	}
-	switch rapid.SampledFrom([]string{"change", "remove", "strip", "wipe", "delete", "replace", "hold", "same"}).Draw(t, "how") {
+	switch rapid.SampledFrom([]string{"change", "remove", "strip", "wipe", "delete", "replace", "hold", "same", "scale"}).Draw(t, "how") {
+	case "scale":
+		// Before our first write is recorded, what he did cannot be told from it.
+		s.scaled[have.uid] = s.stored.Entries[ref.ID].UID == have.uid && !s.stripped[have.uid]
+		s.alter(ref.ID, func(o *thing) { o.set("data:value", "scaled", "autoscaler@scale") })
 	case "change":
+		delete(s.scaled, have.uid)
 		s.alter(ref.ID, func(o *thing) { o.set("data:value", "drifted", "somebody") })
 	case "remove":
+		delete(s.scaled, have.uid)
 		s.alter(ref.ID, func(o *thing) { delete(o.fields, "data:value") })
 	case "strip":
 		s.stripped[have.uid] = true
 		s.alter(ref.ID, func(o *thing) { delete(o.fields, "labels:"+testNames().ChainLabel) })
 	case "wipe":
 		s.stripped[have.uid] = true
+		delete(s.scaled, have.uid)
 		s.alter(ref.ID, func(o *thing) {
 			for path, field := range o.fields {
 				o.fields[path] = owned{field.value, nil}
@@ -190,6 +200,11 @@ func (s *story) check(t *rapid.T) {
 		}
 	}
 	maps.Copy(s.reached, s.stored.Reached)
+	for _, o := range s.objects {
+		if s.scaled[o.uid] && o.fields["data:value"].value != "scaled" {
+			t.Errorf("%s was taken from its autoscaler: %+v", o.ref.ID, o)
+		}
+	}
 	for uid := range s.deleted {
 		if !s.applied[uid] {
 			t.Errorf("deleted %s, which was never ours", uid)
@@ -281,6 +296,12 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 	}
 	fields["labels:"+testNames().ChainLabel] = "argocd"
 	fields["annotations:"+testNames().AppliedAnnotation] = string(step.Digest)
+	for _, path := range s.stored.Entries[step.ID].Yielded {
+		// It is whose it is, and he is somebody.
+		if key := strings.Replace(path, "data.", "data:", 1); len(o.fields[key].by) > 0 && !slices.Contains(o.fields[key].by, "penstock/argocd") {
+			fields[key] = o.fields[key].value
+		}
+	}
 	for path, want := range fields {
 		if have := o.fields[path].value; have != want {
 			t.Errorf("%s: %s is %q, want %q (%+v, recorded as %+v)", step.ID, path, have, want, o, s.stored.Entries[step.ID])

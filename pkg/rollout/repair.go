@@ -39,8 +39,12 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 	if err != nil {
 		return carried{seen: now, err: err}
 	}
-	if p.decide(t, now).Action == Verify && subset(wanted, live.Object) {
-		return p.fine(t, now)
+	left := yielding(wanted, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield, nil)
+	yielded := left.and(stillYielded(p.yielded(t.step.ID), live.GetManagedFields(), p.who.Manager))
+	cut(wanted, yielded)
+	events := p.yieldedNow(t, left)
+	if right := subset(wanted, live.Object); right && (p.decide(t, now).Action == Verify || len(events) > 0) {
+		return p.fine(t, now, yielded, events)
 	}
 	losses := lostFields(wanted, live, p.who.Manager)
 	lost := p.engine.tell(t.step.ID, losses, wanted, live.Object)
@@ -49,7 +53,7 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 		result.wait = wait
 		return result
 	}
-	result := p.apply(repairing(ctx), t, now, onto(now))
+	result := p.apply(repairing(ctx), t, now, onto(now), yielded, events...)
 	result.looked, result.lost = true, lost
 	// An apply that changes nothing keeps the version: what differed was a form
 	// that the server does not keep, such as a Secret's stringData.
@@ -71,12 +75,11 @@ func (p *pass) contested(t task, seen Seen, lost string) carried {
 	return result
 }
 
-// fine notes that an object was looked at and found right.
-func (p *pass) fine(t task, seen Seen) carried {
-	result := p.idle(t)
-	result.looked = true
-	result.entry.Generation, result.entry.ResourceVersion = seen.Generation, seen.ResourceVersion
-	return result
+// fine notes that an object was looked at and found right, but for fields that are
+// left to others.
+func (p *pass) fine(t task, seen Seen, yielded []string, events []Event) carried {
+	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, seen.Observation, yielded)
+	return carried{outcome: outcome{applied: true}, entry: &entry, looked: true, events: events}
 }
 
 // describe is a list of losses for a person, bounded.

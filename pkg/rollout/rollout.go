@@ -96,6 +96,16 @@ type Entry struct {
 	// Rank is the position of the object's stage: teardown goes from the highest
 	// to the lowest.
 	Rank int
+	// Yielded are the fields of the manifest that are left to somebody else,
+	// sorted (see manifest.FieldPath).
+	Yielded []string
+}
+
+// equal compares two entries by value.
+func (e Entry) equal(other Entry) bool {
+	return e.Version == other.Version && e.UID == other.UID && e.Revision == other.Revision && e.Digest == other.Digest &&
+		e.ManagedEntry == other.ManagedEntry && e.Generation == other.Generation && e.ResourceVersion == other.ResourceVersion &&
+		e.Rank == other.Rank && slices.Equal(e.Yielded, other.Yielded)
 }
 
 // Intent is true while it is unknown whether the object was written.
@@ -115,7 +125,7 @@ func (i Inventory) clone() Inventory {
 
 // equal compares two inventories by value.
 func (i Inventory) equal(other Inventory) bool {
-	return maps.Equal(i.Entries, other.Entries) && maps.Equal(i.Reached, other.Reached)
+	return maps.EqualFunc(i.Entries, other.Entries, Entry.equal) && maps.Equal(i.Reached, other.Reached)
 }
 
 // Report is what one pass found and did.

@@ -181,7 +181,7 @@ func attemptOf(seen Seen) attempt {
 func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) carried {
 	switch decision.Action {
 	case Create:
-		return p.apply(ctx, t, seen, host.ApplyOptions{CreateOnly: true}, p.created(t)...)
+		return p.apply(ctx, t, seen, host.ApplyOptions{CreateOnly: true}, nil, p.created(t)...)
 	case Adopt:
 		return p.adopt(ctx, t, seen)
 	case Update:
@@ -231,9 +231,9 @@ func onto(seen Seen) host.ApplyOptions {
 	return host.ApplyOptions{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
-// apply writes the object's manifest.
-func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyOptions, events ...Event) carried {
-	body, err := p.body(ctx, t.step.Ref)
+// apply writes the object's manifest without the fields that are left to others.
+func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyOptions, yielded []string, events ...Event) carried {
+	body, err := p.bodyWithout(ctx, t.step.Ref, yielded)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
@@ -241,7 +241,7 @@ func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyO
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
-	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, p.engine.Names.Observe(live))
+	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, p.engine.Names.Observe(live), yielded)
 	return carried{outcome: outcome{applied: true}, entry: &entry, seen: seen, events: events}
 }
 

@@ -111,7 +111,7 @@ func fromStore(in store.Inventory) rollout.Inventory {
 		id := manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 		out.Entries[id] = rollout.Entry{
 			Version: e.Version, UID: types.UID(e.UID), Revision: e.Revision, Digest: manifest.Digest(e.Digest),
-			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank,
+			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded,
 		}
 	}
 	maps.Copy(out.Reached, in.Reached)
@@ -125,7 +125,7 @@ func toStore(in rollout.Inventory) store.Inventory {
 		out.Entries = append(out.Entries, store.Entry{
 			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
 			UID: e.UID, Revision: e.Revision, Digest: e.Digest, ManagedEntry: e.ManagedEntry,
-			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank,
+			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded,
 		})
 	}
 	return out

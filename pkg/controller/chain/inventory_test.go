@@ -46,7 +46,7 @@ func TestInventorySurvivesItsStore(t *testing.T) {
 		Entries: map[manifest.ID]rollout.Entry{
 			objectID("server"): {
 				Version: "v1", UID: "uid-1", Revision: 3, Digest: "sha256:1", ManagedEntry: "entry",
-				Generation: 7, ResourceVersion: "42", Rank: 5,
+				Generation: 7, ResourceVersion: "42", Rank: 5, Yielded: []string{"spec.replicas"},
 			},
 			objectID("intent"):                      {Version: "v1", Revision: 4, Rank: 1},
 			{Kind: "Namespace", Name: "argocd"}:     {Version: "v1", UID: "uid-2"},

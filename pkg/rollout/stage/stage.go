@@ -24,6 +24,9 @@ const (
 // Policy is how one object is treated.
 type Policy struct {
 	Adopt Adoption
+	// Yield lists fields that are left to whoever changes them. They are applied
+	// until that happens.
+	Yield []manifest.FieldPath
 }
 
 // Step is one object to be as a manifest says.

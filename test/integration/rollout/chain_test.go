@@ -301,6 +301,7 @@ type revision struct {
 	number int64
 	phases []phase
 	adopt  stage.Adoption
+	yields []manifest.FieldPath
 	paused bool
 }
 
@@ -321,6 +322,18 @@ func (r *revision) adopting(a stage.Adoption) *revision {
 	return r
 }
 
+// yielding leaves fields of all objects to whoever changes them.
+func (r *revision) yielding(fields ...string) *revision {
+	for _, text := range fields {
+		field, err := manifest.ParseFieldPath(text)
+		if err != nil {
+			panic(err) // a mistake in a test
+		}
+		r.yields = append(r.yields, field)
+	}
+	return r
+}
+
 // objects of all phases.
 func (r *revision) objects() []map[string]any {
 	var all []map[string]any
@@ -338,7 +351,7 @@ func (r *revision) layer(c *chain) rollout.Layer {
 		for _, object := range p.objects {
 			sealed := seal(object)
 			c.bodies[sealed.Digest] = sealed.JSON
-			compiled.Steps = append(compiled.Steps, stage.Step{Ref: sealed.Ref, Policy: stage.Policy{Adopt: r.adopt}})
+			compiled.Steps = append(compiled.Steps, stage.Step{Ref: sealed.Ref, Policy: stage.Policy{Adopt: r.adopt, Yield: r.yields}})
 		}
 		phases = append(phases, compiled)
 	}

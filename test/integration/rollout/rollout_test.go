@@ -33,6 +33,7 @@ func TestRollout(t *testing.T) {
 		"adopt-others":       adoptsFromOthers,
 		"adopt-watched":      adoptsWhatIsWatched,
 		"adopt-unremovable":  adoptsWithWhatCannotGo,
+		"yield":              yieldsToAutoscalers,
 		"wiped":              survivesWipedManagedFields,
 		"orphan":             orphans,
 		"crd-guard":          guardsDefinitions,
