@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -82,6 +83,10 @@ func startChains(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to our own API for rollbacks: %w", err)
 	}
+	owners, err := metadata.NewForConfig(component(term.Host, "owners"))
+	if err != nil {
+		return fmt.Errorf("connecting to the host for owners of extensions: %w", err)
+	}
 	meter, err := measure(ctx, term, door.Counter())
 	if err != nil {
 		return err
@@ -101,6 +106,7 @@ func startChains(ctx context.Context, term server.Term) error {
 		Packs:       term.Packs,
 		Heads:       term.Heads,
 		Inventories: term.Inventories,
+		Owners:      chain.NewOwnerWatch(ctx, owners, notifier(ctx, changed)),
 		Rollbacks:   own.OlmV1alpha1().ClusterExtensionRevisions(),
 		Clock:       clock.RealClock{},
 		Changed:     changed,

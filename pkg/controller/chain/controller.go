@@ -46,7 +46,10 @@ type Options struct {
 	Inventories Inventories
 	// Rollbacks is the API's own way back.
 	Rollbacks Rollbacks
-	Clock     clock.PassiveClock
+	// Owners follows who is held by a rollback; nil when holds end by release
+	// only.
+	Owners Owners
+	Clock  clock.PassiveClock
 	// Changed receives a chain's name when something happened to one of its
 	// objects.
 	Changed <-chan event.TypedGenericEvent[string]
@@ -85,7 +88,9 @@ func concerns(update event.UpdateEvent) bool {
 	if before.GetGeneration() != after.GetGeneration() || len(before.GetFinalizers()) != len(after.GetFinalizers()) {
 		return true
 	}
-	for _, name := range []string{olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation} {
+	for _, name := range []string{
+		olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.ReleaseHoldAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation,
+	} {
 		if before.GetAnnotations()[name] != after.GetAnnotations()[name] {
 			return true
 		}

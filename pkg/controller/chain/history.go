@@ -19,6 +19,8 @@ type Heads interface {
 	Get(ctx context.Context, chain string) (store.Head, bool, error)
 	// Confirm notes that a revision exists, and what history keeps of it.
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error
+	// Release lifts the hold that a revision is the reason of.
+	Release(ctx context.Context, chain string, revision types.UID) error
 	// MarkSucceeded notes that a revision of the chain succeeded.
 	MarkSucceeded(ctx context.Context, chain string) error
 }

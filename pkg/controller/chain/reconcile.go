@@ -40,6 +40,7 @@ type visit struct {
 	// layers are the revisions that the engine was given, by index.
 	layers  []*olmv1alpha1.ClusterExtensionRevision
 	invalid map[string]error
+	held    holding
 	report  rollout.Report
 	// stale is true when a revision turned out to have changed during the pass.
 	stale bool
@@ -48,7 +49,8 @@ type visit struct {
 // Reconcile does one pass over a chain:
 //
 //  1. read the chain's revisions and its inventory,
-//  2. make sure that the numbers in use are known to be used,
+//  2. make sure that the numbers in use are known to be used, and find out whether
+//     a rollback holds the chain's owner,
 //  3. give up what belongs to revisions that are gone,
 //  4. let the engine do what can be done now,
 //  5. tell what was done, in events, in status and in history,
@@ -63,6 +65,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if len(v.revisions) == 0 {
 		r.Engine.Forget(v.chain)
+		v.unfollow()
 		return ctrl.Result{}, nil
 	}
 	if err := v.pass(ctx); err != nil {
@@ -109,6 +112,9 @@ func (v *visit) prepare(ctx context.Context) error {
 	}
 	if err := v.confirm(ctx); err != nil {
 		return fmt.Errorf("confirming the numbers of chain %s: %w", v.chain, err)
+	}
+	if err := v.hold(ctx); err != nil {
+		return fmt.Errorf("looking at the hold of chain %s: %w", v.chain, err)
 	}
 	if err := v.giveUp(ctx); err != nil {
 		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)

@@ -48,6 +48,13 @@ func (c *confirmed) Get(context.Context, string) (store.Head, bool, error) {
 	return c.head, true, c.broken
 }
 
+func (c *confirmed) Release(_ context.Context, _ string, revision types.UID) error {
+	if c.head.Hold != nil && c.head.Hold.UID == revision {
+		c.head.Hold = nil
+	}
+	return c.broken
+}
+
 func (c *confirmed) MarkSucceeded(context.Context, string) error {
 	c.succeeded = true
 	return c.broken
@@ -439,6 +446,7 @@ func TestConcerns(t *testing.T) {
 		"spec":           {"the generation counts it", numbered(1, func(r *olmv1alpha1.ClusterExtensionRevision) { r.Generation++ }), true},
 		"finalizer":      {"somebody took it off", numbered(1, func(r *olmv1alpha1.ClusterExtensionRevision) { r.Finalizers = []string{"a"} }), true},
 		"acknowledged":   {"definitions may go now", numbered(1, annotated(olmv1alpha1.AllowCRDDeletionAnnotation)), true},
+		"released":       {"the owner may go on", numbered(1, annotated(olmv1alpha1.ReleaseHoldAnnotation)), true},
 		"change cause":   {"history has it", numbered(1, annotated(olmv1alpha1.ChangeCauseAnnotation)), true},
 		"any annotation": {"none of our business", numbered(1, annotated("example.com/a")), false},
 	}

@@ -70,7 +70,7 @@ func (v *visit) layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.L
 // finding returns what the pass found of the i-th revision.
 func (v *visit) finding(i int) finding {
 	revision := &v.revisions[i]
-	found := finding{invalid: v.invalid[revision.Name]}
+	found := finding{invalid: v.invalid[revision.Name], chainHeld: v.held}
 	if i > 0 {
 		found.next = &v.revisions[i-1]
 	}

@@ -34,6 +34,7 @@ const (
 	reasonNoTarget    = "NoEarlierSuccess"
 	reasonIsRollback  = "IsRollback"
 	reasonOvertaken   = "Overtaken"
+	reasonReleased    = "Released"
 )
 
 // finding is what a pass found of one revision.
@@ -50,6 +51,8 @@ type finding struct {
 	held *manifest.ID
 	// next is the next newer revision of the chain, nil for none.
 	next *olmv1alpha1.ClusterExtensionRevision
+	// chainHeld is what holds the chain's owner, told on the newest revision.
+	chainHeld holding
 	// invalid is why the revision cannot be compiled.
 	invalid error
 }
@@ -69,6 +72,7 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 		s.active(revision, found)
 	}
 	s.rolledBack(revision, found.next)
+	s.hold(revision, found.next == nil, found.chainHeld)
 	return s.status
 }
 

@@ -81,6 +81,10 @@ func (p *process) Confirm(ctx context.Context, chain string, number int64, uid t
 	return p.write(func() error { return p.heads.Confirm(ctx, chain, number, uid, row) })
 }
 
+func (p *process) Release(ctx context.Context, chain string, revision types.UID) error {
+	return p.write(func() error { return p.heads.Release(ctx, chain, revision) })
+}
+
 func (p *process) MarkSucceeded(ctx context.Context, chain string) error {
 	return p.write(func() error { return p.heads.MarkSucceeded(ctx, chain) })
 }

@@ -1,0 +1,133 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	store "github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Owner is whoever makes the revisions of a chain by himself, as he was seen last.
+type Owner struct {
+	UID        types.UID
+	Generation int64
+}
+
+// Owners follows the owners of chains that are held.
+type Owners interface {
+	// Follow returns an owner, if he was seen, and brings a pass over the chain
+	// when he changes.
+	Follow(chain string, owner metav1.OwnerReference) (Owner, bool)
+	// Unfollow ends that.
+	Unfollow(chain string)
+}
+
+// holding is what holds a chain's owner.
+type holding struct {
+	hold  *store.Hold
+	owner metav1.OwnerReference
+	// released is why the hold ended in this pass, "" when it did not.
+	released string
+}
+
+// hold finds out whether a rollback holds the chain's owner, and releases him when
+// that is over. A chain without an owner holds nobody.
+func (v *visit) hold(ctx context.Context) error {
+	owner := ownerOf(v.revisions)
+	if owner == nil {
+		v.unfollow()
+		return nil
+	}
+	head, _, err := v.Heads.Get(ctx, v.chain)
+	if err != nil {
+		return err
+	}
+	v.held = holding{hold: head.Hold, owner: *owner}
+	if head.Hold == nil {
+		v.unfollow()
+		return nil
+	}
+	if v.held.released = v.over(head.Hold, *owner); v.held.released == "" {
+		return nil
+	}
+	if err := v.Heads.Release(ctx, v.chain, head.Hold.UID); err != nil {
+		return err
+	}
+	v.held.hold = nil
+	v.unfollow()
+	return nil
+}
+
+// over returns why a hold is over, "" when it is not.
+func (v *visit) over(hold *store.Hold, owner metav1.OwnerReference) string {
+	name := olm.RevisionName(v.chain, hold.Revision)
+	for i := range v.revisions {
+		if v.revisions[i].Annotations[olmv1alpha1.ReleaseHoldAnnotation] == name {
+			return fmt.Sprintf("released by the annotation on %s", v.revisions[i].Name)
+		}
+	}
+	if v.Owners == nil {
+		return ""
+	}
+	now, seen := v.Owners.Follow(v.chain, owner)
+	switch {
+	case !seen:
+		return ""
+	case now.UID != owner.UID:
+		return fmt.Sprintf("%s %s is another one now", owner.Kind, owner.Name)
+	case hold.OwnerGeneration > 0 && now.Generation > hold.OwnerGeneration:
+		return fmt.Sprintf("%s %s has generation %d", owner.Kind, owner.Name, now.Generation)
+	}
+	return ""
+}
+
+func (v *visit) unfollow() {
+	if v.Owners != nil {
+		v.Owners.Unfollow(v.chain)
+	}
+}
+
+// ownerOf returns the controller of the newest revision that has one.
+func ownerOf(revisions []olmv1alpha1.ClusterExtensionRevision) *metav1.OwnerReference {
+	for i := range revisions {
+		if owner := metav1.GetControllerOf(&revisions[i]); owner != nil {
+			return owner
+		}
+	}
+	return nil
+}
+
+// hold tells, on the newest revision, who is held, until when, and how to release
+// him. A revision that is not the newest any more tells nothing.
+func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest bool, held holding) {
+	switch {
+	case !newest:
+		meta.RemoveStatusCondition(&w.status.Conditions, olmv1alpha1.ConditionHeld)
+	case held.hold != nil:
+		w.set(olmv1alpha1.ConditionHeld, true, reasonIsRollback, clip(held.until(revision)))
+	case w.is(olmv1alpha1.ConditionHeld):
+		// Who released it may have died before he told why.
+		why := held.released
+		if why == "" {
+			why = "released"
+		}
+		w.set(olmv1alpha1.ConditionHeld, false, reasonReleased, clip(why))
+	}
+}
+
+// until says until when a hold binds.
+func (h holding) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
+	chain, _, _ := olm.ChainOf(newest.Name)
+	rollback := olm.RevisionName(chain, h.hold.Revision)
+	text := fmt.Sprintf("%s is a rollback: %s %s makes no revision until ", rollback, h.owner.Kind, h.owner.Name)
+	if h.hold.OwnerGeneration > 0 {
+		text += fmt.Sprintf("its generation is above %d, or until ", h.hold.OwnerGeneration)
+	}
+	return text + fmt.Sprintf("it is released: kubectl annotate cer %s %s=%s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation, rollback)
+}
