@@ -1,6 +1,6 @@
 package v1alpha1
 
-// RequestedByAnnotation, on a revision that was imported, names the user who
+// RequestedByAnnotation names, on a revision that was imported, the user who
 // requested it in the store that it comes from. The server sets it, from the
 // archive; status.requestedBy is who imported the revision, and it is his rights
 // that were asked for.
