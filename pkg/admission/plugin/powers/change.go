@@ -45,6 +45,20 @@ type change struct {
 	acknowledged []string
 }
 
+// brings tells whether the requester has said himself what is in a revision that
+// is written.
+func (c change) brings(revision *olm.ClusterExtensionRevision) bool {
+	return c.kind == create && revision == c.revision && revision.Annotations[v1alpha1.RollbackOfAnnotation] == ""
+}
+
+// source names the stored revision that has the content of one that is written.
+func (c change) source(revision *olm.ClusterExtensionRevision) string {
+	if of := revision.Annotations[v1alpha1.RollbackOfAnnotation]; of != "" && c.kind == create && revision == c.revision {
+		return of
+	}
+	return revision.Name
+}
+
 // changeOf returns what a request asks for; ok is false when Penstock does nothing
 // in the cluster because of it: writes of status, of metadata, pausing. What is
 // being deleted was decided when it was.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
@@ -14,10 +15,17 @@ import (
 // demand is what a change takes.
 type demand struct {
 	// asks are rights that are all needed.
-	asks []ask
-	// refusals are what no right helps with.
-	refusals []string
-	grants   grants
+	asks   []ask
+	grants grants
+}
+
+// written is an object that is applied.
+type written struct {
+	manifest.Object
+	// brought is true when the requester said what it is, and empty of is whose
+	// content it has otherwise.
+	brought bool
+	of      string
 }
 
 // demandOf works out what a change takes:
@@ -37,26 +45,31 @@ func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 		return nil, err
 	}
 	intended := planOf(c, now)
-	written, err := p.contents(ctx, c, intended.writes)
+	objects, err := p.contents(ctx, c, intended.writes)
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.kinds(ctx, intended, written)
+	k, err := p.kinds(ctx, intended, objects)
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range written {
+	for _, object := range objects {
 		if err := d.write(object, k); err != nil {
 			return nil, err
 		}
 	}
 	for _, object := range intended.deletes {
-		d.asks = append(d.asks, ask{right: k.right("delete", object)})
+		d.asks = append(d.asks, ask{right: k.right("delete", object.Ref), shownTo: reading(olm.RevisionName(c.chain, object.revision), "")})
 	}
 	for _, object := range intended.releases {
-		d.asks = append(d.asks, ask{right: k.right("patch", object)})
+		d.asks = append(d.asks, ask{right: k.right("patch", object.Ref), shownTo: reading(olm.RevisionName(c.chain, object.revision), "")})
 	}
 	return d, nil
+}
+
+// reading is the right to read a revision, or what is in it.
+func reading(revision, subresource string) right {
+	return right{verb: "get", group: olm.GroupName, resource: "clusterextensionrevisions", subresource: subresource, name: revision}
 }
 
 // standing reads how the chain is.
@@ -86,8 +99,8 @@ func (p *Plugin) standing(ctx context.Context, c change) (standing, error) {
 
 // contents returns the manifests of what is written: those of a new revision came
 // with the request or were found for it, all others are stored.
-func (p *Plugin) contents(ctx context.Context, c change, writes []wanted) ([]manifest.Object, error) {
-	var objects []manifest.Object
+func (p *Plugin) contents(ctx context.Context, c change, writes []wanted) ([]written, error) {
+	var objects []written
 	for _, w := range writes {
 		found, err := p.contentsOf(ctx, c, w.revision)
 		if err != nil {
@@ -102,7 +115,7 @@ func (p *Plugin) contents(ctx context.Context, c change, writes []wanted) ([]man
 			if !ok || object.Digest != ref.Digest {
 				return nil, fmt.Errorf("reading the manifests of %s: %s is not among them", w.revision.Name, ref.ID)
 			}
-			objects = append(objects, object)
+			objects = append(objects, written{Object: object, brought: c.brings(w.revision), of: c.source(w.revision)})
 		}
 	}
 	return objects, nil
@@ -120,20 +133,23 @@ func (p *Plugin) contentsOf(ctx context.Context, c change, revision *olm.Cluster
 }
 
 // kinds finds out how everything in a plan is reached.
-func (p *Plugin) kinds(ctx context.Context, intended plan, written []manifest.Object) (*kinds, error) {
-	refs := append(append([]manifest.Ref{}, intended.deletes...), intended.releases...)
-	for _, object := range written {
+func (p *Plugin) kinds(ctx context.Context, intended plan, objects []written) (*kinds, error) {
+	var refs []manifest.Ref
+	for _, object := range slices.Concat(intended.deletes, intended.releases) {
+		refs = append(refs, object.Ref)
+	}
+	for _, object := range objects {
 		refs = append(refs, object.Ref)
 	}
 	k, err := discoverKinds(ctx, p.deps.Kinds, refs)
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range written {
+	for _, object := range objects {
 		if object.Group != definitionGroup || object.Kind != "CustomResourceDefinition" {
 			continue
 		}
-		if err := k.bring(object); err != nil {
+		if err := k.bring(object.Object); err != nil {
 			return nil, err
 		}
 	}
@@ -145,19 +161,25 @@ const definitionGroup = "apiextensions.k8s.io"
 // write adds what it takes to have an object applied. Applying creates what is
 // not there and patches what is, which adoption and the repair of drift do as
 // well: so both rights are needed, and both by name.
-func (d *demand) write(object manifest.Object, k *kinds) error {
-	d.asks = append(d.asks, ask{right: k.right("create", object.Ref)}, ask{right: k.right("patch", object.Ref)})
-	more, err := beyondOf(object, k)
+func (d *demand) write(object written, k *kinds) error {
+	var named, read right
+	if !object.brought {
+		named, read = reading(object.of, ""), reading(object.of, "manifests")
+	}
+	d.asks = append(d.asks,
+		ask{right: k.right("create", object.Ref), shownTo: named},
+		ask{right: k.right("patch", object.Ref), shownTo: named})
+	more, err := beyondOf(object.Object, k)
 	if err != nil {
 		return err
 	}
 	for _, needed := range more.rights {
-		d.asks = append(d.asks, ask{needed, "for " + object.Kind + " " + object.Name})
+		d.asks = append(d.asks, ask{right: needed, because: "for " + object.Kind + " " + object.Name, shownTo: read})
 	}
 	if more.refusal != "" {
-		d.refusals = append(d.refusals, fmt.Sprintf("have %s written by Penstock: %s", object.ID, more.refusal))
+		d.asks = append(d.asks, ask{refusal: fmt.Sprintf("have %s written by Penstock: %s", object.ID, more.refusal), shownTo: named})
 	}
-	return d.grants.add(object)
+	return d.grants.add(object.Object, read)
 }
 
 // acknowledge adds what it takes to let definitions go with their instances.
@@ -168,44 +190,51 @@ func (d *demand) acknowledge(definitions []string) {
 }
 
 // missing returns what the requester lacks, in words: first rights on objects, in
-// rollout order, then those that he would hand on.
-func (d *demand) missing(ctx context.Context, i *inquiry, roles Roles) ([]string, error) {
-	questions := d.grants.unless()
-	for _, a := range d.asks {
-		questions = append(questions, a.right)
+// rollout order, then those that he would hand on. What he may not read is not
+// told, only how much of it there is.
+func (d *demand) missing(ctx context.Context, i *inquiry, roles Roles) (told []string, untold int, err error) {
+	if err := i.all(ctx, append(d.grants.unless(), rightsOf(d.asks)...)); err != nil {
+		return nil, 0, err
 	}
-	if err := i.all(ctx, questions); err != nil {
-		return nil, err
-	}
-	atoms, missing, err := d.grants.atoms(ctx, func(r right) bool { return !i.may(r) }, roles)
+	atoms, err := d.grants.atoms(ctx, func(r right) bool { return !i.may(r) }, roles)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	questions = nil
-	for _, atom := range atoms {
-		questions = append(questions, atom.right)
+	if err := i.all(ctx, rightsOf(atoms)); err != nil {
+		return nil, 0, err
 	}
-	if err := i.all(ctx, questions); err != nil {
-		return nil, err
+	lacking := slices.DeleteFunc(slices.Concat(d.asks, atoms), func(a ask) bool { return a.refusal == "" && i.may(a.right) })
+	var readings []right
+	for _, a := range lacking {
+		if a.shownTo != (right{}) {
+			readings = append(readings, a.shownTo)
+		}
 	}
-	lacking := append(lack(d.asks, i), d.refusals...)
-	for _, m := range missing {
-		lacking = append(lacking, m.String())
+	if err := i.all(ctx, readings); err != nil {
+		return nil, 0, err
 	}
-	return append(lacking, lack(atoms, i)...), nil
+	shown := slices.DeleteFunc(slices.Clone(lacking), func(a ask) bool { return a.shownTo != (right{}) && !i.may(a.shownTo) })
+	return inWords(shown), len(lacking) - len(shown), nil
 }
 
-// lack returns the asks that are not allowed, each once, those that differ only in
-// the verb as one.
-func lack(asks []ask, i *inquiry) []string {
+// rightsOf returns what there is to be asked.
+func rightsOf(asks []ask) []right {
+	var rights []right
+	for _, a := range asks {
+		if a.refusal == "" {
+			rights = append(rights, a.right)
+		}
+	}
+	return rights
+}
+
+// inWords returns asks for people, those that differ only in the verb as one.
+func inWords(asks []ask) []string {
 	verbs := map[ask][]string{}
 	var order []ask
 	for _, a := range asks {
-		if i.may(a.right) {
-			continue
-		}
 		verb := a.verb
-		a.verb = ""
+		a.verb, a.shownTo = "", right{}
 		if _, known := verbs[a]; !known {
 			order = append(order, a)
 		}

@@ -29,6 +29,8 @@ type grant struct {
 	rules []rbacv1.PolicyRule
 	// role that a binding refers to.
 	role *manifest.ID
+	// shownTo is the right to read the object, none when the requester brought it.
+	shownTo right
 }
 
 // String names the object in messages.
@@ -94,11 +96,12 @@ type grants struct {
 	roles map[manifest.ID][]*grant
 }
 
-func (g *grants) add(object manifest.Object) error {
+func (g *grants) add(object manifest.Object, shownTo right) error {
 	found, err := grantOf(object)
 	if err != nil || found == nil {
 		return err
 	}
+	found.shownTo = shownTo
 	g.list = append(g.list, found)
 	if found.role == nil {
 		if g.roles == nil {
@@ -123,47 +126,57 @@ func (g *grants) unless() []right {
 // that a question knows as "all" are the ones that rules know: "*" is only granted
 // to who has "*".
 //
-// Missing are bindings of roles that do not exist: what they would grant is not
-// known. Too many atoms are a *tooManyError.
-func (g *grants) atoms(ctx context.Context, denied func(right) bool, roles Roles) (atoms []ask, missing []ask, err error) {
+// A binding of a role that does not exist takes the right to bind it: what it would
+// grant is not known. Too many atoms are a *tooManyError.
+func (g *grants) atoms(ctx context.Context, denied func(right) bool, roles Roles) ([]ask, error) {
 	set := &atomSet{seen: map[right]bool{}}
 	for _, grant := range g.list {
 		if !denied(grant.unless) {
 			continue
 		}
-		rules, found, err := g.rulesOf(ctx, grant, roles)
-		if err != nil {
-			return nil, nil, err
+		for _, rule := range grant.rules {
+			if err := set.add(grant, rule, grant.shownTo); err != nil {
+				return nil, err
+			}
 		}
-		if !found {
-			missing = append(missing, ask{grant.unless, fmt.Sprintf("%s %s, there is no such role yet", grant.Kind, strings.TrimPrefix(grant.Namespace+"/"+grant.Name, "/"))})
+		if grant.role == nil {
 			continue
 		}
-		for _, rule := range rules {
-			if err := set.add(grant, rule); err != nil {
-				return nil, nil, err
+		if err := g.addRole(ctx, set, grant, roles); err != nil {
+			return nil, err
+		}
+	}
+	return set.atoms, nil
+}
+
+// addRole adds what a binding grants: the rules of the role as the revision has it
+// and as the cluster has it. Nobody can tell which one will be there when the
+// binding is.
+func (g *grants) addRole(ctx context.Context, set *atomSet, grant *grant, roles Roles) error {
+	brought := g.roles[*grant.role]
+	for _, role := range brought {
+		for _, rule := range role.rules {
+			if err := set.add(grant, rule, role.shownTo); err != nil {
+				return err
 			}
 		}
 	}
-	return set.atoms, missing, nil
-}
-
-// rulesOf returns the rules that a grant brings into force. Those of a binding are
-// of the role as the revision has it and as the cluster has it: nobody can tell
-// which one will be there when the binding is.
-func (g *grants) rulesOf(ctx context.Context, grant *grant, roles Roles) ([]rbacv1.PolicyRule, bool, error) {
-	if grant.role == nil {
-		return grant.rules, true, nil
-	}
-	var rules []rbacv1.PolicyRule
-	for _, brought := range g.roles[*grant.role] {
-		rules = append(rules, brought.rules...)
-	}
 	live, exists, err := roles.Rules(ctx, grant.role.Kind, grant.role.Namespace, grant.role.Name)
 	if err != nil {
-		return nil, false, fmt.Errorf("reading %s %s of the cluster: %w", grant.role.Kind, grant.role.Name, err)
+		return fmt.Errorf("reading %s %s of the cluster: %w", grant.role.Kind, grant.role.Name, err)
 	}
-	return append(rules, live...), exists || len(g.roles[*grant.role]) > 0, nil
+	if !exists && len(brought) == 0 {
+		name := strings.TrimPrefix(grant.Namespace+"/"+grant.Name, "/")
+		set.atoms = append(set.atoms, ask{right: grant.unless, because: fmt.Sprintf("%s %s, there is no such role yet", grant.Kind, name), shownTo: grant.shownTo})
+	}
+	// The answer to who may not read the role must not tell what is in it.
+	role := right{verb: "get", group: rbacv1.GroupName, resource: grant.unless.resource, namespace: grant.role.Namespace, name: grant.role.Name}
+	for _, rule := range live {
+		if err := set.add(grant, rule, role); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // atomSet collects atoms.
@@ -173,7 +186,7 @@ type atomSet struct {
 	expanded int
 }
 
-func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule) error {
+func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo right) error {
 	rule = rbacv1.PolicyRule{
 		Verbs: newly(rule.Verbs, nil), APIGroups: newly(rule.APIGroups, nil), Resources: newly(rule.Resources, nil),
 		ResourceNames: newly(rule.ResourceNames, nil), NonResourceURLs: newly(rule.NonResourceURLs, nil),
@@ -190,7 +203,7 @@ func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule) error {
 			return &tooManyError{}
 		}
 		s.seen[needed] = true
-		s.atoms = append(s.atoms, ask{needed, grant.String()})
+		s.atoms = append(s.atoms, ask{right: needed, because: grant.String(), shownTo: shownTo})
 	}
 	return nil
 }

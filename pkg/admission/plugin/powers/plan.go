@@ -18,11 +18,20 @@ type standing struct {
 	inventory []held
 }
 
-// held is an object of an inventory.
+// held is an object that the chain has in the cluster, or may have.
 type held struct {
 	manifest.Ref
 	// revision is the number of the one whose content it carries.
 	revision int64
+}
+
+// heldBy returns the objects of a revision as if all were there.
+func heldBy(revision *olm.ClusterExtensionRevision) []held {
+	var objects []held
+	for _, ref := range refsOf(revision) {
+		objects = append(objects, held{Ref: ref, revision: revision.Spec.Revision})
+	}
+	return objects
 }
 
 // plan is what Penstock does in the cluster because of a change.
@@ -31,9 +40,9 @@ type plan struct {
 	// revision that has their content.
 	writes []wanted
 	// deletes are the objects that go.
-	deletes []manifest.Ref
+	deletes []held
 	// releases are the objects that stay without Penstock's marks.
-	releases []manifest.Ref
+	releases []held
 }
 
 // wanted are objects as a revision has them.
@@ -90,14 +99,9 @@ func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensi
 
 // planWayBack writes all objects of the target, and what it lacks goes.
 func planWayBack(c change, target *olm.ClusterExtensionRevision, now standing) plan {
-	there := slices.Clone(now.inventory)
-	for _, ref := range refsOf(c.revision) {
-		there = append(there, held{Ref: ref})
-	}
+	there := append(slices.Clone(now.inventory), heldBy(c.revision)...)
 	for _, layer := range layersOf(now.others) {
-		for _, ref := range refsOf(layer) {
-			there = append(there, held{Ref: ref})
-		}
+		there = append(there, heldBy(layer)...)
 	}
 	own := refsOf(target)
 	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own))}
@@ -116,12 +120,12 @@ func planRollout(c change, now standing) plan {
 		newest = newest && layer.Spec.Revision < c.revision.Spec.Revision
 	}
 	for _, layer := range layers {
+		if newest {
+			there = append(there, heldBy(layer)...)
+			continue
+		}
 		for _, ref := range refsOf(layer) {
-			if newest {
-				there = append(there, held{Ref: ref})
-			} else {
-				keep[ref.ID] = true
-			}
+			keep[ref.ID] = true
 		}
 	}
 	return plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep)}
@@ -142,10 +146,7 @@ func planTeardown(c change, now standing) plan {
 		// The others' objects are none of its business any more.
 		there = slices.DeleteFunc(slices.Clone(there), func(h held) bool { return h.revision != c.revision.Spec.Revision })
 	} else {
-		there = slices.Clone(there)
-		for _, ref := range refsOf(c.revision) {
-			there = append(there, held{Ref: ref})
-		}
+		there = append(slices.Clone(there), heldBy(c.revision)...)
 	}
 	result := plan{deletes: without(there, keep)}
 	if c.orphans {
@@ -227,13 +228,13 @@ func ids(refs []manifest.Ref) map[manifest.ID]bool {
 }
 
 // without returns the objects that are not kept, each once, in order.
-func without(there []held, keep map[manifest.ID]bool) []manifest.Ref {
-	var out []manifest.Ref
+func without(there []held, keep map[manifest.ID]bool) []held {
+	var out []held
 	seen := map[manifest.ID]bool{}
 	for _, object := range there {
 		if !keep[object.ID] && !seen[object.ID] {
 			seen[object.ID] = true
-			out = append(out, object.Ref)
+			out = append(out, object)
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,20 +139,21 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	ctx, cancel := context.WithTimeout(ctx, p.deps.Timeout)
 	defer cancel()
 	i := &inquiry{authorizer: p.deps.Authorizer, who: a.GetUserInfo(), asking: p.asking, answers: map[right]bool{}}
-	verdict, missing, err := p.judge(ctx, c, i)
+	verdict, refused, err := p.judge(ctx, c, i)
 	p.record(a, c, i, verdict)
 	switch {
 	case err != nil:
 		return p.answer(ctx, a, err)
 	case verdict == denied:
-		return admission.NewForbidden(a, refusal(a.GetUserInfo(), missing))
+		return admission.NewForbidden(a, refused)
 	default:
 		return nil
 	}
 }
 
 // judge finds out whether the requester may have the change.
-func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (decision, []string, error) {
+// The first error says what he lacks, the second one why that is not known.
+func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
 	bypass := right{verb: "bypass", group: "policy.penstock.dev", resource: "privilegechecks", name: c.chain}
 	if err := i.all(ctx, []right{bypass}); err != nil {
 		return failed, nil, err
@@ -163,12 +165,12 @@ func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (decision, []s
 	if err != nil {
 		return failed, nil, err
 	}
-	missing, err := d.missing(ctx, i, p.deps.Roles)
+	missing, untold, err := d.missing(ctx, i, p.deps.Roles)
 	if err != nil {
 		return failed, nil, err
 	}
-	if len(missing) > 0 {
-		return denied, missing, nil
+	if len(missing)+untold > 0 {
+		return denied, refusal(i.who, missing, untold), nil
 	}
 	return allowed, nil, nil
 }
@@ -201,11 +203,17 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 const maxMissing = 10
 
 // refusal says what the requester lacks.
-func refusal(who user.Info, missing []string) error {
-	listed := missing[:min(len(missing), maxMissing)]
-	more := ""
+func refusal(who user.Info, missing []string, untold int) error {
+	listed := slices.Clone(missing[:min(len(missing), maxMissing)])
 	if rest := len(missing) - len(listed); rest > 0 {
-		more = fmt.Sprintf("; and %d more", rest)
+		listed = append(listed, fmt.Sprintf("and %d more", rest))
 	}
-	return fmt.Errorf("a revision does nothing that its requester could not do himself: %s may not %s%s", who.GetName(), strings.Join(listed, "; "), more)
+	var lacks []string
+	if len(listed) > 0 {
+		lacks = append(lacks, "may not "+strings.Join(listed, "; "))
+	}
+	if untold > 0 {
+		lacks = append(lacks, fmt.Sprintf("lacks %d rights on what he may not read", untold))
+	}
+	return fmt.Errorf("a revision does nothing that its requester could not do himself: %s %s", who.GetName(), strings.Join(lacks, ", and "))
 }

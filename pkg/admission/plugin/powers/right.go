@@ -61,10 +61,18 @@ type ask struct {
 	right
 	// because names the object of the revision that hands the right on.
 	because string
+	// refusal is what no right helps with, in words, in place of a right.
+	refusal string
+	// shownTo is the right to read what this ask is about, as it tells it; none
+	// when the requester brought it himself.
+	shownTo right
 }
 
 // String is for the list of what is missing.
 func (a ask) String() string {
+	if a.refusal != "" {
+		return a.refusal
+	}
 	if a.because == "" {
 		return a.right.String()
 	}

@@ -121,6 +121,11 @@ func (r *revision) rollingBack(minutes int32) *revision {
 	return changed
 }
 
+func (r *revision) rollbackOf(name string) *revision {
+	r.Annotations = map[string]string{v1alpha1.RollbackOfAnnotation: name}
+	return r
+}
+
 func (r *revision) deleting() *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
@@ -155,7 +160,13 @@ type world struct {
 	slow       time.Duration
 }
 
+// newWorld is one in which alice may read what is stored, and nothing else.
 func newWorld(t testing.TB) *world {
+	return emptyWorld(t).may("", rule("get", "olm.operatorframework.io", "clusterextensionrevisions,clusterextensionrevisions/manifests"),
+		rule("get", "rbac.authorization.k8s.io", "roles,clusterroles"))
+}
+
+func emptyWorld(t testing.TB) *world {
 	return &world{t: t, rights: map[string][]rbacv1.PolicyRule{}, roles: map[string][]rbacv1.PolicyRule{}, crds: map[string][]metav1.APIResource{}}
 }
 

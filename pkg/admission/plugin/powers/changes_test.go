@@ -1,0 +1,262 @@
+package powers
+
+import (
+	"testing"
+
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+)
+
+// What else changes what is in the cluster, and what does not.
+func TestChanges(t *testing.T) {
+	web, config, changed := deployment(t, "web"), configMap(t, "config", "1"), configMap(t, "config", "2")
+	all := rule("create,patch,delete", "*", "configmaps,deployments")
+	cases := map[string]struct {
+		reason string
+		world  func(*world)
+		act    func(*world) error
+		code   int32
+		says   []string
+	}{
+		"Unpause": {
+			reason: "what was drafted is done now, at the word of who says so",
+			world:  func(*world) {},
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
+			code:   forbidden, says: []string{"create,patch deployments.apps lighthouse/web"},
+		},
+		"UnpauseAllowed": {
+			reason: "who may",
+			world:  func(w *world) { w.may("lighthouse", all) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
+		},
+		"UnpausePrunes": {
+			reason: "completing it archives the older one",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")).has(1, config) },
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r.as("Paused"))
+				return w.updates(r.as("Paused"), r)
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
+		},
+		"Pause": {
+			reason: "pausing does nothing",
+			world:  func(*world) {},
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Paused")) },
+		},
+		"Metadata": {
+			reason: "so do labels",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				labelled := r.as(r.Spec.LifecycleState)
+				labelled.Labels = map[string]string{"a": "b"}
+				return w.updates(r, labelled)
+			},
+		},
+		"Status": {
+			reason: "and status, whatever is in the object",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(1, web)
+				return w.plugin().Validate(t.Context(), attributes(admission.Update, r, r.as("Paused"), "status"), nil)
+			},
+		},
+		"Rollback": {
+			reason: "the request to roll back is not the create that it makes",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				return w.plugin().Validate(t.Context(), attributes(admission.Create, rev(1, web), nil, "rollback"), nil)
+			},
+		},
+		"CreateArmed": {
+			reason: "rolling back by itself is done in nobody's name: it is asked about before",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch,delete", "apps", "deployments")) },
+			act: func(w *world) error {
+				w.holds(rev(1, config).as("Archived").successful())
+				return w.creates(rev(2, web).rollingBack(5))
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config"},
+		},
+		"Arm": {
+			reason: "arming a rollout that goes wrong is asking for the way back",
+			world: func(w *world) {
+				w.may("lighthouse", rule("create,patch,delete", "", "configmaps"))
+			},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config).successful(), r)
+				return w.updates(r, r.rollingBack(5))
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "!config"},
+		},
+		"Sooner": {
+			reason: "so is letting it fail sooner",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r)
+				return w.updates(r.rollingBack(5), r.rollingBack(1))
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config"},
+		},
+		"Later": {
+			reason: "more time is none",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r)
+				return w.updates(r.rollingBack(5), r.rollingBack(50))
+			},
+		},
+		"Disarm": {
+			reason: "nor is calling it off",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r)
+				return w.updates(r.rollingBack(5), r)
+			},
+		},
+		"ArmSucceeded": {
+			reason: "what has succeeded is not rolled back",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(2, web).successful()
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.rollingBack(5))
+			},
+		},
+		"Archive": {
+			reason: "what is in no other revision is deleted",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Archived")) },
+			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"ArchiveOld": {
+			reason: "what a newer one has stays: nothing happens to it",
+			world:  func(w *world) { w.has(2, web) },
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r, rev(2, web))
+				return w.updates(r, r.as("Archived"))
+			},
+		},
+		"ArchiveFallsBack": {
+			reason: "what the older one has otherwise is written again",
+			world:  func(w *world) { w.has(2, changed) },
+			act: func(w *world) error {
+				r := rev(2, changed)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.as("Archived"))
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config", "!delete"},
+		},
+		"ArchiveFallsBackToTheSame": {
+			reason: "what it has alike is left as it is",
+			world:  func(w *world) { w.has(2, config) },
+			act: func(w *world) error {
+				r := rev(2, config)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.as("Archived"))
+			},
+		},
+		"ArchiveFallsBackToPower": {
+			reason: "the older one granted more",
+			world: func(w *world) {
+				w.may("", rule("create,patch", "rbac.authorization.k8s.io", "clusterroles"))
+			},
+			act: func(w *world) error {
+				r := rev(2, clusterRole(t, "r", rule("get", "", "configmaps")))
+				w.holds(rev(1, clusterRole(t, "r", rule("*", "*", "*"))), r)
+				return w.updates(r, r.as("Archived"))
+			},
+			code: forbidden, says: []string{"* *.* (granted by ClusterRole r)"},
+		},
+		"Delete": {
+			reason: "deleting a revision takes its objects down",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"DeleteAllowed": {
+			reason: "who may",
+			world:  func(w *world) { w.may("lighthouse", all).has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+		},
+		"DeleteNotRolledOut": {
+			reason: "objects that are not there yet may be when it is carried out",
+			world:  func(*world) {},
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+			code:   forbidden,
+		},
+		"DeleteArchived": {
+			reason: "an archived one holds nothing any more",
+			world:  func(w *world) { w.has(2, web, config) },
+			act: func(w *world) error {
+				r := rev(1, web, config).as("Archived")
+				w.holds(r, rev(2, web))
+				return w.deletes(r)
+			},
+		},
+		"DeleteOrphan": {
+			reason: "leaving objects takes a patch of each",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web).orphaning(); w.holds(r); return w.deletes(r) },
+			code:   forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+		},
+		"CascadeOrphan": {
+			reason: "also when the delete says so",
+			world:  func(w *world) { w.may("lighthouse", rule("patch", "apps", "deployments")).has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.plugin().Validate(request.WithOrphans(t.Context()), attributes(admission.Delete, nil, r, ""), nil)
+			},
+		},
+		"DeleteAgain": {
+			reason: "it is being deleted already",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web).deleting(); w.holds(r); return w.deletes(r) },
+		},
+		"OrphanBecomesDelete": {
+			reason: "a delete that was to leave objects must not be turned into one that does not",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).deleting()
+				w.holds(r)
+				return w.updates(r.orphaning(), r)
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"Acknowledge": {
+			reason: "letting a definition go with its instances is deleting it",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.updates(r.acknowledging("a.example.com"), r.acknowledging("a.example.com, b.example.com"))
+			},
+			code: forbidden, says: []string{"delete customresourcedefinitions.apiextensions.k8s.io b.example.com", "!a.example.com"},
+		},
+		"OtherChain": {
+			reason: "the objects of another chain are not this one's",
+			world:  func(w *world) { w.may("lighthouse", all) },
+			act: func(w *world) error {
+				other := rev(1, object(t, "v1", "Namespace", "", "n", nil))
+				other.Name = "other-1"
+				w.holds(other)
+				return w.creates(rev(1, web))
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.world(w)
+			want(t, tc.reason, tc.act(w), tc.code, tc.says...)
+		})
+	}
+}
