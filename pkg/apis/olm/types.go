@@ -120,10 +120,33 @@ type ClusterExtensionRevisionSpec struct {
 	// assertions, in addition to the built-in probes of well-known kinds.
 	// Immutable.
 	ProgressionProbes []ProgressionProbe
+	// Yield lists fields that are left to whoever changes them, such as an
+	// autoscaler: each has the manifest's value until another manager has it, and
+	// is not applied from then on. Fields that are set through the subresource
+	// scale are left without being listed. Immutable.
+	Yield []YieldRule
 	// TeardownPolicy is what becomes of the objects when this revision is
 	// deleted: Delete (the default) or Orphan. `kubectl delete
 	// --cascade=orphan` sets it.
 	TeardownPolicy TeardownPolicy
+}
+
+// YieldRule leaves fields of selected objects to others.
+type YieldRule struct {
+	// Selector picks the objects.
+	Selector YieldSelector
+	// Fields are paths, with all that is below them (see manifest.FieldPath).
+	Fields []string
+}
+
+// YieldSelector picks objects of the revision by kind, and by name if given.
+type YieldSelector struct {
+	// GroupKind selects objects of one kind.
+	GroupKind metav1.GroupKind
+	// Namespace of the objects; empty for any.
+	Namespace string
+	// Name of the objects; empty for any.
+	Name string
 }
 
 // PreviousRevision names a revision of the same chain.

@@ -44,9 +44,29 @@ func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
 		steps := make([]stage.Step, 0, len(phase.Objects))
 		for _, object := range phase.Objects {
 			protection := cmp.Or(object.CollisionProtection, phase.CollisionProtection, revision.Spec.CollisionProtection)
-			steps = append(steps, stage.Step{Ref: ref(object), Policy: stage.Policy{Adopt: adoption(protection)}})
+			steps = append(steps, stage.Step{Ref: ref(object), Policy: stage.Policy{Adopt: adoption(protection), Yield: yield(revision.Spec.Yield, object)}})
 		}
 		out = append(out, stage.Phase{Name: phase.Name, Steps: steps})
+	}
+	return out
+}
+
+// yield are the fields of an object that rules leave to others.
+func yield(rules []olmv1alpha1.YieldRule, object olmv1alpha1.RevisionObject) []manifest.FieldPath {
+	var out []manifest.FieldPath
+	id := ref(object).ID
+	for _, rule := range rules {
+		s := rule.Selector
+		if s.GroupKind.Group != id.Group || s.GroupKind.Kind != id.Kind ||
+			s.Namespace != "" && s.Namespace != id.Namespace || s.Name != "" && s.Name != id.Name {
+			continue
+		}
+		for _, text := range rule.Fields {
+			// The API accepts only well-formed paths.
+			if path, err := manifest.ParseFieldPath(text); err == nil {
+				out = append(out, path)
+			}
+		}
 	}
 	return out
 }

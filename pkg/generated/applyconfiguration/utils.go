@@ -48,6 +48,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &olmv1alpha1.RevisionObjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RevisionPhase"):
 		return &olmv1alpha1.RevisionPhaseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("YieldRule"):
+		return &olmv1alpha1.YieldRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("YieldSelector"):
+		return &olmv1alpha1.YieldSelectorApplyConfiguration{}
 
 	}
 	return nil

@@ -53,6 +53,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.RevisionRollback{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
 		v1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
 		v1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
+		v1alpha1.YieldRule{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
+		v1alpha1.YieldSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
 		resource.Quantity{}.OpenAPIModelName():                       schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -394,6 +396,24 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 					},
+					"yield": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "yield lists fields that are left to whoever changes them, such as an autoscaler: each has the manifest's value until another manager has it, and is not applied from then on. Fields that are set through the subresource scale are left without being listed. Immutable.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.YieldRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"teardownPolicy": {
 						SchemaProps: spec.SchemaProps{
 							Description: "teardownPolicy is what becomes of the objects when this revision is deleted: Delete (the default) or Orphan. `kubectl delete --cascade=orphan` sets it.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
@@ -408,7 +428,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PreviousRevision{}.OpenAPIModelName(), v1alpha1.ProgressionProbe{}.OpenAPIModelName(), v1alpha1.RevisionPhase{}.OpenAPIModelName()},
+			v1alpha1.PreviousRevision{}.OpenAPIModelName(), v1alpha1.ProgressionProbe{}.OpenAPIModelName(), v1alpha1.RevisionPhase{}.OpenAPIModelName(), v1alpha1.YieldRule{}.OpenAPIModelName()},
 	}
 }
 
@@ -2056,6 +2076,85 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCal
 		},
 		Dependencies: []string{
 			v1alpha1.RevisionDiff{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_YieldRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "YieldRule leaves fields of selected objects to others.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"selector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "selector picks the objects.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.YieldSelector{}.OpenAPIModelName()),
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are paths, with all that is below them: spec.replicas, spec.template.spec.containers[name=main].resources, metadata.annotations[\"example.com/note\"]; [*] is every item of a list.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"selector", "fields"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.YieldSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_YieldSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "YieldSelector picks objects of the revision by kind, and by name if given.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"groupKind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "groupKind selects objects of one kind.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.GroupKind{}.OpenAPIModelName()),
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the objects; empty for any.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the objects; empty for any.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"groupKind"},
+			},
+		},
+		Dependencies: []string{
+			v1.GroupKind{}.OpenAPIModelName()},
 	}
 }
 

@@ -33,6 +33,9 @@ const (
 	MaxSuccessDelaySeconds = 86400
 	// MaxProgressionProbes is the number of progression probes of one revision.
 	MaxProgressionProbes = 64
+	// MaxYieldRules is the number of yield rules of one revision, and of the
+	// fields of one rule.
+	MaxYieldRules = 64
 	// MaxReportedFailures bounds the failing objects that status lists per
 	// phase; what is left out is counted.
 	MaxReportedFailures = 20
@@ -219,12 +222,42 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +listType=atomic
 	ProgressionProbes []ProgressionProbe `json:"progressionProbes,omitempty"`
+	// yield lists fields that are left to whoever changes them, such as an
+	// autoscaler: each has the manifest's value until another manager has it, and
+	// is not applied from then on. Fields that are set through the subresource
+	// scale are left without being listed. Immutable.
+	// +optional
+	// +listType=atomic
+	Yield []YieldRule `json:"yield,omitempty"`
 	// teardownPolicy is what becomes of the objects when this revision is
 	// deleted: Delete (the default) or Orphan. `kubectl delete
 	// --cascade=orphan` sets it.
 	// +optional
 	// +default="Delete"
 	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
+}
+
+// YieldRule leaves fields of selected objects to others.
+type YieldRule struct {
+	// selector picks the objects.
+	Selector YieldSelector `json:"selector"`
+	// fields are paths, with all that is below them: spec.replicas,
+	// spec.template.spec.containers[name=main].resources,
+	// metadata.annotations["example.com/note"]; [*] is every item of a list.
+	// +listType=atomic
+	Fields []string `json:"fields"`
+}
+
+// YieldSelector picks objects of the revision by kind, and by name if given.
+type YieldSelector struct {
+	// groupKind selects objects of one kind.
+	GroupKind metav1.GroupKind `json:"groupKind"`
+	// namespace of the objects; empty for any.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// name of the objects; empty for any.
+	// +optional
+	Name string `json:"name,omitempty"`
 }
 
 // PreviousRevision names a revision of the same chain.

@@ -184,3 +184,13 @@ func (in RevisionRollbackSpec) OpenAPIModelName() string {
 func (in RevisionRollbackStatus) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionRollbackStatus"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in YieldRule) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldRule"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in YieldSelector) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldSelector"
+}

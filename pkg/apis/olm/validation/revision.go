@@ -30,6 +30,7 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	errs = append(errs, validatePrevious(revision)...)
 	errs = append(errs, validatePhases(revision.Spec.Phases, spec.Child("phases"))...)
 	errs = append(errs, validateProbes(revision.Spec.ProgressionProbes, spec.Child("progressionProbes"))...)
+	errs = append(errs, validateYield(revision.Spec.Yield, spec.Child("yield"))...)
 	if len(errs) == 0 {
 		// Only a revision whose parts are within their limits is worth encoding.
 		errs = append(errs, validateSpecSize(&revision.Spec)...)

@@ -46,6 +46,7 @@ func validateContentUpdate(updated, old *olm.ClusterExtensionRevisionSpec) field
 	unchanged("previous", apiequality.Semantic.DeepEqual(updated.Previous, old.Previous))
 	unchanged("collisionProtection", updated.CollisionProtection == old.CollisionProtection)
 	unchanged("progressionProbes", apiequality.Semantic.DeepEqual(updated.ProgressionProbes, old.ProgressionProbes))
+	unchanged("yield", apiequality.Semantic.DeepEqual(updated.Yield, old.Yield))
 	return append(errs, validatePhasesUpdate(updated.Phases, old.Phases, spec.Child("phases"))...)
 }
 

@@ -103,6 +103,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Delete
+    - name: yield
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldRule
+          elementRelationship: atomic
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRevisionStatus
   map:
     fields:
@@ -346,6 +352,32 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionObject
           elementRelationship: atomic
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldRule
+  map:
+    fields:
+    - name: fields
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: selector
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldSelector
+      default: {}
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldSelector
+  map:
+    fields:
+    - name: groupKind
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.GroupKind
+      default: {}
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

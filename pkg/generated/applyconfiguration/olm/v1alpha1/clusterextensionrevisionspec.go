@@ -51,6 +51,11 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// assertions, in addition to the built-in probes of well-known kinds.
 	// Immutable.
 	ProgressionProbes []ProgressionProbeApplyConfiguration `json:"progressionProbes,omitempty"`
+	// yield lists fields that are left to whoever changes them, such as an
+	// autoscaler: each has the manifest's value until another manager has it, and
+	// is not applied from then on. Fields that are set through the subresource
+	// scale are left without being listed. Immutable.
+	Yield []YieldRuleApplyConfiguration `json:"yield,omitempty"`
 	// teardownPolicy is what becomes of the objects when this revision is
 	// deleted: Delete (the default) or Orphan. `kubectl delete
 	// --cascade=orphan` sets it.
@@ -146,6 +151,19 @@ func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithProgressionProbes(v
 			panic("nil value passed to WithProgressionProbes")
 		}
 		b.ProgressionProbes = append(b.ProgressionProbes, *values[i])
+	}
+	return b
+}
+
+// WithYield adds the given value to the Yield field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Yield field.
+func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithYield(values ...*YieldRuleApplyConfiguration) *ClusterExtensionRevisionSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithYield")
+		}
+		b.Yield = append(b.Yield, *values[i])
 	}
 	return b
 }

@@ -1,0 +1,36 @@
+package validation
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+func validateYield(rules []olm.YieldRule, path *field.Path) field.ErrorList {
+	if len(rules) > v1alpha1.MaxYieldRules {
+		return field.ErrorList{tooMany(path, len(rules), fmt.Sprintf("a revision has at most %d yield rules", v1alpha1.MaxYieldRules))}
+	}
+	var errs field.ErrorList
+	for i := range rules {
+		rule, at := &rules[i], path.Index(i)
+		errs = append(errs, validateGroupKind(&rule.Selector.GroupKind, at.Child("selector", "groupKind"))...)
+		fields := at.Child("fields")
+		switch n := len(rule.Fields); {
+		case n == 0:
+			errs = append(errs, field.Required(fields, "a rule without fields leaves nothing to anybody"))
+		case n > v1alpha1.MaxYieldRules:
+			errs = append(errs, tooMany(fields, n, fmt.Sprintf("a yield rule has at most %d fields", v1alpha1.MaxYieldRules)))
+			continue
+		}
+		for j, text := range rule.Fields {
+			if _, err := manifest.ParseFieldPath(text); err != nil {
+				errs = append(errs, field.Invalid(fields.Index(j), text, err.Error()))
+			}
+		}
+	}
+	return errs
+}
