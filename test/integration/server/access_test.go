@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -51,7 +52,8 @@ func identities() map[string]identity {
 		"reader": {
 			groups: []string{"system:authenticated"},
 			rules: `[{` + group + `, resources: [clusterextensionrevisions, revisiondiffs, revisionhistories, revisionmanifests], verbs: [get, list, watch]},
- {` + group + `, resources: ` + all + `, verbs: [get]}, {` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [create]}]`,
+ {` + group + `, resources: ` + all + `, verbs: [get]}, {` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [create]},
+ {apiGroups: [policy.penstock.dev], resources: [privilegechecks], verbs: [bypass]}]`,
 			sees: []string{secretName, alphaContent, betaContent, betaName, betaCause},
 		},
 		"alpha": {
@@ -59,8 +61,17 @@ func identities() map[string]identity {
 			rules: `[{` + group + `, resources: [clusterextensionrevisions], ` + ofAlpha + `, verbs: [get, list, watch]},
  {` + group + `, resources: ` + all + `, ` + ofAlpha + `, verbs: [get]},
  {` + group + `, resources: [clusterextensionrevisions/rollback], ` + ofAlpha + `, verbs: [create]}, {` + group + `, resources: [clusterextensionrevisions], verbs: [create]},
- {` + group + `, resources: [revisionhistories], resourceNames: [alpha], verbs: [get]}, {` + group + `, resources: [revisiondiffs, revisionmanifests], verbs: [get]}]`,
+ {` + group + `, resources: [revisionhistories], resourceNames: [alpha], verbs: [get]}, {` + group + `, resources: [revisiondiffs, revisionmanifests], verbs: [get]},
+ {apiGroups: [policy.penstock.dev], resources: [privilegechecks], resourceNames: [alpha], verbs: [bypass]}]`,
 			sees: []string{secretName, alphaContent},
+		},
+		// He may write Secrets and not read them.
+		"operator": {
+			groups: []string{"system:authenticated"},
+			rules: `[{` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [get, create]},
+ {` + group + `, resources: [clusterextensionrevisions/diff], verbs: [get]},
+ {apiGroups: [""], resources: [configmaps], verbs: [get, create, patch, delete]}, {apiGroups: [""], resources: [secrets], verbs: [create, patch, delete]}]`,
+			sees: []string{secretName, alphaContent, betaContent, betaName, betaCause},
 		},
 		"admin": {groups: []string{"system:masters"}, sees: marks()},
 	}
@@ -75,6 +86,8 @@ type read struct {
 	answers int
 	// unseen is what not even who gets an answer sees in it.
 	unseen []string
+	// refused is who gets 403 with the names of the objects that he may not write.
+	refused []string
 	// discreet is who must not see the name of the Secret in it, as he must not
 	// get the Secret.
 	discreet []string
@@ -85,7 +98,8 @@ func reads() []read {
 	const cers = at + "/clusterextensionrevisions"
 	values := []string{hush, hushEncoded}
 	everybody, readers, whole := []string{"lister", "reader", "alpha", "admin"}, []string{"reader", "alpha", "admin"}, []string{"reader", "admin"}
-	blind := []string{"reader", "alpha"}
+	differs, wholeDiffs := append(slices.Clone(readers), "operator"), append(slices.Clone(whole), "operator")
+	blind := []string{"reader", "alpha", "operator"}
 	return []read{
 		{path: cers, may: []string{"lister", "reader", "admin"}, unseen: values},
 		{path: cers + "?watch=true&timeoutSeconds=1", may: []string{"lister", "reader", "admin"}, unseen: values},
@@ -93,16 +107,16 @@ func reads() []read {
 		{path: cers + "?fieldSelector=metadata.name%3Dalpha-1&watch=true&timeoutSeconds=1", may: everybody, unseen: values},
 		{path: cers + "?fieldSelector=metadata.name%3Dbeta-1", may: []string{"lister", "reader", "admin"}},
 		{path: cers + "?labelSelector=penstock.dev/chain%3Dbeta", may: []string{"lister", "reader", "admin"}},
-		{path: cers + "/alpha-1", may: everybody, unseen: values},
-		{path: cers + "/beta-1", may: []string{"lister", "reader", "admin"}},
+		{path: cers + "/alpha-1", may: append(slices.Clone(everybody), "operator"), unseen: values},
+		{path: cers + "/beta-1", may: []string{"lister", "reader", "operator", "admin"}},
 		{path: cers + "/alpha-2/status", may: readers, unseen: values},
 		{path: cers + "/beta-2/status", may: whole},
 
-		{path: cers + "/alpha-2/diff", may: readers, unseen: values, discreet: blind},
-		{path: cers + "/alpha-1/diff", may: readers, unseen: values, discreet: blind},
-		{path: cers + "/alpha-2/diff?objectKind=Secret&objectName=" + secretName, may: readers, unseen: values, discreet: blind},
-		{path: cers + "/beta-2/diff", may: whole},
-		{path: cers + "/beta-9/diff", may: whole, answers: 404},
+		{path: cers + "/alpha-2/diff", may: differs, unseen: values, discreet: blind},
+		{path: cers + "/alpha-1/diff", may: differs, unseen: values, discreet: blind},
+		{path: cers + "/alpha-2/diff?objectKind=Secret&objectName=" + secretName, may: differs, unseen: values, discreet: blind},
+		{path: cers + "/beta-2/diff", may: wholeDiffs},
+		{path: cers + "/beta-9/diff", may: wholeDiffs, answers: 404},
 		{path: at + "/revisiondiffs/alpha-1..alpha-2", may: readers, unseen: values, discreet: blind},
 		{path: at + "/revisiondiffs/alpha-2..alpha-1", may: readers, unseen: values, discreet: blind},
 		{path: at + "/revisiondiffs/alpha-1..", may: readers, unseen: values, discreet: blind},
@@ -116,23 +130,23 @@ func reads() []read {
 		{path: at + "/revisiondiffs/alpha-1..beta-9", may: whole, answers: 404},
 		{path: at + "/revisiondiffs/beta-9..alpha-1", may: whole, answers: 404},
 
-		{path: cers + "/alpha-1/history", may: readers, unseen: append(values, secretName)},
+		{path: cers + "/alpha-1/history", may: readers, unseen: append(slices.Clone(values), secretName)},
 		{path: cers + "/beta-1/history", may: whole},
-		{path: at + "/revisionhistories/alpha", may: readers, unseen: append(values, secretName)},
+		{path: at + "/revisionhistories/alpha", may: readers, unseen: append(slices.Clone(values), secretName)},
 		{path: at + "/revisionhistories/beta", may: whole},
 
 		{path: cers + "/alpha-1/manifests", may: readers},
 		{path: cers + "/alpha-1/manifests?objectKind=Secret", may: readers},
 		{path: cers + "/beta-1/manifests", may: whole},
-		{path: at + "/revisionmanifests/alpha-1:ConfigMap:default:alpha-settings", may: readers, unseen: append(values, secretName)},
+		{path: at + "/revisionmanifests/alpha-1:ConfigMap:default:alpha-settings", may: readers, unseen: append(slices.Clone(values), secretName)},
 		{path: at + "/revisionmanifests/alpha-1:Secret:default:" + secretName, may: []string{"admin"}},
 		{path: at + "/revisionmanifests/alpha-1:Secret:default:no-such-secret", may: []string{"admin"}, answers: 404},
 		{path: at + "/revisionmanifests/beta-1:ConfigMap:default:" + betaName, may: whole},
 		{path: at + "/revisionmanifests/beta-1:ConfigMap:default:no-such-map", may: whole, answers: 404},
 
-		{path: cers + "/alpha-1/rollback?dryRun=All", body: "{}", may: readers, answers: 201, unseen: values, discreet: blind},
-		{path: cers + "/beta-1/rollback?dryRun=All", body: "{}", may: whole, answers: 201},
-		{path: cers + "/beta-2/rollback?dryRun=All", body: "{}", may: whole, answers: 409},
+		{path: cers + "/alpha-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader", "alpha"}, answers: 201, unseen: values, discreet: blind},
+		{path: cers + "/beta-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader"}, answers: 201},
+		{path: cers + "/beta-2/rollback?dryRun=All", body: "{}", may: []string{"reader", "operator", "admin"}, answers: 409},
 	}
 }
 
@@ -172,8 +186,8 @@ func (s secrecy) identities() {
 	}
 	host := s.Config().Host
 	eventually(s.t, "the roles", func() error {
-		for _, name := range []string{"lister", "reader", "alpha"} {
-			got := ask(s.t, clients[name], host, "application/json", read{path: "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions?fieldSelector=metadata.name%3Dalpha-1"})
+		for _, name := range []string{"lister", "reader", "alpha", "operator"} {
+			got := ask(s.t, clients[name], host, "application/json", read{path: "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/alpha-1"})
 			if got.code != http.StatusOK {
 				return fmt.Errorf("%s: %d", name, got.code)
 			}
@@ -184,13 +198,23 @@ func (s secrecy) identities() {
 	seen := map[string]map[string]bool{}
 	for _, r := range append(reads(), live()...) {
 		s.t.Run(strings.TrimPrefix(r.path, "/apis/olm.operatorframework.io/v1alpha1/"), func(t *testing.T) {
-			for _, name := range slices.Sorted(maps.Keys(known)) {
-				for _, accept := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"} {
-					got := ask(t, clients[name], host, accept, r)
-					r.judge(t, name, known[name], got)
-					if seen[name] == nil {
-						seen[name] = map[string]bool{}
+			names := slices.Sorted(maps.Keys(known))
+			answers := make([][]answer, len(names))
+			var asking sync.WaitGroup
+			for i, name := range names {
+				asking.Go(func() {
+					for _, accept := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"} {
+						answers[i] = append(answers[i], ask(t, clients[name], host, accept, r))
 					}
+				})
+			}
+			asking.Wait()
+			for i, name := range names {
+				if seen[name] == nil {
+					seen[name] = map[string]bool{}
+				}
+				for _, got := range answers[i] {
+					r.judge(t, name, known[name], got)
 					for _, mark := range marks() {
 						seen[name][mark] = seen[name][mark] || strings.Contains(got.told, mark)
 					}
@@ -222,18 +246,20 @@ func ask(t *testing.T, client *http.Client, host, accept string, r read) answer 
 	}
 	request, err := http.NewRequestWithContext(t.Context(), method, host+r.path, body)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return answer{}
 	}
 	request.Header.Set("Accept", accept)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		t.Fatalf("%s: %v", r.path, err)
+		t.Errorf("%s: %v", r.path, err)
+		return answer{}
 	}
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	if err != nil && !strings.Contains(r.path, "watch=true") {
-		t.Fatalf("%s: %v", r.path, err)
+		t.Errorf("%s: %v", r.path, err)
 	}
 	told := string(content) + strings.Join(response.Header.Values("Warning"), "\n")
 	// An answer may repeat what was asked for.
@@ -261,8 +287,8 @@ func (r read) judge(t *testing.T, name string, who identity, got answer) {
 		t.Errorf("%s gets %d, want %d: %s", name, got.code, want, got.told)
 	}
 	for _, mark := range marks() {
-		hidden := !slices.Contains(who.sees, mark) || slices.Contains(r.unseen, mark) || want == http.StatusForbidden ||
-			mark == secretName && slices.Contains(r.discreet, name)
+		hidden := !slices.Contains(who.sees, mark) || slices.Contains(r.unseen, mark) ||
+			want == http.StatusForbidden && !slices.Contains(r.refused, name) || want != http.StatusForbidden && mark == secretName && slices.Contains(r.discreet, name)
 		if hidden && strings.Contains(got.told, mark) {
 			t.Errorf("%s sees %q: %s", name, mark, got.told)
 		}

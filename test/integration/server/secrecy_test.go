@@ -45,6 +45,7 @@ func TestSecrecy(t *testing.T) {
 	})
 	t.Run("Ways", func(t *testing.T) { s.in(t).ways() })
 	t.Run("Identities", func(t *testing.T) { s.in(t).identities() })
+	t.Run("Hostile", func(t *testing.T) { s.in(t).hostile() })
 }
 
 // clean fails the test when a text has a value that nobody may be shown.
