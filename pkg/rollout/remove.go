@@ -75,7 +75,7 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 		// Absent may mean "without our label", unknown that the kind is gone.
 		live, err := p.readLive(ctx, t.step.Ref)
 		if err != nil {
-			return p.vanished(t, err)
+			return p.vanished(ctx, t, err)
 		}
 		seen = live
 	}
@@ -109,12 +109,22 @@ func preconditionOf(seen Seen) host.Precondition {
 }
 
 // vanished judges an object that could not be read: that its kind is not served
-// does not say that it is gone.
-func (p *pass) vanished(t task, err error) carried {
-	if classify(t.step.Ref, err).Reason == ReasonNotServed {
-		return p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+// does not say that it is gone, unless nothing defines the kind any more.
+func (p *pass) vanished(ctx context.Context, t task, err error) carried {
+	if classify(t.step.Ref, err).Reason != ReasonNotServed {
+		return carried{err: err}
 	}
-	return carried{err: err}
+	gone, err := p.undefined(ctx, t.step.GroupKind())
+	switch {
+	case err != nil:
+		return carried{err: err}
+	case gone:
+		return carried{events: []Event{{
+			Revision: p.inventory.Entries[t.step.ID].Revision, Reason: "Gone",
+			Message: fmt.Sprintf("%s went with the definition of its kind", t.step.ID),
+		}}}
+	}
+	return p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
 }
 
 // mayRemove is true for the very object that we wrote, recorded or not, unless

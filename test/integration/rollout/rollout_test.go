@@ -37,6 +37,7 @@ func TestRollout(t *testing.T) {
 		"wiped":              survivesWipedManagedFields,
 		"orphan":             orphans,
 		"crd-guard":          guardsDefinitions,
+		"crd-deleted":        survivesDeletedDefinitions,
 		"teardown":           tearsDown,
 		"drift":              repairsDrift,
 		"drift-unseen":       repairsWhatTheWatchHasNotSeen,

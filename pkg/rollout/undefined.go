@@ -1,0 +1,67 @@
+package rollout
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// mostKinds bounds a list of definitions; a cluster has hundreds.
+const mostKinds = 10000
+
+// undefined is true when nothing in the cluster defines a kind: no
+// CustomResourceDefinition, and no APIService for a server that might know it. Its
+// objects are gone then: the API server deletes them before it lets a definition
+// go. Kinds that kube-apiserver serves itself have no definition, and are never
+// undefined.
+func (p *pass) undefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
+	if !strings.Contains(kind.Group, ".") || strings.HasSuffix(kind.Group, ".k8s.io") {
+		return false, nil
+	}
+	definition := manifest.Ref{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, Version: "v1"}
+	defined, err := p.anyOf(ctx, definition, kind.Group, func(live *unstructured.Unstructured) bool {
+		name, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
+		return name == kind.Kind
+	})
+	if err != nil || defined {
+		return false, err
+	}
+	service := manifest.Ref{ID: manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService"}, Version: "v1"}
+	served, err := p.anyOf(ctx, service, kind.Group, func(live *unstructured.Unstructured) bool {
+		_, elsewhere, _ := unstructured.NestedMap(live.Object, "spec", "service")
+		return elsewhere
+	})
+	return err == nil && !served, err
+}
+
+// anyOf is true when an object of a kind, whose name ends in an API group, fulfils
+// a condition.
+func (p *pass) anyOf(ctx context.Context, kind manifest.Ref, group string, is func(*unstructured.Unstructured) bool) (bool, error) {
+	found, err := p.engine.Reader.Instances(ctx, kind, mostKinds)
+	if err != nil {
+		return false, err
+	}
+	for _, one := range found {
+		if !strings.HasSuffix(one.Name, "."+group) {
+			continue
+		}
+		ref := kind
+		ref.Name = one.Name
+		live, err := p.engine.Reader.Read(ctx, ref)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if is(live) {
+			return true, nil
+		}
+	}
+	return len(found) >= mostKinds, nil
+}
