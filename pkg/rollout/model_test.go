@@ -62,6 +62,8 @@ type model struct {
 	dead bool
 	// lastWriteLands tells whether the write at which it dies happens.
 	lastWriteLands bool
+	// webhook changes every object that is applied, before it is stored.
+	webhook func(*thing)
 	// refuse lets a test answer a write with an error.
 	refuse func(verb string, ref manifest.Ref) error
 }
@@ -386,6 +388,9 @@ func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*meta
 	changed := now.takes(fields, o.FieldManager)
 	if have != nil && !changed {
 		return have.partial(), nil
+	}
+	if m.webhook != nil {
+		m.webhook(now)
 	}
 	if have != nil && counts(ref.Kind) && !maps.Equal(valuesOf(have, "data:"), valuesOf(now, "data:")) {
 		now.generation++
