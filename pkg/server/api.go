@@ -95,6 +95,10 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err != nil {
 		return err
 	}
+	live, err := a.newLive()
+	if err != nil {
+		return err
+	}
 	info, revisions, err := olm.NewAPIGroupInfo(a.extra.codecs, olm.Deps{
 		Deps: clusterextensionrevision.Deps{
 			Scheme:     a.extra.scheme,
@@ -110,6 +114,8 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Admission:      a.admission,
 		Owners:         reads,
 		StoredVersions: reads,
+		Live:           live,
+		Imports:        a.store.Heads,
 	})
 	if err != nil {
 		return err

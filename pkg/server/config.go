@@ -28,11 +28,12 @@ type Config struct {
 
 // ExtraConfig is what the generic API server does not know of.
 type ExtraConfig struct {
-	scheme   *runtime.Scheme
-	codecs   serializer.CodecFactory
-	host     *host
-	database *database
-	standing standing
+	scheme     *runtime.Scheme
+	codecs     serializer.CodecFactory
+	host       *host
+	database   *database
+	standing   standing
+	identities *identities
 	// registration is nil when nothing is to be registered.
 	registration *registration
 	namespace    string
@@ -101,6 +102,9 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		return nil, err
 	}
 	if err := primeClientCAs(ctx, c.Generic, client); err != nil {
+		return nil, err
+	}
+	if c.Extra.identities, err = newIdentities(host, o.Namespace); err != nil {
 		return nil, err
 	}
 	if o.Register {
@@ -215,7 +219,7 @@ func (c *Config) addRegistration(o *Options) error {
 		return fmt.Errorf("making a client for registration: %w", err)
 	}
 	c.Extra.registration = &registration{
-		core: core, aggregator: services, namespace: o.Namespace,
+		core: core, aggregator: services, identities: c.Extra.identities, namespace: o.Namespace,
 		host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
 		caBundle: c.Extra.caBundle, versions: servedVersions(),
 	}

@@ -46,6 +46,7 @@ const (
 type registration struct {
 	core       kubernetes.Interface
 	aggregator aggregator.Interface
+	identities *identities
 	namespace  string
 	// host and port are where kube-apiserver reaches this process.
 	host string
@@ -66,10 +67,13 @@ func ensureNamespace(ctx context.Context, client kubernetes.Interface, name stri
 	return nil
 }
 
-// register writes Service and APIServices, and returns when the host has found
-// them available. It can be repeated: what is as it should be is not changed,
-// but for the time of registration.
+// register writes the identities of jobs, Service and APIServices, and returns when
+// the host has found the latter available. It can be repeated: what is as it
+// should be is not changed, but for the time of registration.
 func (r *registration) register(ctx context.Context, now time.Time) error {
+	if err := r.identities.ensureAll(ctx, jobs()); err != nil {
+		return err
+	}
 	if err := r.applyService(ctx); err != nil {
 		return err
 	}

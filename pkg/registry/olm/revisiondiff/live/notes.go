@@ -135,6 +135,11 @@ func takes(item *rollout.PreviewItem, change *diff.Change) string {
 func ownerOf(path string, taken []rollout.Taken) string {
 	for i := range taken {
 		for _, theirs := range taken[i].Paths {
+			// What is written to a Secret as stringData is owned as that, and kept
+			// as data.
+			if key, ok := strings.CutPrefix(theirs, ".stringData"); ok {
+				theirs = ".data" + key
+			}
 			if within(path, theirs) || within(theirs, path) {
 				return manager(&taken[i])
 			}

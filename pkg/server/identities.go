@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
+	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// tokenLifetime of a job's token. Nobody can take it back but by deleting its
+	// ServiceAccount, so it is short.
+	tokenLifetime = time.Hour
+	// tokenTimeout bounds the request for one.
+	tokenTimeout = 5 * time.Second
+)
+
+// job is something that this process does in the host in a name of its own, so
+// that its rights, its part of the audit log and its priority are its own too.
+type job struct {
+	// name of its ServiceAccount, and of the ClusterRole and the
+	// ClusterRoleBinding that give it its rights.
+	name string
+	// rules are those rights.
+	rules []rbacv1.PolicyRule
+	// onlyDryRuns makes the host refuse every write of the job that is none.
+	onlyDryRuns bool
+}
+
+// identities are the names under which jobs are done: ServiceAccounts in the
+// namespace of this process, with tokens that are asked for when they are needed,
+// renewed while they are used, and kept in memory only.
+type identities struct {
+	client    kubernetes.Interface
+	host      *host
+	namespace string
+	now       func() time.Time
+}
+
+func newIdentities(host *host, namespace string) (*identities, error) {
+	client, err := kubernetes.NewForConfig(host.configFor("identities"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the identities of jobs: %w", err)
+	}
+	return &identities{client: client, host: host, namespace: namespace, now: time.Now}, nil
+}
+
+// user is who the host takes a job for.
+func (i *identities) user(j job) user.Info {
+	return &user.DefaultInfo{
+		Name:   serviceaccount.MakeUsername(i.namespace, j.name),
+		Groups: append(serviceaccount.MakeGroupNames(i.namespace), user.AllAuthenticated),
+	}
+}
+
+// remedy says what there must be for a job.
+func (i *identities) remedy(j job) string {
+	return fmt.Sprintf("start penstock with --register, or create ServiceAccount %[1]s/%[2]s, ClusterRole %[2]s and ClusterRoleBinding %[2]s as in docs/reference/identities.md",
+		i.namespace, j.name)
+}
+
+// config returns a client configuration for a job. It sends no request; what keeps
+// the job from having a token is the error of whatever is asked with it, a
+// ServiceUnavailable that says what to do.
+func (i *identities) config(j job) *rest.Config {
+	config := rest.AnonymousClientConfig(i.host.config)
+	config.UserAgent = i.host.userAgent(j.name)
+	tokens := &tokens{now: i.now, fetch: func(ctx context.Context) (credential, error) { return i.token(ctx, j) }}
+	config.Wrap(tokens.wrap)
+	return config
+}
+
+// token asks for one.
+func (i *identities) token(ctx context.Context, j job) (credential, error) {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	made, err := i.client.CoreV1().ServiceAccounts(i.namespace).CreateToken(ctx, j.name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime / time.Second))},
+	}, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf("there is no ServiceAccount %s/%s: %s", i.namespace, j.name, i.remedy(j)))
+	case apierrors.IsForbidden(err):
+		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf(
+			"penstock itself may not create serviceaccounts/token of %s/%s (see docs/reference/identities.md)", i.namespace, j.name))
+	case err != nil:
+		return credential{}, fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", i.namespace, j.name, err)
+	}
+	return credential{value: made.Status.Token, expires: made.Status.ExpirationTimestamp.Time}, nil
+}
+
+// ensureAll creates or repairs what jobs need. What this process may not do is
+// said in the log and left to a person: everything but that job goes on. Any other
+// error may go away by itself.
+func (i *identities) ensureAll(ctx context.Context, jobs []job) error {
+	for _, j := range jobs {
+		err := i.ensure(ctx, j)
+		if apierrors.IsForbidden(err) {
+			klog.FromContext(ctx).Error(err, "A job of this process goes without an identity", "job", j.name, "remedy", i.remedy(j))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensure applies the objects of a job. What is as it should be is not changed.
+func (i *identities) ensure(ctx context.Context, j job) error {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	// First what limits the rights, then the rights.
+	if err := i.ensureLimits(ctx, j, options); err != nil {
+		return err
+	}
+	if _, err := i.client.CoreV1().ServiceAccounts(i.namespace).Apply(ctx, coreapply.ServiceAccount(j.name, i.namespace), options); err != nil {
+		return fmt.Errorf("applying serviceaccount %s/%s: %w", i.namespace, j.name, err)
+	}
+	role := rbacapply.ClusterRole(j.name)
+	for _, rule := range j.rules {
+		role.WithRules(rbacapply.PolicyRule().WithAPIGroups(rule.APIGroups...).WithResources(rule.Resources...).
+			WithResourceNames(rule.ResourceNames...).WithVerbs(rule.Verbs...))
+	}
+	if _, err := i.client.RbacV1().ClusterRoles().Apply(ctx, role, options); err != nil {
+		return fmt.Errorf("applying clusterrole %s: %w", j.name, err)
+	}
+	binding := rbacapply.ClusterRoleBinding(j.name).
+		WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(j.name)).
+		WithSubjects(rbacapply.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(i.namespace).WithName(j.name))
+	if _, err := i.client.RbacV1().ClusterRoleBindings().Apply(ctx, binding, options); err != nil {
+		return fmt.Errorf("applying clusterrolebinding %s: %w", j.name, err)
+	}
+	return nil
+}
+
+// ensureLimits says by policy what rights cannot say: that they are for dry-runs.
+func (i *identities) ensureLimits(ctx context.Context, j job, options metav1.ApplyOptions) error {
+	if !j.onlyDryRuns {
+		return nil
+	}
+	policies := i.client.AdmissionregistrationV1()
+	_, err := policies.ValidatingAdmissionPolicies().Apply(ctx, dryRunPolicy(j.name, i.user(j).GetName()), options)
+	if apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job to dry-runs", "job", j.name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("applying validatingadmissionpolicy %s: %w", j.name, err)
+	}
+	binding := admissionapply.ValidatingAdmissionPolicyBinding(j.name).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(j.name).WithValidationActions("Deny"))
+	if _, err := policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options); err != nil {
+		return fmt.Errorf("applying validatingadmissionpolicybinding %s: %w", j.name, err)
+	}
+	return nil
+}
+
+// dryRunPolicy refuses every write of a user that is not the dry-run of a plain
+// create or update. Subresources are refused as a whole: some act all the same.
+func dryRunPolicy(name, username string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
+	everything := admissionapply.NamedRuleWithOperations().
+		WithAPIGroups("*").WithAPIVersions("*").WithResources("*/*").WithOperations("*")
+	return admissionapply.ValidatingAdmissionPolicy(name).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
+		WithFailurePolicy("Fail").
+		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(everything)).
+		WithMatchConditions(admissionapply.MatchCondition().WithName("user").
+			WithExpression(fmt.Sprintf("request.userInfo.username == %q", username))).
+		WithValidations(admissionapply.Validation().
+			WithExpression("has(request.dryRun) && request.dryRun && (!has(request.subResource) || request.subResource == '') && request.operation in ['CREATE', 'UPDATE']").
+			WithMessage("this identity of Penstock reads and tries; it writes nothing")))
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/utils/clock"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/chain"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	target "github.com/penstock-project/penstock/pkg/rollout/host"
+)
+
+// reader is the job of comparing revisions with the cluster for whoever asks: it
+// reads objects, and has the host try what a rollout would write. What of that a
+// caller is shown depends on his own rights, not on these.
+//
+// A dry-run is authorised as the write that it stands for: patch for server-side
+// apply, create where the object does not exist, and for roles that give more than
+// the reader has, escalate and bind. It changes nothing, and the policy sees to it
+// that nothing else is done with these rights.
+func reader() job {
+	return job{
+		name: "penstock-reader",
+		rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "patch", "create"}},
+			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
+		},
+		onlyDryRuns: true,
+	}
+}
+
+// jobs are all that have an identity of their own.
+func jobs() []job { return []job{reader()} }
+
+// newLive makes what compares revisions with the cluster.
+func (a *api) newLive() (*live.Live, error) {
+	job, identities := reader(), a.extra.identities
+	door, err := target.New(target.Options{Config: identities.config(job), Redactor: a.extra.redactor})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for live diffs: %w", err)
+	}
+	return live.New(live.Deps{
+		Authorizer: a.authorizer,
+		Engine: rollout.New(rollout.Options{
+			Reader: door, Trier: door, Names: chain.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
+		}),
+		Kinds:  door,
+		Work:   a.workAlone,
+		Reader: identities.user(job),
+		Role:   identities.remedy(job),
+		Clock:  clock.RealClock{},
+	}), nil
+}
+
+// previewsAtOnce bounds the requests of one live diff that are in flight.
+const previewsAtOnce = 16
+
+// workAlone is what a rollout of one revision would work on, and the version of
+// the inventory that it was made from.
+func (a *api) workAlone(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
+	name, _, ok := hub.ChainOf(revision.Name)
+	if !ok {
+		return rollout.Work{}, 0, fmt.Errorf("%q is not the name of a revision", revision.Name)
+	}
+	stored, version, err := a.store.Inventories.Load(ctx, name)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	all, err := a.revisions.Revision.Chain(ctx, name)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	others, err := external(all...)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	one, err := external(*revision)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	work, err := chain.Alone(name, &one[0], others, stored)
+	return work, version, err
+}
+
+// external are revisions as the controller sees them.
+func external(revisions ...hub.ClusterExtensionRevision) ([]v1alpha1.ClusterExtensionRevision, error) {
+	out := make([]v1alpha1.ClusterExtensionRevision, len(revisions))
+	for i := range revisions {
+		if err := v1alpha1.Convert_olm_ClusterExtensionRevision_To_v1alpha1_ClusterExtensionRevision(&revisions[i], &out[i], nil); err != nil {
+			return nil, fmt.Errorf("reading revision %s: %w", revisions[i].Name, err)
+		}
+	}
+	return out, nil
+}
