@@ -74,7 +74,7 @@ func hostileRevision(number int, mark string) map[string]any {
 		phases[p] = object{"name": fmt.Sprintf("phase-%d", p), "objects": []any{}}
 	}
 	for i := range v1alpha1.MaxObjects {
-		data := object{"text": strings.Repeat(mark+"\n", 300)}
+		data := object{"text": strings.Repeat(mark+"\n", 60)}
 		if i == 0 {
 			data = object{"line": strings.Repeat("x", 1<<20) + mark}
 		}
