@@ -24,6 +24,8 @@ func (l *Live) answer(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
 		return timedOut(fmt.Sprintf("the cluster has not answered within %s what a rollout would change", l.deps.Timeout))
+	case errors.As(err, &ours) && ours.ErrStatus.Code == http.StatusServiceUnavailable:
+		return unavailable(ours.ErrStatus.Message)
 	case errors.As(err, &review), errors.As(err, &kinds), errors.As(err, &rights):
 		return unavailable(err.Error())
 	case errors.As(err, &ours) && ours.ErrStatus.Code == http.StatusForbidden:
