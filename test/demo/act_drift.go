@@ -30,8 +30,7 @@ func drift(ctx context.Context, d *demo) error {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { repaired <- d.watchRepair(watching, target, image(before)) }()
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl set image -n %s deployment/%s %s=%s --field-manager=%s",
-		target.Namespace, target.Name, before.Spec.Template.Spec.Containers[0].Name, strangerImage, stranger)); err != nil {
+	if _, err := d.show(ctx, setImage(before)); err != nil {
 		return err
 	}
 	found := <-repaired

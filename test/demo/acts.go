@@ -52,6 +52,11 @@ func acts() []act {
 				"Nobody has to find the old manifests, and the history says who went back and why.",
 		},
 		{
+			title: "what is different in the cluster?", skip: withoutDeployment, play: compareLive,
+			why: "Before anything is written, one wants to know what the cluster has that the revision has not. " +
+				"The API server is asked what a rollout would change, and says so without changing it.",
+		},
+		{
 			title: "drift", skip: withoutDeployment, play: drift,
 			why: "Somebody edits a Deployment by hand, and nobody knows until it hurts. " +
 				"Penstock puts back what it owns, and says who had changed which field.",

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// compareLive has somebody change an image while the revision is paused, and reads
+// what a rollout would put back.
+func compareLive(ctx context.Context, d *demo) error {
+	target := deployments(d.wanted)[0].ID
+	before, err := d.cluster.deployment(ctx, target)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", target, err)
+	}
+	if err := d.pause(ctx); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, setImage(before)); err != nil {
+		return err
+	}
+	out, err := d.show(ctx, fmt.Sprintf("kubectl get revisiondiff %s..live", d.current))
+	if err != nil {
+		return err
+	}
+	rows := strings.Count(strings.TrimSpace(out), "\n")
+	if err := d.claim(rows == 1 && strings.Contains(out, target.Name),
+		fmt.Sprintf("of %s, a rollout would change %s and nothing else", counted(len(d.wanted), "object"), short(target)),
+		"one row with "+target.Name, counted(rows, "row")); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, setState(d.current, v1alpha1.LifecycleStateActive)); err != nil {
+		return err
+	}
+	began := time.Now()
+	good := image(before)
+	if err := d.cluster.followDeployment(ctx, target, func(deployment *appsv1.Deployment) bool { return image(deployment) == good }); err != nil {
+		return &failure{claim: short(target) + " is repaired", want: "image " + good, got: err.Error()}
+	}
+	d.ok("%s has its image back %s after the pause", short(target), seconds(time.Since(began)))
+	return d.calm(ctx, target)
+}
+
+// pause makes the current revision Paused and returns when its controller knows.
+func (d *demo) pause(ctx context.Context) error {
+	if _, err := d.show(ctx, setState(d.current, v1alpha1.LifecycleStatePaused)); err != nil {
+		return err
+	}
+	err := d.cluster.followRevision(ctx, d.current, func(revision *v1alpha1.ClusterExtensionRevision) bool {
+		return revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && revision.Status.ObservedGeneration == revision.Generation
+	})
+	if err != nil {
+		return &failure{claim: d.current + " is paused", want: "that within " + patience.String(), got: err.Error()}
+	}
+	return nil
+}
+
+// setImage is the command by which somebody changes the first image of a
+// Deployment.
+func setImage(deployment *appsv1.Deployment) string {
+	return fmt.Sprintf("kubectl set image -n %s deployment/%s %s=%s --field-manager=%s",
+		deployment.Namespace, deployment.Name, deployment.Spec.Template.Spec.Containers[0].Name, strangerImage, stranger)
+}
