@@ -52,8 +52,7 @@ func identities() map[string]identity {
 		"reader": {
 			groups: []string{"system:authenticated"},
 			rules: `[{` + group + `, resources: [clusterextensionrevisions, revisiondiffs, revisionhistories, revisionmanifests], verbs: [get, list, watch]},
- {` + group + `, resources: ` + all + `, verbs: [get]}, {` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [create]},
- {apiGroups: [policy.penstock.dev], resources: [privilegechecks], verbs: [bypass]}]`,
+ {` + group + `, resources: ` + all + `, verbs: [get]}, {` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [create]}]`,
 			sees: []string{secretName, alphaContent, betaContent, betaName, betaCause},
 		},
 		"alpha": {
@@ -61,8 +60,7 @@ func identities() map[string]identity {
 			rules: `[{` + group + `, resources: [clusterextensionrevisions], ` + ofAlpha + `, verbs: [get, list, watch]},
  {` + group + `, resources: ` + all + `, ` + ofAlpha + `, verbs: [get]},
  {` + group + `, resources: [clusterextensionrevisions/rollback], ` + ofAlpha + `, verbs: [create]}, {` + group + `, resources: [clusterextensionrevisions], verbs: [create]},
- {` + group + `, resources: [revisionhistories], resourceNames: [alpha], verbs: [get]}, {` + group + `, resources: [revisiondiffs, revisionmanifests], verbs: [get]},
- {apiGroups: [policy.penstock.dev], resources: [privilegechecks], resourceNames: [alpha], verbs: [bypass]}]`,
+ {` + group + `, resources: [revisionhistories], resourceNames: [alpha], verbs: [get]}, {` + group + `, resources: [revisiondiffs, revisionmanifests], verbs: [get]}]`,
 			sees: []string{secretName, alphaContent},
 		},
 		// He may write Secrets and not read them.
