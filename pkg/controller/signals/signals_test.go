@@ -369,21 +369,27 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestRequests(t *testing.T) {
-	f := start(t)
+// send makes a request of a repair.
+func (f *fixture) send(t *testing.T) {
+	t.Helper()
 	transport := f.counter.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 	}))
+	request, err := http.NewRequestWithContext(host.Because(t.Context(), host.Repair), http.MethodPatch, "https://example.com/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+}
+
+func TestRequests(t *testing.T) {
+	f := start(t)
 	for range 3 {
-		request, err := http.NewRequestWithContext(host.Because(t.Context(), host.Repair), http.MethodPatch, "https://example.com/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := transport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
+		f.send(t)
 	}
 	if diff := cmp.Diff([]string{"penstock_target_requests_total{reason=repair,verb=patch} 3"}, f.series(t, nameRequests)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
