@@ -196,6 +196,18 @@ func TestImportHistory(t *testing.T) {
 	}
 }
 
+// What history says of an active revision that is not the newest, nobody has seen
+// here yet.
+func TestImportHistoryOfOlder(t *testing.T) {
+	s := newServer(t, settings{})
+	a := newArchived(t).revision(1, "Active", nil, configMap("a", "1")).revision(2, "Paused", nil, configMap("a", "2"))
+	got := s.imported("e", "", a).want(t, http.StatusCreated).body
+	first := at(got, "revisions", 0)
+	if at(first, "result") != "Succeeded" || at(first, "completedAt") != "2025-01-02T04:04:05Z" {
+		t.Errorf("e-1: %v", first)
+	}
+}
+
 // Nobody but an import can give a revision a past.
 func TestImportPastIsNotForClients(t *testing.T) {
 	s := newServer(t, settings{})

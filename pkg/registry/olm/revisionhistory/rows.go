@@ -65,12 +65,7 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 		RollbackOf: revision.Annotations[v1alpha1.RollbackOfAnnotation],
 	}
 	if record.Result == v1alpha1.ResultSucceeded {
-		succeeded := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
-		record.CompletedAt = timeOf(succeeded.LastTransitionTime.Time)
-		// An imported revision was complete before, elsewhere.
-		if !row.CompletedAt.IsZero() {
-			record.CompletedAt = timeOf(row.CompletedAt)
-		}
+		record.CompletedAt = completedAt(revision, row)
 	}
 	if revision.DeletionTimestamp != nil {
 		record.State = v1alpha1.StateDeleting
@@ -87,6 +82,18 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 	objects := int32(len(clusterextensionrevision.Refs(revision)))
 	record.Objects = &objects
 	return record
+}
+
+// completedAt is when a revision was complete for the first time. One that was
+// imported was that elsewhere, and need not have been here.
+func completedAt(revision *olm.ClusterExtensionRevision, row chain.Row) *metav1.Time {
+	if !row.CompletedAt.IsZero() {
+		return timeOf(row.CompletedAt)
+	}
+	if succeeded := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionSucceeded); succeeded != nil {
+		return timeOf(succeeded.LastTransitionTime.Time)
+	}
+	return nil
 }
 
 // gone is the record of a revision that was deleted.
