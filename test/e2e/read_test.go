@@ -255,11 +255,16 @@ func rights(w world) {
 	// Who may, is on record, and nobody changes that.
 	w.MustKubectl("create", "clusterrole", "rights-author", "--verb=get,create,patch", "--resource=clusterextensionrevisions.olm.operatorframework.io")
 	w.MustKubectl("create", "clusterrolebinding", "rights-author", "--clusterrole=rights-author", "--user=rights-author")
+	// He may make what is in it himself: powers are asked for, too.
+	w.MustKubectl("create", "clusterrole", "rights-content", "--verb=create,patch", "--resource=configmaps,secrets")
+	w.MustKubectl("create", "clusterrolebinding", "rights-content", "--clusterrole=rights-content", "--user=rights-author")
 	author := w.User("rights-author", "authors")
-	w.eventually(func() (string, string) {
-		out := author.Kubectl("auth", "can-i", "create", "cer")
-		return out.Stdout, out.Stderr
-	}, func(stdout string) bool { return strings.HasPrefix(stdout, "yes") })
+	for _, kind := range []string{"cer", "configmaps"} {
+		w.eventually(func() (string, string) {
+			out := author.Kubectl("auth", "can-i", "create", kind)
+			return out.Stdout, out.Stderr
+		}, func(stdout string) bool { return strings.HasPrefix(stdout, "yes") })
+	}
 	author.MustKubectlInput(small("rights", 2).String(), "create", "-f", "-")
 	w.succeeded("rights-2")
 	w.says(w.read(".status.requestedBy", "cer", "rights-2"), `"username":"rights-author"`, `"authors"`)
