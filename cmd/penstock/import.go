@@ -7,8 +7,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -67,7 +71,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 	if err := i.inspect(); err != nil {
 		return fmt.Errorf("nothing imported: %s: %w", path, err)
 	}
-	if err := i.each(func(c *outgoing) error { return i.send(ctx, c, true) }); err != nil {
+	if err := i.sendAll(ctx, true); err != nil {
 		return fmt.Errorf("nothing imported: %w", err)
 	}
 	checked := heard.take()
@@ -78,7 +82,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 		_, err := fmt.Fprintf(i.out, "%s can be imported; nothing was written\n", counted(i.count, "extension"))
 		return err
 	}
-	if err := i.each(func(c *outgoing) error { return i.send(ctx, c, false) }); err != nil {
+	if err := i.sendAll(ctx, false); err != nil {
 		return fmt.Errorf("not everything was imported; do it again when the cause is removed, and what is missing is added: %w", err)
 	}
 	if err := i.tell(checked); err != nil {
@@ -97,6 +101,45 @@ type importer struct {
 	out     io.Writer
 	// count of the chains to import.
 	count int
+}
+
+const (
+	// sendTries is how often a server that is busy or away is tried, and sendPause
+	// how long it has in between: one that starts is served by the cluster within
+	// seconds.
+	sendTries = 8
+	sendPause = 2 * time.Second
+)
+
+// sendAll sends every chain. What a server could not answer is sent again: an
+// import that was done, or begun, is known there.
+func (i *importer) sendAll(ctx context.Context, check bool) error {
+	sent := map[string]bool{}
+	for try := 1; ; try++ {
+		err := i.each(func(c *outgoing) error {
+			if sent[c.Name] {
+				return c.revisions(func(archive.Item) error { return nil })
+			}
+			if err := i.send(ctx, c, check); err != nil {
+				return err
+			}
+			sent[c.Name] = true
+			return nil
+		})
+		if err == nil || try == sendTries || !passing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(sendPause):
+		}
+	}
+}
+
+// passing tells whether it is worth asking again.
+func passing(err error) bool {
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err)
 }
 
 // outgoing is a chain in the archive, its revisions still to be read.
@@ -218,7 +261,7 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 		err = failed
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", chain.Name, err)
+		return fmt.Errorf("%s: %w%s", chain.Name, err, behind(err))
 	}
 	switch {
 	case check:
@@ -229,6 +272,21 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 		_, err = fmt.Fprintf(i.out, "%s: %s, %s of history\n", chain.Name, counted(len(chain.Revisions), "revision"), counted(len(chain.History), "row"))
 	}
 	return err
+}
+
+// behind is what was answered by somebody between us and the server, which
+// client-go keeps out of the error's text.
+func behind(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeUnexpectedServerResponse && cause.Message != "" {
+			return " (" + strings.TrimSpace(cause.Message) + ")"
+		}
+	}
+	return ""
 }
 
 // errAnswered ends writing to a server that has answered.

@@ -140,16 +140,18 @@ func (p *pass) hold(ctx context.Context) error {
 	return nil
 }
 
-// advance reaches the stages of the newest layer, one after the other, while all
-// that was reached is complete. Older layers hold what they have: the newest one
-// is about to supersede them.
+// advance reaches the stages of the newest layer that is not paused, one after the
+// other, while all that was reached is complete. Older layers hold what they have:
+// that one is about to supersede them. Paused ones hold what they have, too; that
+// somebody prepares the next revision does not stop this one's rollout.
 func (p *pass) advance(ctx context.Context) error {
-	if len(p.Layers) == 0 || p.Layers[0].Paused {
+	li := slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
+	if li < 0 {
 		return nil
 	}
-	layer := p.Layers[0]
+	layer := p.Layers[li]
 	for si := range layer.Stages {
-		at := place{0, si}
+		at := place{li, si}
 		if p.isReached(at) {
 			if !p.complete(at) {
 				return nil

@@ -200,6 +200,35 @@ func TestPausedWritesNothing(t *testing.T) {
 	}
 }
 
+// TestPausedAbove: while the next revision is being prepared, this one is rolled
+// out; what the paused one has reached already stays with it.
+func TestPausedAbove(t *testing.T) {
+	s := newSaga()
+	one := s.revision(1).phase("a", "ConfigMap a/x=1").phase("b", "ConfigMap a/y=1")
+	two := s.revision(2).phase("a", "ConfigMap a/x=2").phase("b", "ConfigMap a/z=2")
+	two.paused = true
+	s.become(two, one)
+	s.spent()
+	var report Report
+	for range 3 {
+		var err error
+		if report, err = s.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !report.Layers[1].Complete || s.stored.Reached["uid-of-2"] != 0 {
+		t.Errorf("revision 1 is complete: %t; revision 2 has reached %d stages", report.Layers[1].Complete, s.stored.Reached["uid-of-2"])
+	}
+	for _, name := range []string{"ConfigMap a/x", "ConfigMap a/y"} {
+		if entry := s.stored.Entries[refOf(name).ID]; entry.Revision != 1 {
+			t.Errorf("%s has the content of revision %d", name, entry.Revision)
+		}
+	}
+	if _, made := s.stored.Entries[refOf("ConfigMap a/z").ID]; made {
+		t.Error("the paused revision wrote")
+	}
+}
+
 // TestStuckUpgradeBacksOff: a newer layer that is refused is tried again ever more
 // slowly, although the older one is content with the same object.
 func TestStuckUpgradeBacksOff(t *testing.T) {

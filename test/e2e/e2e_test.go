@@ -56,6 +56,7 @@ func TestPenstock(t *testing.T) {
 		"UnknownFields":   unknownFields,
 		"ManyAtOnce":      manyAtOnce,
 		"StatusIsNotOurs": statusIsNotOurs,
+		"ExportRights":    exportRights,
 	})
 	w.group("Rollout", map[string]scenario{
 		"Lighthouse":       lighthouse,
@@ -91,6 +92,8 @@ func TestPenstock(t *testing.T) {
 	w.run("DryRun", dryRun)
 	w.run("Idle", idle)
 	w.run("Restart", restart)
+	// It has servers of its own.
+	t.Run("StoreLost", func(t *testing.T) { storeLost(w.in(t)) })
 }
 
 func start(t *testing.T) world {

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -67,6 +68,14 @@ func (v *visit) layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.L
 	return compiled, nil
 }
 
+// leading is the index of the layer that progresses: the newest that is not paused,
+// or the newest when all are.
+func (v *visit) leading() int {
+	return max(0, slices.IndexFunc(v.layers, func(layer *olmv1alpha1.ClusterExtensionRevision) bool {
+		return layer.Spec.LifecycleState != olmv1alpha1.LifecycleStatePaused
+	}))
+}
+
 // finding returns what the pass found of the i-th revision.
 func (v *visit) finding(i int) finding {
 	revision := &v.revisions[i]
@@ -76,7 +85,7 @@ func (v *visit) finding(i int) finding {
 	}
 	for n, layer := range v.layers {
 		if layer == revision && n < len(v.report.Layers) {
-			found.layer, found.newest = &v.report.Layers[n], n == 0
+			found.layer, found.newest = &v.report.Layers[n], n == v.leading()
 		}
 	}
 	if found.layer == nil {

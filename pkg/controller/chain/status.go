@@ -41,7 +41,8 @@ const (
 type finding struct {
 	// layer is nil for a revision that is archived or being deleted.
 	layer *rollout.LayerReport
-	// newest is true for the newest layer of the chain, which alone progresses.
+	// newest is true for the newest layer of the chain that is not paused, which
+	// alone progresses.
 	newest bool
 	// leaving are the objects whose content is this revision's and that still
 	// have to go.

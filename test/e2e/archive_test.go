@@ -1,0 +1,200 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// storeLost: all there is left of the store is an archive. The cluster still has
+// what was rolled out, and keeps it. It stops the server of the other scenarios.
+func storeLost(w world) {
+	select {
+	case <-w.server.Ended():
+	default:
+		w.server.Stop(w.t)
+	}
+	server := w.program.Serve(w.t, w, w.dataDir)
+	ns := w.namespace("lost")
+	first := revision("lost", 1).phase("all", configMap(ns, "a", "x=1"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
+	second := revision("lost", 2).phase("all", configMap(ns, "a", "x=2"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
+	third := revision("lost", 3).phase("all", configMap(ns, "a", "x=3"), configMap(ns, "b", "x=3"), secret(ns, "s", "hunter2"))
+	w.roll(first)
+	w.roll(second)
+	w.value("Archived", ".spec.lifecycleState", "cer/lost-1")
+	w.MustKubectl("delete", "cer", "lost-1", timeout)
+	w.MustKubectlInput(third.with("lifecycleState", "Paused").String(), "create", "-f", "-")
+	// One that was given up, and one whose objects will not be there.
+	w.roll(revision("givenup", 1).phase("all", configMap(ns, "given-up", "x=1")))
+	w.MustKubectl("patch", "cer", "givenup-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	w.gone("configmap/given-up", "--namespace="+ns)
+	w.roll(revision("moved", 1).phase("all", configMap(ns, "moved", "x=1")))
+
+	archive := w.exported("--chain=lost", "--chain=givenup,moved")
+	history := w.MustKubectl("get", "revisionhistory", "lost")
+	w.says(history, "Deleted", "Active", "Paused")
+	objects := func() map[string]string {
+		return map[string]string{
+			"configmap":  w.read(".metadata.uid} {.metadata.resourceVersion", "configmap/a", "--namespace="+ns),
+			"deployment": w.read(".metadata.uid} {.metadata.generation", "deployment/d", "--namespace="+ns),
+			// The store's key is another one, and with it the digest that the
+			// annotation has.
+			"secret": w.read(".metadata.uid} {.data", "secret/s", "--namespace="+ns),
+		}
+	}
+	before := objects()
+
+	server.Stop(w.t)
+	w.MustKubectl("delete", "configmap/moved", "--namespace="+ns)
+	empty := penstock.DataDir(w.t)
+	refused := w.program.Launch(w.t, w, empty)
+	refused.Await(w.t, "--accept-identity=")
+	_, token, _ := strings.Cut(refused.Log(), "--accept-identity=")
+	token = token[:strings.IndexFunc(token, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyz-.:", r) })]
+	refused.Await(w.t, "The host cluster serves our API")
+	refused.Stop(w.t)
+	server = w.program.Serve(w.t, w, empty, "--accept-identity="+token)
+	w.t.Cleanup(func() {
+		if w.t.Failed() || strings.Contains(server.Log(), "panic") {
+			w.t.Errorf("the log of the new server:\n%s", server.Log())
+		}
+	})
+
+	mark := w.Audit().Mark()
+	w.says(w.imported(archive, "--check").Stderr, "3 extensions can be imported; nothing was written")
+	w.absent("cer", "lost-2")
+	w.says(w.imported(archive).Stderr, "lost: 2 revisions, 3 rows of history", "3 extensions imported")
+	w.succeeded("lost-2")
+	w.succeeded("moved-1")
+	w.condition("lost-2", "Ready", "True")
+	w.condition("givenup-1", "Progressing", "False")
+	w.condition("lost-3", "Progressing", "False", "paused")
+	if diff := cmp.Diff(before, objects()); diff != "" {
+		w.t.Errorf("what was there is another (-before +after):\n%s", diff)
+	}
+	w.absent("configmap", "b", "--namespace="+ns)
+	w.absent("configmap", "given-up", "--namespace="+ns)
+	written := map[string]bool{}
+	for _, r := range w.Audit().Since(mark, ours, plane.Writes(), func(r plane.Request) bool { return !strings.Contains(r.URI, "dryRun=") }) {
+		switch {
+		case r.Verb == "delete" || r.Verb == "deletecollection":
+			w.t.Errorf("an import deletes: %s", r)
+		case r.Resource != "events":
+			written[r.Resource+" "+r.Name] = true
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"configmaps a": true, "secrets s": true, "deployments d": true, "configmaps moved": true}, written); diff != "" {
+		w.t.Errorf("touched (-want +got):\n%s", diff)
+	}
+
+	// History is what it was.
+	if diff := cmp.Diff(w.rows(history), w.rows(w.MustKubectl("get", "revisionhistory", "lost"))); diff != "" {
+		w.t.Errorf("history (-before +after):\n%s", diff)
+	}
+	// Numbers that were used are used, the newest and those of deleted revisions.
+	for _, taken := range []draft{third, first} {
+		if out := w.KubectlInput(taken.String(), "create", "-f", "-"); out.ExitCode == 0 {
+			w.t.Errorf("%s was created again", taken.name)
+		}
+	}
+	w.says(w.imported(archive).Stderr, "lost: was imported from this archive before")
+	other := w.exported("--chain=lost")
+	out := w.program.Run(w.t, "", "import", "--kubeconfig", w.Kubeconfig(), other)
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "nothing imported: lost:") || !strings.Contains(out.Stderr, "only extensions that it never had") {
+		w.t.Errorf("an extension that is there: %s", out)
+	}
+
+	// And it goes on from there.
+	w.MustKubectl("patch", "cer", "lost-3", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
+	w.succeeded("lost-3")
+	w.value("Archived", ".spec.lifecycleState", "cer/lost-2")
+	w.MustKubectl("get", "configmap", "b", "--namespace="+ns)
+	w.gone("deployment/d", "--namespace="+ns) // rolled out here, so given up here
+	w.MustKubectl("delete", "cer", "--all", timeout)
+	w.absent("configmap", "a", "--namespace="+ns)
+}
+
+// exported exports twice and returns the file.
+func (w world) exported(flags ...string) string {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	var contents []string
+	path := ""
+	for _, name := range []string{"one.tar.zst", "two.tar.zst"} {
+		path = filepath.Join(dir, name)
+		out := w.program.Run(w.t, "", append([]string{"export", "--kubeconfig", w.Kubeconfig(), "-o", path}, flags...)...)
+		if out.ExitCode != 0 {
+			w.t.Fatal(out)
+		}
+		w.says(out.Stderr, "CAUTION: the archive has", "in clear text")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		contents = append(contents, string(data))
+	}
+	if contents[0] != contents[1] {
+		w.t.Error("the same store makes two archives")
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		w.t.Errorf("the archive has the mode %s, error %v", info.Mode(), err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		w.t.Errorf("there are %v, error %v", left, err)
+	}
+	return path
+}
+
+func (w world) imported(path string, flags ...string) penstock.Output {
+	w.t.Helper()
+	out := w.program.Run(w.t, "", append([]string{"import", "--kubeconfig", w.Kubeconfig(), path}, flags...)...)
+	if out.ExitCode != 0 {
+		w.t.Fatal(out)
+	}
+	return out
+}
+
+// rows are the cells of a table without those that tell ages.
+func (w world) rows(table string) []string {
+	w.t.Helper()
+	encoded, err := json.Marshal(strings.Fields(table))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Split(string(encoded), ",")
+}
+
+// exportRights: who may not read a Secret gets no archive, not even a part of one.
+func exportRights(w world) {
+	ns := w.namespace("export-rights")
+	w.roll(revision("export-rights", 1).phase("all", secret(ns, "s", "hunter2"), configMap(ns, "a", "x=1")))
+	user := w.User("exporter", "exporters")
+	w.MustKubectl("create", "clusterrole", "exporter", "--verb=get,list",
+		"--resource=clusterextensionrevisions.olm.operatorframework.io,clusterextensionrevisions.olm.operatorframework.io/manifests,revisionhistories.olm.operatorframework.io")
+	w.MustKubectl("create", "clusterrolebinding", "exporter", "--clusterrole=exporter", "--group=exporters")
+	path := filepath.Join(w.t.TempDir(), "archive")
+	export := func() penstock.Output {
+		return w.program.Run(w.t, "", "export", "--kubeconfig", user.Kubeconfig(), "--chain=export-rights", "-o", path)
+	}
+	out := export()
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "nothing exported") || !strings.Contains(out.Stderr, "export-rights/s") {
+		w.t.Errorf("without the right to the Secret: %s", out)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		w.t.Errorf("there is an archive (error %v)", err)
+	}
+	w.MustKubectl("create", "rolebinding", "exporter", "--clusterrole=admin", "--group=exporters", "--namespace="+ns)
+	if out := export(); out.ExitCode != 0 {
+		w.t.Errorf("with it: %s", out)
+	}
+	out = w.program.Run(w.t, "", "import", "--kubeconfig", user.Kubeconfig(), path)
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "revisionhistories/import") {
+		w.t.Errorf("import without the right: %s", out)
+	}
+}
