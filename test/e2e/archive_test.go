@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -189,10 +190,13 @@ func exportRights(w world) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		w.t.Errorf("there is an archive (error %v)", err)
 	}
-	w.MustKubectl("create", "rolebinding", "exporter", "--clusterrole=admin", "--group=exporters", "--namespace="+ns)
-	if out := export(); out.ExitCode != 0 {
-		w.t.Errorf("with it: %s", out)
-	}
+	w.MustKubectl("create", "role", "exporter", "--verb=get", "--resource=secrets", "--namespace="+ns)
+	w.MustKubectl("create", "rolebinding", "exporter", "--role=exporter", "--group=exporters", "--namespace="+ns)
+	// Rights are given a moment after they are written.
+	w.eventually(func() (string, string) {
+		out := export()
+		return strconv.Itoa(out.ExitCode), out.Stderr
+	}, func(code string) bool { return code == "0" })
 	out = w.program.Run(w.t, "", "import", "--kubeconfig", user.Kubeconfig(), path)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "revisionhistories/import") {
 		w.t.Errorf("import without the right: %s", out)
