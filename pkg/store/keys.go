@@ -74,7 +74,10 @@ func (k Keys) Inventory(chain string) string {
 	return k.prefix + "/chains/" + url.PathEscape(chain) + "/inventory"
 }
 
+// Claims is the beginning of the keys of all claims.
+func (k Keys) Claims() string { return k.prefix + "/claims/" }
+
 // Claim is the key of a claim.
 func (k Keys) Claim(key string) string {
-	return k.prefix + "/claims/" + url.PathEscape(key)
+	return k.Claims() + url.PathEscape(key)
 }

@@ -1,6 +1,9 @@
 // Package claim keeps who holds what only one may hold, such as a profile by a
-// plan. A claim has no lease: it is held until it is released, or until somebody
-// who read that its holder is gone takes it over.
+// plan. A claim is held until it is released, or until somebody who read that its
+// holder is gone takes it over; no time runs out.
+//
+// Only a claim of a record that is still being written has a lease (see Attempt), so
+// that a crash leaves nothing behind.
 package claim
 
 import (
@@ -8,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/store"
@@ -16,23 +20,36 @@ import (
 // maxHolderBytes bounds the name of a holder.
 const maxHolderBytes = 1024
 
+// KV is what claims need of etcd, as a *clientv3.Client has it.
+type KV interface {
+	clientv3.KV
+	// Grant makes a lease of some seconds.
+	Grant(ctx context.Context, seconds int64) (*clientv3.LeaseGrantResponse, error)
+}
+
 // Claims acquires, hands over and releases claims.
 type Claims struct {
-	kv   clientv3.KV
+	kv   KV
 	keys store.Keys
 }
 
 // New returns the claims below an etcd prefix.
-func New(kv clientv3.KV, prefix string) *Claims {
+func New(kv KV, prefix string) *Claims {
 	return &Claims{kv: kv, keys: store.NewKeys(prefix)}
 }
 
 // HeldError says that somebody else holds a claim.
 type HeldError struct {
 	Key, Holder string
+	// Pending is true while the holder's record is being written: it may not come
+	// to be.
+	Pending bool
 }
 
 func (e *HeldError) Error() string {
+	if e.Pending {
+		return fmt.Sprintf("%q is held by %q, which is being created", e.Key, e.Holder)
+	}
 	return fmt.Sprintf("%q is held by %q", e.Key, e.Holder)
 }
 
@@ -40,35 +57,50 @@ func format() store.Format {
 	return store.Format{Kind: "claim", Magic: "PKC", Version: 1}
 }
 
-// Acquire makes holder the one that holds the key, which he may do already. When
-// it is somebody else, the error is a *HeldError.
+// held is a claim as it is stored.
+type held struct {
+	// holder is empty for nobody.
+	holder string
+	// pending is true as long as only a lease keeps the claim.
+	pending     bool
+	modRevision int64
+}
+
+// by returns the error for everybody else.
+func (h held) by(key string) error {
+	return &HeldError{Key: key, Holder: h.holder, Pending: h.pending}
+}
+
+// Acquire makes holder the one that holds the key for good, which he may do already.
+// When it is somebody else, the error is a *HeldError.
 func (c *Claims) Acquire(ctx context.Context, key, holder string) error {
 	if err := validate(key, holder); err != nil {
 		return err
 	}
-	return c.change(ctx, key, "acquiring", func(present string) (string, error) {
-		if present != "" && present != holder {
-			return "", &HeldError{Key: key, Holder: present}
+	return c.change(ctx, key, "acquiring", func(present held) (string, error) {
+		if present.holder != "" && present.holder != holder {
+			return "", present.by(key)
 		}
 		return holder, nil
 	})
 }
 
 // TakeOver makes to the holder in place of from, whom the caller has read to be
-// gone. It is done already when to holds the key; when that is somebody else, or
-// nobody, nothing changes, and the error is a *HeldError, or says so.
+// gone, or to be someone whom the requester may put aside. It is done already when to
+// holds the key; when that is somebody else, or nobody, nothing changes, and the
+// error is a *HeldError, or says so.
 func (c *Claims) TakeOver(ctx context.Context, key, from, to string) error {
 	if err := errors.Join(validate(key, from), validate(key, to)); err != nil {
 		return err
 	}
-	return c.change(ctx, key, "taking over", func(present string) (string, error) {
-		switch present {
+	return c.change(ctx, key, "taking over", func(present held) (string, error) {
+		switch present.holder {
 		case from, to:
 			return to, nil
 		case "":
 			return "", fmt.Errorf("%q does not hold it any more, and nobody else does: acquire it", from)
 		default:
-			return "", &HeldError{Key: key, Holder: present}
+			return "", present.by(key)
 		}
 	})
 }
@@ -79,9 +111,9 @@ func (c *Claims) Release(ctx context.Context, key, holder string) error {
 	if err := validate(key, holder); err != nil {
 		return err
 	}
-	return c.change(ctx, key, "releasing", func(present string) (string, error) {
-		if present != "" && present != holder {
-			return "", &HeldError{Key: key, Holder: present}
+	return c.change(ctx, key, "releasing", func(present held) (string, error) {
+		if present.holder != "" && present.holder != holder {
+			return "", present.by(key)
 		}
 		return "", nil
 	})
@@ -89,16 +121,16 @@ func (c *Claims) Release(ctx context.Context, key, holder string) error {
 
 // Holder returns who holds the key; empty for nobody.
 func (c *Claims) Holder(ctx context.Context, key string) (string, error) {
-	holder, _, err := c.get(ctx, key)
+	present, err := c.get(ctx, key)
 	if err != nil {
 		return "", fmt.Errorf("reading claim %q: %w", key, err)
 	}
-	return holder, nil
+	return present.holder, nil
 }
 
 // change makes the holder what next returns for the present one, where empty is
 // nobody. It starts over when another writer was faster.
-func (c *Claims) change(ctx context.Context, key, doing string, next func(present string) (string, error)) error {
+func (c *Claims) change(ctx context.Context, key, doing string, next func(present held) (string, error)) error {
 	for {
 		done, err := c.attempt(ctx, key, next)
 		if err == nil && !done {
@@ -113,24 +145,38 @@ func (c *Claims) change(ctx context.Context, key, doing string, next func(presen
 	}
 }
 
-func (c *Claims) attempt(ctx context.Context, key string, next func(string) (string, error)) (bool, error) {
-	present, modRevision, err := c.get(ctx, key)
+func (c *Claims) attempt(ctx context.Context, key string, next func(held) (string, error)) (bool, error) {
+	present, err := c.get(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	holder, err := next(present)
-	if err != nil || holder == present {
+	if err != nil || holder == present.holder && !present.pending {
 		return err == nil, err
 	}
+	etcdKey := c.keys.Claim(key)
 	if holder == "" {
-		return c.remove(ctx, key, modRevision)
+		return c.remove(ctx, etcdKey, present.modRevision)
 	}
-	_, done, err := store.Swap(ctx, c.kv, c.keys.Claim(key), format().Wrap([]byte(holder)), modRevision)
-	return done, err
+	return c.put(ctx, etcdKey, holder, present.modRevision, clientv3.NoLease)
 }
 
-func (c *Claims) remove(ctx context.Context, key string, modRevision int64) (bool, error) {
-	etcdKey := c.keys.Claim(key)
+// put writes a claim that was written last at modRevision, and returns whether that
+// was so.
+func (c *Claims) put(ctx context.Context, etcdKey, holder string, modRevision int64, lease clientv3.LeaseID) (bool, error) {
+	response, err := c.kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(etcdKey), "=", modRevision)).
+		Then(clientv3.OpPut(etcdKey, string(format().Wrap([]byte(holder))), clientv3.WithLease(lease))).
+		Commit()
+	if err != nil {
+		return false, fmt.Errorf("writing %s: %w", etcdKey, err)
+	}
+	return response.Succeeded, nil
+}
+
+// remove deletes a claim that was written last at modRevision, and returns whether
+// that was so.
+func (c *Claims) remove(ctx context.Context, etcdKey string, modRevision int64) (bool, error) {
 	response, err := c.kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(etcdKey), "=", modRevision)).
 		Then(clientv3.OpDelete(etcdKey)).
@@ -141,20 +187,27 @@ func (c *Claims) remove(ctx context.Context, key string, modRevision int64) (boo
 	return response.Succeeded, nil
 }
 
-func (c *Claims) get(ctx context.Context, key string) (string, int64, error) {
+func (c *Claims) get(ctx context.Context, key string) (held, error) {
 	etcdKey := c.keys.Claim(key)
-	stored, err := store.Get(ctx, c.kv, etcdKey)
-	if err != nil || !stored.Exists() {
-		return "", 0, err
-	}
-	holder, err := format().Unwrap(etcdKey, stored.Bytes)
+	response, err := c.kv.Get(ctx, etcdKey)
 	if err != nil {
-		return "", 0, err
+		return held{}, fmt.Errorf("reading %s: %w", etcdKey, err)
+	}
+	if len(response.Kvs) == 0 {
+		return held{}, nil
+	}
+	return decode(response.Kvs[0])
+}
+
+func decode(stored *mvccpb.KeyValue) (held, error) {
+	holder, err := format().Unwrap(string(stored.Key), stored.Value)
+	if err != nil {
+		return held{}, err
 	}
 	if len(holder) == 0 {
-		return "", 0, format().Damaged(etcdKey, errors.New("it names no holder"))
+		return held{}, format().Damaged(string(stored.Key), errors.New("it names no holder"))
 	}
-	return string(holder), stored.ModRevision, nil
+	return held{holder: string(holder), pending: stored.Lease != 0, modRevision: stored.ModRevision}, nil
 }
 
 func validate(key, holder string) error {

@@ -26,7 +26,8 @@ const (
 // counts as a write when one of its branches writes.
 type CrashingKV struct {
 	clientv3.KV
-	how Crash
+	lease clientv3.Lease
+	how   Crash
 
 	mu      sync.Mutex
 	left    int
@@ -36,8 +37,8 @@ type CrashingKV struct {
 var _ clientv3.KV = &CrashingKV{}
 
 // NewCrashingKV crashes at the write behind the first n.
-func NewCrashingKV(kv clientv3.KV, n int, how Crash) *CrashingKV {
-	return &CrashingKV{KV: kv, left: n, how: how}
+func NewCrashingKV(client *clientv3.Client, n int, how Crash) *CrashingKV {
+	return &CrashingKV{KV: client, lease: client, left: n, how: how}
 }
 
 // Crashed tells whether it came to that.
@@ -79,6 +80,11 @@ func (c *CrashingKV) Put(ctx context.Context, key, value string, opts ...clientv
 // Delete is a write.
 func (c *CrashingKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
 	return passOn(c, func() (*clientv3.DeleteResponse, error) { return c.KV.Delete(ctx, key, opts...) })
+}
+
+// Grant is a write.
+func (c *CrashingKV) Grant(ctx context.Context, seconds int64) (*clientv3.LeaseGrantResponse, error) {
+	return passOn(c, func() (*clientv3.LeaseGrantResponse, error) { return c.lease.Grant(ctx, seconds) })
 }
 
 // Do is a write unless it gets. A transaction is better made by Txn.

@@ -19,6 +19,12 @@ import (
 // when the test ends.
 func Client(t testing.TB) *clientv3.Client {
 	t.Helper()
+	return Clients(t, 1)[0]
+}
+
+// Clients is Client for several processes with one etcd.
+func Clients(t testing.TB, n int) []*clientv3.Client {
+	t.Helper()
 	// Not t.TempDir: it has the test's name in its path, and a unix socket's
 	// path is 107 bytes at most.
 	dir, err := os.MkdirTemp("", "penstock")
@@ -33,16 +39,20 @@ func Client(t testing.TB) *clientv3.Client {
 	}
 	t.Cleanup(server.Close)
 
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints:   []string{server.Endpoint()},
-		DialTimeout: 10 * time.Second,
-		Logger:      zap.NewNop(),
-	})
-	if err != nil {
-		t.Fatalf("connecting to etcd: %v", err)
+	clients := make([]*clientv3.Client, n)
+	for i := range clients {
+		client, err := clientv3.New(clientv3.Config{
+			Endpoints:   []string{server.Endpoint()},
+			DialTimeout: 10 * time.Second,
+			Logger:      zap.NewNop(),
+		})
+		if err != nil {
+			t.Fatalf("connecting to etcd: %v", err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		clients[i] = client
 	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return clients
 }
 
 // Revision is etcd's present revision: it moves by one with every write.

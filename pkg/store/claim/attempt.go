@@ -1,0 +1,154 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// leaseSeconds is for how long the claim of a record that is being written is
+	// kept. Between Acquire and Settle there is one write.
+	leaseSeconds = 30
+	// settleTimeout bounds what is done behind a write, when the request that asked
+	// for it may be over.
+	settleTimeout = 10 * time.Second
+)
+
+// Gone reads whether a holder will never act again: there is no record of it, as
+// read from the source and from no cache, or the record says that it has ended. An
+// error means that it is not known; nothing is taken from who may be there.
+type Gone func(ctx context.Context, holder string) (bool, error)
+
+// Attempt is one request that writes a record for which a claim must be held. The
+// claim decides, not the record: whoever acts for a record makes sure first, by
+// Claims.Acquire, that the claim is its own.
+//
+//	attempt := claims.Attempt(profile, dryRun, gone)
+//	created, err := store.Create(…, func(…) error { …; return attempt.Acquire(ctx, uid) }, …)
+//	err = attempt.Settle(ctx, err)
+//
+// Acquire is the last thing before the record is written, so that a request that is
+// refused has claimed nothing. The claim has a lease until Settle, so that of a
+// process that died in between nothing is left, and nobody takes it from one that is
+// about to write.
+type Attempt struct {
+	claims *Claims
+	key    string
+	dryRun bool
+	gone   Gone
+	// holder is for whom the claim was acquired, empty when it was not.
+	holder string
+}
+
+// Attempt prepares a request. A dry-run is told what would happen, and changes
+// nothing.
+func (c *Claims) Attempt(key string, dryRun bool, gone Gone) *Attempt {
+	return &Attempt{claims: c, key: key, dryRun: dryRun, gone: gone}
+}
+
+// Acquire makes holder the one that holds the key, in place of one that is gone.
+// When it is one that is not, the error is a *HeldError. A holder is one record for
+// ever, such as its uid; a name may come back. It may be called again for the same.
+func (a *Attempt) Acquire(ctx context.Context, holder string) error {
+	if err := validate(a.key, holder); err != nil {
+		return err
+	}
+	for {
+		done, err := a.acquire(ctx, holder)
+		if err == nil && !done {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("acquiring claim %q: %w", a.key, err)
+		}
+		if done {
+			return nil
+		}
+	}
+}
+
+// acquire returns whether it was done, which it is not when somebody else was
+// faster.
+func (a *Attempt) acquire(ctx context.Context, holder string) (bool, error) {
+	present, err := a.claims.get(ctx, a.key)
+	if err != nil {
+		return false, err
+	}
+	if present.holder != holder {
+		if err := a.free(ctx, present); err != nil {
+			return false, err
+		}
+	}
+	if a.dryRun {
+		return true, nil
+	}
+	if present.holder == holder {
+		a.holder = holder
+		return true, nil
+	}
+	lease, err := a.claims.kv.Grant(ctx, leaseSeconds)
+	if err != nil {
+		return false, fmt.Errorf("asking for a lease: %w", err)
+	}
+	// The holder that is gone cannot come back, so that it is enough that the claim
+	// was not written since.
+	done, err := a.claims.put(ctx, a.claims.keys.Claim(a.key), holder, present.modRevision, lease.ID)
+	if done || err != nil {
+		// After an error it is not known whether it is ours.
+		a.holder = holder
+	}
+	return done, err
+}
+
+// free returns nil when nobody holds the claim, or one that is gone.
+func (a *Attempt) free(ctx context.Context, present held) error {
+	if present.holder == "" {
+		return nil
+	}
+	if present.pending {
+		return present.by(a.key)
+	}
+	gone, err := a.gone(ctx, present.holder)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; whether that one is gone is not known: %w", present.by(a.key), err)
+	case !gone:
+		return present.by(a.key)
+	default:
+		return nil
+	}
+}
+
+// Settle is told how the write ended. The claim of a record that was written is kept
+// from now on; that of one that was not is given free. After an error such as a
+// timeout it may have been written, so this is looked at.
+//
+// It returns the error that it was given. Without one it returns a *HeldError when
+// the lease had run out and the claim is somebody else's: the caller removes the
+// record again. Any other error means that the record is there and its claim not
+// certain; whoever acts for it finds out.
+func (a *Attempt) Settle(ctx context.Context, failed error) error {
+	if a.holder == "" {
+		return failed
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if failed == nil {
+		return a.claims.Acquire(ctx, a.key, a.holder)
+	}
+	gone, err := a.gone(ctx, a.holder)
+	switch {
+	case err != nil:
+		// Its lease ends.
+	case gone:
+		err = a.claims.Release(ctx, a.key, a.holder)
+	default:
+		err = a.claims.Acquire(ctx, a.key, a.holder)
+	}
+	if other := (*HeldError)(nil); err != nil && !errors.As(err, &other) {
+		return fmt.Errorf("%w (and its claim of %q is not settled: %w)", failed, a.key, err)
+	}
+	return failed
+}

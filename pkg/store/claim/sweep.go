@@ -1,0 +1,56 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// sweepPage is how many claims are read at a time.
+const sweepPage = 500
+
+// Sweep gives the claims free whose holders are gone, and returns how many. It goes
+// on after what it cannot find out or read, and returns that as its error. Records
+// that are being written keep theirs.
+func (c *Claims) Sweep(ctx context.Context, gone Gone) (freed int, err error) {
+	var errs []error
+	from, end := c.keys.Claims(), clientv3.GetPrefixRangeEnd(c.keys.Claims())
+	for {
+		page, err := c.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(sweepPage))
+		if err != nil {
+			return freed, errors.Join(append(errs, fmt.Errorf("reading claims from %s on: %w", from, err))...)
+		}
+		for _, found := range page.Kvs {
+			done, err := c.sweep(ctx, found, gone)
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if done {
+				freed++
+			}
+			from = string(found.Key) + "\x00"
+		}
+		if !page.More || len(page.Kvs) == 0 {
+			return freed, errors.Join(errs...)
+		}
+	}
+}
+
+// sweep gives one claim free if nobody has written it since it was read.
+func (c *Claims) sweep(ctx context.Context, found *mvccpb.KeyValue, gone Gone) (bool, error) {
+	present, err := decode(found)
+	if err != nil || present.pending {
+		return false, err
+	}
+	is, err := gone(ctx, present.holder)
+	if err != nil {
+		return false, fmt.Errorf("finding out whether %q, who holds %s, is gone: %w", present.holder, found.Key, err)
+	}
+	if !is {
+		return false, nil
+	}
+	return c.remove(ctx, string(found.Key), present.modRevision)
+}
