@@ -75,11 +75,15 @@ func (p *pass) hide(id manifest.ID) {
 // schedule decides when a failed task is tried again.
 func (p *pass) schedule(t task, result carried) {
 	now := p.engine.Clock.Now()
+	if result.watching {
+		p.again(settleFallback)
+		return
+	}
 	switch result.failure.Reason {
 	case ReasonCollision, ReasonPaused, ReasonContested:
 		// The other object is being watched, a pause is ended by the caller, and
 		// a contested object has its own time.
-	case ReasonWaiting, ReasonTerminating, ReasonUnwatched:
+	case ReasonWaiting, ReasonTerminating:
 		p.again(settleFallback)
 	default:
 		if !result.held {
@@ -92,6 +96,9 @@ func (p *pass) schedule(t task, result carried) {
 // classify says what an error of a write means.
 func classify(ref manifest.Ref, err error) *Failure {
 	failure := &Failure{Ref: ref, Message: explain(ref, err)}
+	if failure.Immutable = isImmutable(ref, err); failure.Immutable {
+		failure.Message += "; " + remedyImmutable
+	}
 	var scope *host.ScopeError
 	var body *bodyError
 	switch {

@@ -199,13 +199,19 @@ func (p *pass) complete(at place) bool {
 func (p *pass) verdict(gate stage.Gate) probe.Verdict {
 	seen, presence := p.engine.Observer.Get(gate.ID)
 	memo := p.inventory.Entries[gate.ID]
-	if presence != observe.Present || seen.Object == nil || seen.UID != memo.UID || older(seen.ResourceVersion, memo.ResourceVersion) {
+	if presence != observe.Present || !p.shows(gate) || seen.UID != memo.UID || older(seen.ResourceVersion, memo.ResourceVersion) {
 		return probe.Verdict{Status: probe.Unknown, Message: "waiting to see its state"}
 	}
 	if seen.Deleting {
 		return probe.Verdict{Status: probe.False, Message: "is being deleted"}
 	}
 	return p.engine.judge(gate, seen.Object)
+}
+
+// shows is true when what a gate reads of an object is being watched.
+func (p *pass) shows(gate stage.Gate) bool {
+	seen, _ := p.engine.Observer.Get(gate.ID)
+	return seen.Shows(p.engine.reading(gate))
 }
 
 // look returns what is known of an object from its watch, or from the inventory

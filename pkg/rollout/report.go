@@ -26,7 +26,22 @@ func (p *pass) reportLayer(li int) LayerReport {
 		p.reportStage(at, &report.Phases[len(report.Phases)-1])
 		report.Complete = report.Complete && p.complete(at)
 	}
+	report.Unseen = unseen(report.Phases)
 	return report
+}
+
+// unseen is true when all that phases fail by is that something cannot be seen.
+func unseen(phases []PhaseReport) bool {
+	found := false
+	for _, phase := range phases {
+		for _, failure := range phase.Failures {
+			if !failure.Unseen {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
 }
 
 // reportStage adds what is known of a stage to its phase.
@@ -34,7 +49,7 @@ func (p *pass) reportStage(at place, phase *PhaseReport) {
 	stg := p.stage(at)
 	reached := p.isReached(at)
 	phase.Reached = phase.Reached || reached
-	closed := p.closedGates(at, stg, reached)
+	gates := p.closedGates(at, stg, reached)
 	for _, step := range stg.Steps {
 		phase.Objects++
 		failure, refused := p.refused[step.ID]
@@ -49,8 +64,8 @@ func (p *pass) reportStage(at place, phase *PhaseReport) {
 			phase.Failures = append(phase.Failures, *p.outcomes[step.ID].failure)
 		case p.outcomes[step.ID].applied:
 			phase.Applied++
-			if message, waits := closed[step.ID]; waits {
-				phase.Failures = append(phase.Failures, Failure{Ref: step.Ref, Reason: ReasonProbe, Message: message})
+			if gate, waits := gates[step.ID]; waits {
+				phase.Failures = append(phase.Failures, Failure{Ref: step.Ref, Reason: ReasonProbe, Message: gate.message, Unseen: gate.unseen})
 			} else {
 				phase.Available++
 			}
@@ -58,29 +73,38 @@ func (p *pass) reportStage(at place, phase *PhaseReport) {
 	}
 }
 
+// closed is why a gate is.
+type closed struct {
+	message string
+	unseen  bool
+}
+
 // closedGates returns what the gates of a reached stage wait for, by object.
-func (p *pass) closedGates(at place, stg stage.Stage, reached bool) map[manifest.ID]string {
-	closed := map[manifest.ID]string{}
+func (p *pass) closedGates(at place, stg stage.Stage, reached bool) map[manifest.ID]closed {
+	gates := map[manifest.ID]closed{}
 	for _, gate := range stg.Gates {
 		if !reached || p.places[gate.ID] != at || !p.outcomes[gate.ID].applied {
 			continue
 		}
 		if verdict := p.verdict(gate); verdict.Status != probe.True {
-			closed[gate.ID] = verdict.Message
+			gates[gate.ID] = closed{verdict.Message, !p.shows(gate)}
 		}
 	}
-	return closed
+	return gates
 }
 
 // pause reports the objects of a paused layer: what would be done, and is not.
 func (p *pass) pause(tasks []task) {
 	for _, t := range tasks {
-		decision := p.decide(t, p.look(t.step.ID))
+		seen := p.look(t.step.ID)
+		decision := p.decide(t, seen)
 		switch decision.Action {
 		case Idle, Verify:
 			p.outcomes[t.step.ID] = outcome{applied: true}
-		case Collision, Deferred:
+		case Collision:
 			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonWaiting, false, decision.Message).outcome
+		case Deferred:
+			p.outcomes[t.step.ID] = p.deferred(t, decision, seen).outcome
 		default:
 			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonPaused, false, "differs from the manifest; the revision is paused").outcome
 		}

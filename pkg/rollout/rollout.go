@@ -151,6 +151,9 @@ type LayerReport struct {
 	// Complete is true when all stages were reached, all objects that belong to
 	// the layer are as it says and pass their probes.
 	Complete bool
+	// Unseen is true when nothing is known to be wrong with the layer, but not all
+	// of it can be seen: all its failures are Unseen, and there are some.
+	Unseen bool
 }
 
 // PhaseReport is the state of one phase of a layer.
@@ -190,6 +193,13 @@ type Failure struct {
 	Message string
 	// NeedsPerson is true when waiting will not help.
 	NeedsPerson bool
+	// Unseen is true when the state of the object is not known: its watch has not
+	// answered yet, or the server cannot be reached. What was found before may
+	// still be so.
+	Unseen bool
+	// Immutable is true when the live object has a field that cannot become what the
+	// manifest says, so that a person has to delete it.
+	Immutable bool
 }
 
 // Event tells a person what the engine changed.

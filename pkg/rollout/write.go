@@ -92,6 +92,8 @@ type carried struct {
 	wait time.Duration
 	// deleted is the object that a delete of ours was accepted for.
 	deleted *host.Precondition
+	// watching is true when the watch, which tries again by itself, will tell.
+	watching bool
 	// looked is true when a changed object was read, and perhaps repaired.
 	looked bool
 	// lost says what someone else had changed when the object was read.
@@ -127,6 +129,9 @@ func (p *pass) execute(ctx context.Context, t task) carried {
 	decision := p.decide(t, seen)
 	if decision.Action == Idle {
 		return p.idle(t)
+	}
+	if next, waits := p.makesRoom(t); decision.Action == Create && waits {
+		return p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf("was deleted, so that revision %d can make it anew", next))
 	}
 	if held, ok := p.held(t, seen); ok {
 		return held
@@ -203,13 +208,30 @@ func (p *pass) deferred(t task, decision Decision, seen Seen) carried {
 	case seen.Presence == observe.Present && seen.Deleting:
 		return p.refuse(t, seen, ReasonTerminating, false, decision.Message)
 	case seen.Presence == observe.Unknown:
-		if trouble := p.engine.trouble(t.step.ID); trouble != nil {
-			// The watch tries again by itself, and an event will tell.
-			failure := classify(t.step.Ref, trouble)
-			return p.refuse(t, seen, ReasonUnwatched, failure.NeedsPerson, failure.Message)
-		}
+		return carried{outcome: outcome{failure: p.unseen(t, decision.Message)}, seen: seen, watching: true}
 	}
 	return p.refuse(t, seen, ReasonWaiting, false, decision.Message)
+}
+
+// unseen says why nothing is known of an object.
+func (p *pass) unseen(t task, message string) *Failure {
+	failure := &Failure{Ref: t.step.Ref, Reason: ReasonWaiting, Message: message, Unseen: true}
+	trouble := p.engine.trouble(t.step.ID)
+	if trouble == nil {
+		return failure // the answer is on its way
+	}
+	why := classify(t.step.Ref, trouble)
+	failure.Message, failure.NeedsPerson = why.Message, why.NeedsPerson
+	switch why.Reason {
+	case ReasonUnreachable:
+		failure.Reason = ReasonUnreachable
+	case ReasonNotServed:
+		// What nobody serves is not there for anybody.
+		failure.Reason, failure.Unseen = ReasonNotServed, false
+	default:
+		failure.Reason = ReasonUnwatched
+	}
+	return failure
 }
 
 // refuse is a result without a write.

@@ -24,6 +24,9 @@ type memory struct {
 	// how long that took to come.
 	again time.Time
 	wait  time.Duration
+	// unseen is since when the answers of watches have been on their way; zero
+	// when none are.
+	unseen time.Time
 }
 
 // memories are those of a chain's revisions, by uid.

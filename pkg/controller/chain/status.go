@@ -35,6 +35,7 @@ const (
 	reasonIsRollback  = "IsRollback"
 	reasonOvertaken   = "Overtaken"
 	reasonReleased    = "Released"
+	reasonUnseen      = "Unseen"
 )
 
 // finding is what a pass found of one revision.
@@ -99,6 +100,11 @@ func (w *writer) set(kind string, value bool, reason, message string) {
 	if value {
 		s = metav1.ConditionTrue
 	}
+	w.say(kind, s, reason, message)
+}
+
+// say sets a condition that may be Unknown.
+func (w *writer) say(kind string, s metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&w.status.Conditions, metav1.Condition{
 		Type: kind, Status: s, Reason: reason, Message: message,
 		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now),
@@ -123,9 +129,13 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	n := objects(found.layer)
 	counts := fmt.Sprintf("%s in %s %s as rolled out", counted(n, "object"), counted(len(found.layer.Phases), "phase"), verb(n))
 
-	if complete {
+	switch before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable); {
+	case complete:
 		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, counts)
-	} else {
+	case found.layer.Unseen && before != nil && before.Status != metav1.ConditionFalse:
+		// It was available, and nothing is known to be otherwise.
+		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonUnseen, message)
+	default:
 		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
 	}
 	if left := w.succeed(revision, found); left != "" {
@@ -173,7 +183,7 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "")
 	case !w.is(olmv1alpha1.ConditionSucceeded):
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonRollingOut, message)
-	case !applied(found.layer):
+	case !applied(found.layer) && !found.layer.Unseen:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonRepairing, message)
 	default:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "rolled out; see Available")
@@ -198,6 +208,8 @@ func (w *writer) ready(message string) {
 	switch {
 	case w.is(olmv1alpha1.ConditionSucceeded) && w.is(olmv1alpha1.ConditionAvailable):
 		w.set(olmv1alpha1.ConditionReady, true, reasonRolledOut, "")
+	case w.is(olmv1alpha1.ConditionSucceeded) && meta.IsStatusConditionPresentAndEqual(w.status.Conditions, olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown):
+		w.say(olmv1alpha1.ConditionReady, metav1.ConditionUnknown, reasonUnseen, message)
 	case w.is(olmv1alpha1.ConditionSucceeded):
 		w.set(olmv1alpha1.ConditionReady, false, reasonUnavailable, message)
 	default:

@@ -37,6 +37,12 @@ func succeeded(r *olmv1alpha1.ClusterExtensionRevision) {
 	})
 }
 
+func available(r *olmv1alpha1.ClusterExtensionRevision) {
+	meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{
+		Type: olmv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: reasonRolledOut, LastTransitionTime: metav1.NewTime(noon),
+	})
+}
+
 func state(s olmv1alpha1.LifecycleState) func(*olmv1alpha1.ClusterExtensionRevision) {
 	return func(r *olmv1alpha1.ClusterExtensionRevision) { r.Spec.LifecycleState = s }
 }
@@ -68,6 +74,8 @@ func TestStatusConditions(t *testing.T) {
 	waiting := report(rollout.PhaseReport{Applied: 1, Failures: []rollout.Failure{failure(rollout.ReasonProbe, false)}}, false)
 	rejected := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonRejected, true)}}, false)
 	drifted := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
+	unseen := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
+	unseen.Unseen, unseen.Phases[1].Failures[0].Unseen = true, true
 	done := report(rollout.PhaseReport{Applied: 1, Available: 1}, true)
 	cases := map[string]struct {
 		reason   string
@@ -125,6 +133,14 @@ func TestStatusConditions(t *testing.T) {
 			"instances exist", revision(succeeded, deleted),
 			finding{leaving: []rollout.Failure{failure(rollout.ReasonTerminating, false), failure(rollout.ReasonCRDInstances, true)}}, 0,
 			"Ready=False/TearingDown Available=False/TearingDown Progressing=True/TearingDown Succeeded=True/RolledOut Failing=True/InstancesExist Stalled=True/InstancesExist",
+		},
+		"unseen after success": {
+			"what cannot be seen may be as it was", revision(available, succeeded), finding{layer: unseen, newest: true}, 0,
+			"Ready=Unknown/Unseen Available=Unknown/Unseen Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo",
+		},
+		"unseen, and not available before": {
+			"what was not there then is not there because nobody looks", revision(), finding{layer: unseen, newest: true}, 0,
+			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo",
 		},
 		"invalid": {
 			"it cannot be compiled", revision(), finding{invalid: errors.New("no such probe")}, 0,

@@ -35,6 +35,9 @@ func (v *visit) writeStatus(ctx context.Context) error {
 		if len(v.invalid) > 0 && found.invalid == nil {
 			continue // nothing was looked at
 		}
+		if v.awaits(revision, found.layer) {
+			continue // what it says was true when somebody could see it
+		}
 		before := meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
 		errs = append(errs, v.update(ctx, revision, status(revision, found, v.Clock.Now())))
 		back := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)

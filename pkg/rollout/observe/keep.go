@@ -30,7 +30,7 @@ func (k keeper) keep(delivered any) (*Observation, error) {
 		return k.observe(live), nil
 	case *unstructured.Unstructured:
 		kept := k.observe(live)
-		kept.Object = trim(k.kind, k.reads, live)
+		kept.Object, kept.Kept = trim(k.kind, k.reads, live), &k.reads
 		return kept, nil
 	default:
 		return nil, fmt.Errorf("watching %s: got %T instead of an object", k.kind, delivered)
@@ -119,6 +119,12 @@ func covers(a, b probe.Reads) bool {
 		return true
 	}
 	return reflect.DeepEqual(a.Union(b), a.Union(probe.Reads{}))
+}
+
+// Shows is true when all that a probe reads was kept of the object. Another probe of
+// the kind may have asked first, and the watch that keeps more be on its way.
+func (o *Observation) Shows(reads probe.Reads) bool {
+	return o.Object != nil && (o.Kept == nil || covers(*o.Kept, reads))
 }
 
 // same is true when nothing happened between two observations that anybody has

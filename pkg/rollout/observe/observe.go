@@ -63,6 +63,8 @@ type Observation struct {
 	// Object is what the probes of the kind read, or nil where none does. It is
 	// shared: nobody changes it.
 	Object *unstructured.Unstructured
+	// Kept is what was kept of Object; nil is all of it.
+	Kept *probe.Reads
 }
 
 // Entry returns the entry of one field manager.

@@ -38,6 +38,7 @@ func TestRollout(t *testing.T) {
 		"orphan":             orphans,
 		"crd-guard":          guardsDefinitions,
 		"crd-deleted":        survivesDeletedDefinitions,
+		"immutable":          saysWhatToDoAboutImmutableFields,
 		"teardown":           tearsDown,
 		"drift":              repairsDrift,
 		"drift-unseen":       repairsWhatTheWatchHasNotSeen,

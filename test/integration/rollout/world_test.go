@@ -66,6 +66,7 @@ func resources() map[string]schema.GroupVersionResource {
 		"Secret":                   core.WithResource("secrets"),
 		"Service":                  core.WithResource("services"),
 		"Deployment":               {Group: "apps", Version: "v1", Resource: "deployments"},
+		"Job":                      {Group: "batch", Version: "v1", Resource: "jobs"},
 		"ClusterRole":              {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 		"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 	}

@@ -1,0 +1,41 @@
+package chain
+
+import (
+	"time"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// seeingWithin is how long the first answers of watches are waited for before status
+// says that they are missing.
+const seeingWithin = time.Minute
+
+// awaits is true for a revision whose status speaks of its present generation, while
+// watches that were just opened have not answered: after a start of this process
+// nothing is known of a healthy revision, which is no reason to call it unavailable
+// for a moment. An object that is known to be wrong ends that, and so does time.
+func (v *visit) awaits(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) bool {
+	known := v.known[revision.UID]
+	if layer == nil || !layer.Unseen || !onTheirWay(layer) {
+		known.unseen = time.Time{}
+		return false
+	}
+	now := v.Clock.Now()
+	if known.unseen.IsZero() {
+		known.unseen = now
+	}
+	return revision.Status.ObservedGeneration == revision.Generation && now.Sub(known.unseen) < seeingWithin
+}
+
+// onTheirWay is true when no watch has told why it does not answer.
+func onTheirWay(layer *rollout.LayerReport) bool {
+	for _, phase := range layer.Phases {
+		for _, failure := range phase.Failures {
+			if failure.Reason != rollout.ReasonWaiting && failure.Reason != rollout.ReasonProbe {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,92 @@
+package rollout
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// blindfold is an observer that does not see some objects, or not all of them.
+type blindfold struct {
+	Observer
+	hidden  map[manifest.ID]bool
+	partly  map[manifest.ID]bool
+	trouble error
+}
+
+func (b *blindfold) Get(id manifest.ID) (observe.Observation, observe.Presence) {
+	if b.hidden[id] {
+		return observe.Observation{ID: id}, observe.Unknown
+	}
+	seen, presence := b.Observer.Get(id)
+	if b.partly[id] {
+		seen.Kept = &probe.Reads{}
+	}
+	return seen, presence
+}
+
+func (b *blindfold) Trouble(manifest.ID) error { return b.trouble }
+
+// TestUnseen: what cannot be seen is neither right nor wrong, and nothing is done
+// about it.
+func TestUnseen(t *testing.T) {
+	x, y := refOf("ConfigMap a/x").ID, refOf("Deployment.apps a/y").ID
+	cases := map[string]struct {
+		reason         string
+		hidden, partly map[manifest.ID]bool
+		trouble        error
+		meddle         func(*saga)
+		want           string
+		unseen         bool
+	}{
+		"all is seen":     {reason: "all is well", want: ""},
+		"no answer yet":   {reason: "the watches have just been opened", hidden: map[manifest.ID]bool{x: true, y: true}, want: ReasonWaiting, unseen: true},
+		"one is not seen": {reason: "the others are right", hidden: map[manifest.ID]bool{x: true}, want: ReasonWaiting, unseen: true},
+		"not what is read": {
+			reason: "another chain's probe asked first, and reads less", partly: map[manifest.ID]bool{y: true}, want: ReasonProbe, unseen: true,
+		},
+		"unreachable": {
+			reason: "a server that does not answer says nothing", hidden: map[manifest.ID]bool{x: true}, want: ReasonUnreachable, unseen: true,
+			trouble: &url.Error{Op: "Get", URL: "https://host", Err: errors.New("connection refused")},
+		},
+		"not served": {
+			reason: "what nobody serves is not there", hidden: map[manifest.ID]bool{x: true}, want: ReasonNotServed, trouble: &host.KindUnknownError{},
+		},
+		"another one is wrong": {
+			reason: "that is known", hidden: map[manifest.ID]bool{x: true}, want: ReasonWaiting,
+			meddle: func(s *saga) { s.alter(y, func(o *thing) { o.readyAt = 0 }) },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSaga()
+			s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1", "Deployment.apps a/y=1"))
+			s.spent()
+			s.restart()
+			s.engine.Observer = &blindfold{Observer: s.engine.Observer, hidden: tc.hidden, partly: tc.partly, trouble: tc.trouble}
+			if tc.meddle != nil {
+				tc.meddle(s)
+			}
+			report, err := s.pass()
+			if err != nil {
+				t.Fatal(err)
+			}
+			layer := report.Layers[0]
+			got := ""
+			if failing := layer.Phases[0].Failures; len(failing) > 0 {
+				got = failing[0].Reason
+			}
+			if got != tc.want || layer.Unseen != tc.unseen || layer.Complete != (tc.want == "") {
+				t.Errorf("%s: %q unseen=%t, want %q unseen=%t: %v", tc.reason, got, layer.Unseen, tc.want, tc.unseen, lines(report))
+			}
+			if writes, reads := s.spent(); len(writes)+len(reads) > 0 {
+				t.Errorf("%s: requests were made: %v %v", tc.reason, writes, reads)
+			}
+		})
+	}
+}
