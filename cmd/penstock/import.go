@@ -66,7 +66,10 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 		return err
 	}
 	defer file.Close()
-	i := &importer{api: clients.OlmV1alpha1().RESTClient(), heard: heard, file: file, options: options, out: command.ErrOrStderr()}
+	i := &importer{
+		api: clients.OlmV1alpha1().RESTClient(), heard: heard, file: file, options: options,
+		out: command.ErrOrStderr(), pause: sendPause,
+	}
 	ctx := command.Context()
 	if err := i.inspect(); err != nil {
 		return fmt.Errorf("nothing imported: %s: %w", path, err)
@@ -99,6 +102,8 @@ type importer struct {
 	file    io.ReadSeeker
 	options importOptions
 	out     io.Writer
+	// pause between two tries.
+	pause time.Duration
 	// count of the chains to import.
 	count int
 }
@@ -132,7 +137,7 @@ func (i *importer) sendAll(ctx context.Context, check bool) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(sendPause):
+		case <-time.After(i.pause):
 		}
 	}
 }
@@ -255,9 +260,10 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 	}
 	var status int
 	err := request.Do(ctx).StatusCode(&status).Into(history)
-	// A server that refuses does not read to the end.
 	_ = body.CloseWithError(errAnswered)
-	if failed := <-written; failed != nil && !errors.Is(failed, errAnswered) {
+	// A server that refuses does not read to the end, and the transport closes the
+	// body as soon as it has the answer: neither is a failure of the archive.
+	if failed := <-written; failed != nil && !errors.Is(failed, errAnswered) && !errors.Is(failed, io.ErrClosedPipe) {
 		err = failed
 	}
 	if err != nil {
