@@ -1,0 +1,476 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+const reader = "system:serviceaccount:penstock-system:penstock-reader"
+
+// rights are "user verb resource namespace/name"; a name may be *. What is "broken"
+// has no answer.
+type rights struct {
+	mu     sync.Mutex
+	rules  []string
+	broken string
+	asked  []string
+}
+
+func (r *rights) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	question := fmt.Sprintf("%s %s %s %s/%s", a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetNamespace(), a.GetName())
+	if a.GetName() == "" {
+		question += "*"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, question)
+	if r.broken != "" && strings.Contains(question, r.broken) {
+		return authorizer.DecisionNoOpinion, "", errors.New("the reviewer is away")
+	}
+	for _, rule := range r.rules {
+		if rule == question || strings.HasSuffix(rule, "*") && strings.HasPrefix(question, strings.TrimSuffix(rule, "*")) {
+			return authorizer.DecisionAllow, "", nil
+		}
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// served are the kinds that the cluster serves, with their resources.
+type served struct {
+	resources map[string]string
+	err       error
+}
+
+func (s served) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	resource, ok := s.resources[kind.Kind]
+	if !ok {
+		return nil, &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
+	}
+	return &meta.RESTMapping{Resource: kind.GroupVersion().WithResource(resource), GroupVersionKind: kind}, nil
+}
+
+// previews is an engine that asks for permission, as the true one does, and finds
+// what it was told.
+type previews struct {
+	subjects []rollout.PreviewSubject
+	items    []rollout.PreviewItem
+	err      error
+	wait     bool
+
+	asked  int
+	grants []rollout.Grant
+}
+
+func (p *previews) Preview(ctx context.Context, _ rollout.Work, permit rollout.Permit) (rollout.Preview, error) {
+	p.asked++
+	grants, err := permit(ctx, p.subjects)
+	if err != nil {
+		return rollout.Preview{}, fmt.Errorf("previewing: %w", err)
+	}
+	p.grants = grants
+	if p.wait {
+		<-ctx.Done()
+		return rollout.Preview{}, fmt.Errorf("previewing: %w", ctx.Err())
+	}
+	return rollout.Preview{Items: p.items}, p.err
+}
+
+// setting is everything around a Live.
+type setting struct {
+	rights  *rights
+	served  served
+	engine  *previews
+	clock   *testclock.FakePassiveClock
+	version int64
+	timeout time.Duration
+	// manifests of the revision, and what else may be spoken of.
+	manifests []manifest.Object
+	shows     func(manifest.ID) bool
+}
+
+func newSetting(names ...string) *setting {
+	s := &setting{
+		rights: &rights{},
+		served: served{resources: map[string]string{
+			"ConfigMap": "configmaps", "Secret": "secrets", "CustomResourceDefinition": "customresourcedefinitions",
+		}},
+		engine: &previews{},
+		clock:  testclock.NewFakePassiveClock(time.Unix(1000, 0)),
+		shows:  func(manifest.ID) bool { return true },
+	}
+	for _, name := range names {
+		s.add(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"ns","name":"` + name + `"}}`)
+	}
+	return s
+}
+
+// add an object to the revision.
+func (s *setting) add(raw string) {
+	object, err := manifest.Digester{}.FromJSON([]byte(raw))
+	if err != nil {
+		panic(err) // a mistake in a table
+	}
+	s.manifests = append(s.manifests, object)
+	s.engine.subjects = append(s.engine.subjects, rollout.PreviewSubject{Ref: object.Ref})
+}
+
+func (s *setting) live() *Live {
+	return New(Deps{
+		Authorizer: s.rights, Engine: s.engine, Kinds: s.served, Clock: s.clock, Timeout: s.timeout,
+		Work: func(context.Context, *olm.ClusterExtensionRevision) (rollout.Work, int64, error) {
+			return rollout.Work{Owner: "x"}, s.version, nil
+		},
+		Reader: &user.DefaultInfo{Name: reader}, Role: "create ClusterRole penstock-reader",
+	})
+}
+
+func (s *setting) ask(t *testing.T, l *Live, name string) (revisiondiff.Preview, error) {
+	t.Helper()
+	revision := &olm.ClusterExtensionRevision{}
+	revision.Name, revision.UID = "x-1", types.UID("uid-of-x-1")
+	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: name})
+	return l.Preview(ctx, revisiondiff.LiveQuestion{Revision: revision, Manifests: s.manifests, Shows: s.shows})
+}
+
+// leaving is an object of the inventory that is in no layer.
+func leaving(name string) rollout.PreviewSubject {
+	return rollout.PreviewSubject{Leaving: true, Ref: manifest.Ref{Version: "v1", ID: manifest.ID{Kind: "ConfigMap", Namespace: "ns", Name: name}}}
+}
+
+// TestGate: how far the engine may go is how far the caller could go himself.
+func TestGate(t *testing.T) {
+	const look, create = 1, 2
+	cases := map[string]struct {
+		reason   string
+		setting  func() *setting
+		rights   []string
+		want     []int
+		withheld int
+	}{
+		"Nothing": {
+			reason:   "who may do nothing sees nothing",
+			setting:  func() *setting { return newSetting("a", "b") },
+			want:     []int{0, 0},
+			withheld: 2,
+		},
+		"GetAlone": {
+			reason:   "to see what a rollout would do takes the right to do it",
+			setting:  func() *setting { return newSetting("a", "b") },
+			rights:   []string{"alice get configmaps ns/*"},
+			want:     []int{0, 0},
+			withheld: 2,
+		},
+		"PatchAlone": {
+			reason:   "who may write may not see for that",
+			setting:  func() *setting { return newSetting("a") },
+			rights:   []string{"alice patch configmaps ns/*", "alice create configmaps ns/*"},
+			want:     []int{0},
+			withheld: 1,
+		},
+		"ByName": {
+			reason:   "rights to single objects",
+			setting:  func() *setting { return newSetting("a", "b") },
+			rights:   []string{"alice get configmaps ns/b", "alice patch configmaps ns/b"},
+			want:     []int{0, look},
+			withheld: 1,
+		},
+		"OfMany": {
+			reason:   "rights to single objects among many of a kind",
+			setting:  func() *setting { return newSetting("a", "b", "c", "d") },
+			rights:   []string{"alice get configmaps ns/*", "alice patch configmaps ns/c"},
+			want:     []int{0, 0, look, 0},
+			withheld: 3,
+		},
+		"Creating": {
+			reason:  "new ones are tried for who may create them",
+			setting: func() *setting { return newSetting("a") },
+			rights:  []string{"alice get configmaps ns/a", "alice patch configmaps ns/a", "alice create configmaps ns/a"},
+			want:    []int{look | create},
+		},
+		"Leaving": {
+			reason: "what would be deleted is only read",
+			setting: func() *setting {
+				s := newSetting()
+				s.engine.subjects = []rollout.PreviewSubject{leaving("old"), leaving("older")}
+				return s
+			},
+			rights:   []string{"alice get configmaps ns/old"},
+			want:     []int{look, 0},
+			withheld: 1,
+		},
+		"LeftOut": {
+			reason: "what the question leaves out is neither looked at nor counted",
+			setting: func() *setting {
+				s := newSetting("a", "hidden")
+				s.manifests = s.manifests[:1]
+				s.engine.subjects = append(s.engine.subjects, leaving("hidden-too"))
+				s.shows = func(id manifest.ID) bool { return false }
+				return s
+			},
+			rights: []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"},
+			want:   []int{look, 0, 0},
+		},
+		"DefinedByTheRevision": {
+			reason: "a kind that is not served yet has the resource that its definition says",
+			setting: func() *setting {
+				s := newSetting()
+				s.add(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"mice.example.com"},` +
+					`"spec":{"group":"example.com","names":{"kind":"Mouse","plural":"mice"}}}`)
+				s.add(`{"apiVersion":"example.com/v1","kind":"Mouse","metadata":{"namespace":"ns","name":"m"}}`)
+				return s
+			},
+			rights:   []string{"alice get mice ns/m", "alice patch mice ns/m"},
+			want:     []int{0, look},
+			withheld: 1,
+		},
+		"NotServed": {
+			reason: "a kind that nobody defines has the resource that is custom",
+			setting: func() *setting {
+				s := newSetting()
+				s.add(`{"apiVersion":"example.com/v1","kind":"Policy","metadata":{"namespace":"ns","name":"p"}}`)
+				return s
+			},
+			rights: []string{"alice get policies ns/p", "alice patch policies ns/p"},
+			want:   []int{look},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := tc.setting()
+			s.rights.rules = tc.rights
+			preview, err := s.ask(t, s.live(), "alice")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]int, len(s.engine.grants))
+			for i, grant := range s.engine.grants {
+				if grant.Look {
+					got[i] |= look
+				}
+				if grant.Create {
+					got[i] |= create
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: grants (-want +got):\n%s\nasked:\n%s", tc.reason, diff, strings.Join(s.rights.asked, "\n"))
+			}
+			if preview.Withheld != tc.withheld {
+				t.Errorf("%s: %d are withheld, want %d", tc.reason, preview.Withheld, tc.withheld)
+			}
+		})
+	}
+}
+
+// TestReviews: who may do something to all objects of a kind in a namespace costs
+// one review, however many there are.
+func TestReviews(t *testing.T) {
+	var names []string
+	for n := range 100 {
+		names = append(names, fmt.Sprint("m", n))
+	}
+	s := newSetting(names...)
+	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*", "alice create configmaps ns/*"}
+	if _, err := s.ask(t, s.live(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(s.rights.asked)
+	want := []string{"alice create configmaps ns/*", "alice get configmaps ns/*", "alice patch configmaps ns/*"}
+	if diff := cmp.Diff(want, s.rights.asked); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoAnswer: without every answer there is none, and it says whom to ask.
+func TestNoAnswer(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("secret reasons"))
+	cases := map[string]struct {
+		reason string
+		change func(*setting)
+		code   int32
+		want   string
+		not    string
+	}{
+		"ReviewerAway": {
+			reason: "a review that fails is not a right that is missing",
+			change: func(s *setting) { s.rights.broken = "patch" },
+			code:   http.StatusServiceUnavailable,
+			want:   "asking what you may do: the reviewer is away",
+		},
+		"DiscoveryAway": {
+			reason: "what kinds there are is nobody's business yet",
+			change: func(s *setting) { s.served.err = errors.New("metrics.k8s.io is broken") },
+			code:   http.StatusServiceUnavailable,
+			want:   "does not say which kinds it serves",
+			not:    "metrics.k8s.io",
+		},
+		"TooLate": {
+			reason: "the cluster takes too long",
+			change: func(s *setting) { s.engine.wait, s.timeout = true, time.Millisecond },
+			code:   http.StatusGatewayTimeout,
+			want:   "has not answered within 1ms",
+		},
+		"ReaderMayNotRead": {
+			reason: "the reader's own refusal is no answer about the object",
+			change: func(s *setting) { s.engine.err = fmt.Errorf("reading: %w", forbidden) },
+			code:   http.StatusServiceUnavailable,
+			want:   reader + " may not get what is to be compared: create ClusterRole penstock-reader",
+			not:    "secret reasons",
+		},
+		"ReaderMayNotTry": {
+			reason: "nor is it when it may not patch",
+			change: func(s *setting) {
+				s.engine.items = []rollout.PreviewItem{{Ref: s.manifests[0].Ref, Exists: true, Err: forbidden, Failure: &rollout.Failure{Message: "m"}}}
+				s.rights.rules = append(s.rights.rules, reader+" create configmaps ns/a")
+			},
+			code: http.StatusServiceUnavailable,
+			want: reader + " may not patch",
+		},
+		"ReaderMayNotCreate": {
+			reason: "or create",
+			change: func(s *setting) {
+				s.engine.items = []rollout.PreviewItem{{Ref: s.manifests[0].Ref, Err: forbidden, Failure: &rollout.Failure{Message: "m"}}}
+				s.rights.rules = append(s.rights.rules, reader+" patch configmaps ns/a")
+			},
+			code: http.StatusServiceUnavailable,
+			want: reader + " may not create",
+		},
+		"ServerAway": {
+			reason: "a cluster that is away",
+			change: func(s *setting) { s.engine.err = errors.New("connection refused") },
+			code:   http.StatusServiceUnavailable,
+			want:   "connection refused",
+		},
+		"NoIdentity": {
+			reason: "what is missing for an identity says what to do",
+			change: func(s *setting) {
+				s.engine.err = apierrors.NewServiceUnavailable("there is no ServiceAccount: start with --register")
+			},
+			code: http.StatusServiceUnavailable,
+			want: "there is no ServiceAccount: start with --register",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSetting("a")
+			s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"}
+			tc.change(s)
+			_, err := s.ask(t, s.live(), "alice")
+			var status *apierrors.StatusError
+			if !errors.As(err, &status) || status.ErrStatus.Code != tc.code {
+				t.Fatalf("%s: %v, want %d", tc.reason, err, tc.code)
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
+			}
+			if tc.not != "" && strings.Contains(err.Error(), tc.not) {
+				t.Errorf("%s: %v must not say %q", tc.reason, err, tc.not)
+			}
+		})
+	}
+}
+
+// TestRefusedByThePolicy: where the reader has the rights, a refusal is part of the
+// answer.
+func TestRefusedByThePolicy(t *testing.T) {
+	s := newSetting("a")
+	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*", reader + " patch configmaps ns/a"}
+	s.engine.items = []rollout.PreviewItem{{
+		Ref: s.manifests[0].Ref, Exists: true, Tried: true,
+		Err:     apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("a policy says no")),
+		Failure: &rollout.Failure{Message: "a policy says no"},
+	}}
+	preview, err := s.ask(t, s.live(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := preview.Report.Notes
+	if len(notes) != 1 || notes[0].Reason != "Refused" || !strings.Contains(notes[0].Message, "a policy says no") {
+		t.Errorf("notes: %+v", notes)
+	}
+	if got := preview.Report.Summary.Changed; got != 1 {
+		t.Errorf("%d changed, want the refused one", got)
+	}
+}
+
+// TestAnswersAreKept for a moment, for the same question of the same user.
+func TestAnswersAreKept(t *testing.T) {
+	s := newSetting("a")
+	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"}
+	l := s.live()
+	steps := []struct {
+		reason string
+		before func()
+		user   string
+		asked  int
+	}{
+		{reason: "first", user: "alice", asked: 1},
+		{reason: "again", user: "alice", asked: 1},
+		{reason: "somebody else", user: "bob", asked: 2},
+		{reason: "the inventory changed", user: "alice", before: func() { s.version++ }, asked: 3},
+		{reason: "fresh still", user: "alice", before: func() { s.clock.SetTime(s.clock.Now().Add(freshFor - 1)) }, asked: 3},
+		{reason: "stale", user: "alice", before: func() { s.clock.SetTime(s.clock.Now().Add(1)) }, asked: 4},
+		{reason: "less is shown", user: "alice", before: func() { s.manifests = nil }, asked: 5},
+	}
+	for _, step := range steps {
+		if step.before != nil {
+			step.before()
+		}
+		if _, err := s.ask(t, l, step.user); err != nil {
+			t.Fatal(err)
+		}
+		if s.engine.asked != step.asked {
+			t.Fatalf("%s: the engine was asked %d times, want %d", step.reason, s.engine.asked, step.asked)
+		}
+	}
+	for n := range 3 * mostAnswers {
+		if _, err := s.ask(t, l, fmt.Sprint("user-", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := len(l.cache.answers); kept != mostAnswers {
+		t.Errorf("%d answers are kept, want %d", kept, mostAnswers)
+	}
+	asked := s.engine.asked
+	if _, err := s.ask(t, l, fmt.Sprint("user-", 3*mostAnswers-1)); err != nil || s.engine.asked != asked {
+		t.Errorf("the newest answer was dropped (error %v)", err)
+	}
+}
+
+// TestFailuresAreNotKept: who asks again is asked for again.
+func TestFailuresAreNotKept(t *testing.T) {
+	s := newSetting("a")
+	s.engine.err = errors.New("connection refused")
+	l := s.live()
+	if _, err := s.ask(t, l, "alice"); err == nil {
+		t.Fatal("no error")
+	}
+	s.engine.err = nil
+	if _, err := s.ask(t, l, "alice"); err != nil {
+		t.Errorf("an error was kept: %v", err)
+	}
+}
