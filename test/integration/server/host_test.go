@@ -96,6 +96,7 @@ func TestHostPolicies(t *testing.T) {
 	if labels != "yes" {
 		t.Errorf("the mutating policy did not apply: label mutated is %q", labels)
 	}
+	t.Run("Examples", func(t *testing.T) { examples(t, c.In(t)) })
 }
 
 const policy = `apiVersion: admissionregistration.k8s.io/v1
