@@ -227,6 +227,32 @@ func TestImportPaused(t *testing.T) {
 	}
 }
 
+// An automatic rollback deletes and writes in nobody's name, so whoever asks for it
+// is asked what he may do, with all revisions of the chain in view. An import sees
+// them one by one.
+func TestImportArmsNothing(t *testing.T) {
+	armed := func(r *archive.Revision) {
+		r.Spec = []byte(strings.Replace(string(r.Spec), `"revision"`, `"onFailure":"Rollback","progressDeadlineMinutes":5,"revision"`, 1))
+	}
+	s := newServer(t, settings{})
+	got := s.imported("e", "", newArchived(t).
+		revision(1, "Archived", armed, configMap("a", "1")).
+		revision(2, "Paused", armed, configMap("a", "2")).
+		revision(3, "Active", armed, configMap("a", "3"))).want(t, http.StatusCreated)
+	for name, want := range map[string]string{
+		"e-1": "Rollback", // as it was: nothing comes of it
+		"e-2": "Rollback", // whoever lets it go on is asked
+		"e-3": "None",
+	} {
+		if got := at(s.get(name), "spec", "onFailure"); got != want {
+			t.Errorf("onFailure of %s is %v, want %s", name, got, want)
+		}
+	}
+	if len(got.warnings) != 1 || !strings.Contains(got.warnings[0], "e-3") || !strings.Contains(got.warnings[0], "onFailure") {
+		t.Errorf("warnings: %q", got.warnings)
+	}
+}
+
 func TestImportOwners(t *testing.T) {
 	owner := archive.Owner{APIVersion: "olm.operatorframework.io/v1", Kind: "ClusterExtension", Name: "e", UID: "u", Controller: true}
 	owned := func(t *testing.T) *archived {

@@ -48,6 +48,7 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 	if in.paused && versioned.Spec.LifecycleState != v1alpha1.LifecycleStateArchived {
 		versioned.Spec.LifecycleState = v1alpha1.LifecycleStatePaused
 	}
+	disarm(ctx, name, &versioned.Spec)
 	if err := inline(&versioned.Spec, item.Objects); err != nil {
 		return nil, nil, badArchive(fmt.Errorf("%s: %w", name, err))
 	}
@@ -61,6 +62,19 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 		return nil, nil, apierrors.NewInternalError(fmt.Errorf("converting %s: %w", name, err))
 	}
 	return revision, in.past(item.Revision, revision), nil
+}
+
+// disarm keeps an import from asking for an automatic rollback, which writes and
+// deletes in nobody's name. Whoever asks for one needs the rights to all that it
+// would do, which follows from the other revisions of the chain: here they are not
+// in the store yet. Of a paused revision it is asked when it goes on.
+func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRevisionSpec) {
+	if spec.OnFailure != v1alpha1.OnFailureRollback || spec.LifecycleState == v1alpha1.LifecycleStateArchived ||
+		spec.LifecycleState == v1alpha1.LifecycleStatePaused {
+		return
+	}
+	spec.OnFailure = v1alpha1.OnFailureNone
+	warning.AddWarning(ctx, "", fmt.Sprintf("%s does not roll itself back: set spec.onFailure to %s again if it shall", name, v1alpha1.OnFailureRollback))
 }
 
 // past is what the revision brings along. Whether it is complete here has to be
