@@ -17,7 +17,6 @@ import (
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
@@ -26,9 +25,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/server"
 )
-
-// fieldManagerPrefix begins the field manager of every chain.
-const fieldManagerPrefix = "penstock/"
 
 // pendingChanges is how many notifications of the observer may wait for the chain
 // controller's queue, which merges them.
@@ -57,11 +53,7 @@ func startChains(ctx context.Context, term server.Term) error {
 			return fmt.Errorf("adding the self-test of the target cluster: %w", err)
 		}
 	}
-	names := observe.Names{
-		ChainLabel:        olmv1alpha1.ChainLabel,
-		AppliedAnnotation: olmv1alpha1.AppliedAnnotation,
-		ManagerPrefix:     fieldManagerPrefix,
-	}
+	names := chain.Names()
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	watches, err := observe.New(observe.Options{
 		Config:  countedFor(component(term.Host, "watch"), door.Counter(), host.Watch),

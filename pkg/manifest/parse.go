@@ -17,6 +17,10 @@ import (
 // chain, or to be applied already.
 const reservedPrefix = "penstock.dev/"
 
+// teardownAnnotation is the one that a manifest may have: whether the object is
+// deleted with the rest is up to its author.
+const teardownAnnotation = "penstock.dev/teardown-policy"
+
 // refusedMetadata are the fields of metadata that a manifest cannot have, with
 // the reason, in the order in which they are reported. Empty ones are dropped:
 // an empty value says the same as none.
@@ -164,6 +168,12 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		if _, ok := entries[key].(string); !ok {
 			found.add(field.ErrorTypeTypeInvalid, notAString(entries[key]), "metadata", name, key)
+		}
+		if name == "annotations" && key == teardownAnnotation {
+			if value := entries[key]; value != "Orphan" && value != "Delete" {
+				found.add(field.ErrorTypeNotSupported, fmt.Sprintf("is %q, want Orphan or Delete", value), "metadata", name, key)
+			}
+			continue
 		}
 		if strings.HasPrefix(key, reservedPrefix) {
 			found.add(field.ErrorTypeForbidden, reservedPrefix+" is reserved for what Penstock writes itself", "metadata", name, key)

@@ -161,6 +161,11 @@ func TestParseRefuses(t *testing.T) {
 			in:     metadata(`"labels":{"penstock.dev/chain":"x"},"annotations":{"penstock.dev/applied":"x","penstock.development/x":"ok"}`),
 			want:   []finding{{"metadata.labels[penstock.dev/chain]", field.ErrorTypeForbidden}, {"metadata.annotations[penstock.dev/applied]", field.ErrorTypeForbidden}},
 		},
+		"TeardownPolicy": {
+			reason: "an object may ask to be left, and for nothing else",
+			in:     metadata(`"annotations":{"penstock.dev/teardown-policy":"Never"}`),
+			want:   []finding{{"metadata.annotations[penstock.dev/teardown-policy]", field.ErrorTypeNotSupported}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,9 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.err != nil {
 		result.outcome = outcome{failure: classify(t.step.Ref, result.err)}
 	}
+	if surprised(result.err) {
+		p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
+	}
 	p.events = append(p.events, result.events...)
 	p.recreated(id, result.events)
 	if result.entry != nil {
@@ -137,6 +140,10 @@ func explain(ref manifest.Ref, err error) string {
 	if !errors.As(err, &body) && !errors.As(err, &scope) {
 		var secretsOnly *redact.Redactor
 		err = secretsOnly.Error(ref.ID, err)
+	}
+	var discovery *host.DiscoveryError
+	if errors.As(err, &discovery) {
+		return discovery.Error() // which the answer of an API's server does not name
 	}
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) && answer.Status().Message != "" {

@@ -54,7 +54,8 @@ func (p *pass) instances(ctx context.Context, id manifest.ID, leaving []manifest
 	if err != nil {
 		return nil, err
 	}
-	if ours, _ := p.mayRemove(p.inventory.Entries[id], p.engine.Names.Observe(crd)); !ours {
+	seen := p.engine.Names.Observe(crd)
+	if ours, _ := p.mayRemove(p.inventory.Entries[id], seen); !ours || seen.Keep {
 		return nil, nil // it will not be deleted
 	}
 	kind, served := servedKind(crd.Object)

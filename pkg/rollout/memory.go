@@ -17,6 +17,9 @@ const (
 	// fightWindow; after that each repair waits twice as long as the one before.
 	fightAllowance = 5
 	fightWindow    = 10 * time.Minute
+	// overtakenAllowance is in how many passes in a row a write may come too late
+	// before the next one waits.
+	overtakenAllowance = 3
 	// mostHidden is how many objects of a chain are watched by name.
 	mostHidden = 50
 	// settleFallback is when to look again at what an event should have told.
@@ -40,6 +43,15 @@ type memory struct {
 	repairs map[manifest.ID]repairs
 	// deleted are the objects that accepted a delete of ours, as they were then.
 	deleted map[manifest.ID]host.Precondition
+	// overtaken are the objects that others kept writing to while we did.
+	overtaken map[manifest.ID]overtaken
+}
+
+// overtaken counts the passes in a row in which every write to an object came too
+// late.
+type overtaken struct {
+	count int
+	until time.Time
 }
 
 // attempt is what a manifest was tried on: the live object, or its absence. When
@@ -69,12 +81,13 @@ type repairs struct {
 
 func newMemory() *memory {
 	return &memory{
-		hidden:  map[manifest.ID]bool{},
-		found:   map[manifest.ID]observe.Observation{},
-		passed:  map[manifest.Ref]attempt{},
-		failed:  map[manifest.Ref]failedAttempt{},
-		repairs: map[manifest.ID]repairs{},
-		deleted: map[manifest.ID]host.Precondition{},
+		hidden:    map[manifest.ID]bool{},
+		found:     map[manifest.ID]observe.Observation{},
+		passed:    map[manifest.Ref]attempt{},
+		failed:    map[manifest.Ref]failedAttempt{},
+		repairs:   map[manifest.ID]repairs{},
+		deleted:   map[manifest.ID]host.Precondition{},
+		overtaken: map[manifest.ID]overtaken{},
 	}
 }
 
@@ -97,12 +110,29 @@ func (m *memory) done(ref manifest.Ref) {
 	delete(m.hidden, ref.ID)
 	delete(m.found, ref.ID)
 	delete(m.deleted, ref.ID)
+	delete(m.overtaken, ref.ID)
+}
+
+// lag notes that all writes to an object came too late, and returns how long to leave
+// it alone. Each of them brings an event and with it the next pass, so that without a
+// wait two writers would keep each other busy.
+func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) time.Duration) time.Duration {
+	o := m.overtaken[id]
+	o.count++
+	wait := time.Duration(0)
+	if o.count >= overtakenAllowance {
+		wait = jitter(backoff(o.count - overtakenAllowance))
+	}
+	o.until = now.Add(wait)
+	m.overtaken[id] = o
+	return wait
 }
 
 // keep forgets the failures and checks of manifests that nobody wants any more.
-func (m *memory) keep(wanted func(manifest.Ref) bool) {
+func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ attempt) bool { return !wanted(ref) })
+	maps.DeleteFunc(m.overtaken, func(id manifest.ID, _ overtaken) bool { return !known(id) })
 	// An object that was found was checked just before.
 	checked := map[manifest.ID]bool{}
 	for ref := range m.passed {

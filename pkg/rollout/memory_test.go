@@ -69,8 +69,9 @@ func TestDoneForgetsTheManifestAlone(t *testing.T) {
 	if _, ok := m.failed[fresh]; !ok || len(m.failed) != 1 || len(m.passed) != 1 || len(m.hidden)+len(m.deleted) != 0 {
 		t.Errorf("got %+v", m)
 	}
-	m.keep(func(ref manifest.Ref) bool { return ref != fresh })
-	if len(m.failed)+len(m.passed) != 0 {
+	m.lag(fresh.ID, noon(), asIs)
+	m.keep(func(ref manifest.Ref) bool { return ref != fresh }, func(manifest.ID) bool { return false })
+	if len(m.failed)+len(m.passed)+len(m.overtaken) != 0 {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -100,5 +101,23 @@ func TestPatience(t *testing.T) {
 	m.looked(id, later)
 	if r := m.repairs[id]; r.count != 1 || r.lost != "" {
 		t.Errorf("and counting begins anew: %+v", r)
+	}
+}
+
+// TestLag: writes that come too late are tried again at once, and then less and less
+// often.
+func TestLag(t *testing.T) {
+	m, id := newMemory(), manifest.ID{Name: "x"}
+	var got []time.Duration
+	for range overtakenAllowance + 3 {
+		got = append(got, m.lag(id, noon(), asIs))
+	}
+	s := time.Second
+	if diff := cmp.Diff([]time.Duration{0, 0, s, 2 * s, 4 * s, 8 * s}, got); diff != "" {
+		t.Errorf("waits behind each pass (-want +got)\n%s", diff)
+	}
+	m.done(manifest.Ref{ID: id})
+	if wait := m.lag(id, noon(), asIs); wait != 0 {
+		t.Errorf("a write that came in time forgets them: %s", wait)
 	}
 }

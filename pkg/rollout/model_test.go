@@ -34,7 +34,7 @@ var (
 var errCrash = errors.New("the process was killed by the test")
 
 func testNames() observe.Names {
-	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}
+	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy", ManagerPrefix: "penstock/"}
 }
 
 // model is a cluster as far as the engine relies on one: objects with owned

@@ -246,19 +246,19 @@ func (p *pass) memo(id manifest.ID) *Entry {
 
 // tidy keeps the memory of attempts from growing with the revisions of a chain.
 func (p *pass) tidy() {
-	if len(p.memory.failed)+len(p.memory.passed)+len(p.memory.found) == 0 {
+	if len(p.memory.failed)+len(p.memory.passed)+len(p.memory.found)+len(p.memory.overtaken) == 0 {
 		return
 	}
-	wanted := map[manifest.Ref]bool{}
+	wanted, known := map[manifest.Ref]bool{}, map[manifest.ID]bool{}
 	for id := range p.inventory.Entries {
-		wanted[p.ref(id)] = true
+		wanted[p.ref(id)], known[id] = true, true
 	}
 	for _, stg := range p.stages() {
 		for _, step := range stg.Steps {
-			wanted[step.Ref] = true
+			wanted[step.Ref], known[step.ID] = true, true
 		}
 	}
-	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] })
+	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] }, func(id manifest.ID) bool { return known[id] })
 }
 
 // again asks for another pass after d at the latest.

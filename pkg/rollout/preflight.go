@@ -136,13 +136,14 @@ type excuse struct {
 }
 
 // provided excuses a refusal that only means that the object's namespace or kind
-// is made by an earlier stage of the same phase, which has yet to be reached.
+// is made, or defined anew, by an earlier stage of the same phase, which has yet to be
+// reached.
 func (p *pass) provided(tasks []task, t task, at place) excuse {
 	return excuse{stage: at.stage + 1, excuses: func(err error) bool {
 		if t.stage == at.stage {
 			return false
 		}
-		if meta.IsNoMatchError(err) {
+		if meta.IsNoMatchError(err) || apierrors.IsInvalid(err) || isSchemaError(err) {
 			return provides(tasks, t, isCRDOf(t.step.Group))
 		}
 		return apierrors.IsNotFound(err) && provides(tasks, t, isNamespace(t.step.Namespace))

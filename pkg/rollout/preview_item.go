@@ -89,7 +89,7 @@ func (p *previewer) goes(ctx context.Context, i int) (PreviewItem, error) {
 		// It was never made; this is somebody else's.
 	case !ours:
 		item.Action, item.Message = Leave, owner
-	case p.Orphan[entry.Revision]:
+	case p.Orphan[entry.Revision], seen.Keep:
 		item.Action = Release
 	case seen.Deleting:
 		item.Action, item.Message = Deferred, "is being deleted; its finalizers have to be done first"

@@ -27,6 +27,9 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 		if result.err != nil {
 			result.failure = classify(p.ref(id), result.err)
 		}
+		if surprised(result.err) {
+			p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
+		}
 		p.events = append(p.events, result.events...)
 		if result.failure == nil {
 			delete(p.inventory.Entries, id)
@@ -38,6 +41,7 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 			p.memory.deleted[id] = *result.deleted
 		}
 		p.leaving = append(p.leaving, *result.failure)
+		p.again(result.wait)
 		p.schedule(tasks[i], result)
 	}
 	return gone, nil
@@ -85,7 +89,7 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 	if ours, owner := p.mayRemove(entry, seen.Observation); !ours {
 		return p.left(t, entry, owner)
 	}
-	if p.Orphan[entry.Revision] {
+	if p.Orphan[entry.Revision] || seen.Keep {
 		return p.release(ctx, t, seen)
 	}
 	if seen.Deleting {

@@ -165,6 +165,12 @@ func (p *pass) idle(t task) carried {
 // held returns the last failure again while it is too early for another try of
 // the same write.
 func (p *pass) held(t task, seen Seen) (carried, bool) {
+	if late := p.memory.overtaken[t.step.ID]; p.engine.Clock.Now().Before(late.until) {
+		result := p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf(
+			"others wrote to it between each read and write of %d passes; the next try waits", late.count))
+		result.held, result.wait = true, late.until.Sub(p.engine.Clock.Now())
+		return result, true
+	}
 	last, failed := p.memory.failed[t.step.Ref]
 	if !failed || last.attempt != attemptOf(seen) || !p.engine.Clock.Now().Before(last.until) {
 		return carried{}, false

@@ -13,9 +13,10 @@ const fieldManagerPrefix = "penstock/"
 // Names are the marks by which the objects of chains are known.
 func Names() observe.Names {
 	return observe.Names{
-		ChainLabel:        olmv1alpha1.ChainLabel,
-		AppliedAnnotation: olmv1alpha1.AppliedAnnotation,
-		ManagerPrefix:     fieldManagerPrefix,
+		ChainLabel:         olmv1alpha1.ChainLabel,
+		AppliedAnnotation:  olmv1alpha1.AppliedAnnotation,
+		TeardownAnnotation: olmv1alpha1.TeardownAnnotation,
+		ManagerPrefix:      fieldManagerPrefix,
 	}
 }
 

@@ -36,6 +36,21 @@ func (e *KindUnknownError) Is(target error) bool {
 	return ok
 }
 
+// DiscoveryError says that it could not be found out which kinds a version of an API
+// has: its server does not answer, or refuses.
+type DiscoveryError struct {
+	Version schema.GroupVersion
+	cause   error
+}
+
+// Error names the version.
+func (e *DiscoveryError) Error() string {
+	return fmt.Sprintf("discovering %s: %s", e.Version, e.cause.Error())
+}
+
+// Unwrap returns the answer of the server.
+func (e *DiscoveryError) Unwrap() error { return e.cause }
+
 // ScopeError says that an object has a namespace and must not, or has none and
 // must.
 type ScopeError struct {

@@ -90,7 +90,7 @@ func (k *kinds) discover(ctx context.Context, gvk schema.GroupVersionKind) (*met
 		return nil, fmt.Errorf("discovering %s: %w", gvk.GroupVersion(), ctx.Err())
 	}
 	if answer.Err != nil {
-		return nil, fmt.Errorf("discovering %s: %w", gvk.GroupVersion(), answer.Err)
+		return nil, &DiscoveryError{Version: gvk.GroupVersion(), cause: answer.Err}
 	}
 	if mapping := answer.Val.(map[string]*meta.RESTMapping)[gvk.Kind]; mapping != nil {
 		return mapping, nil

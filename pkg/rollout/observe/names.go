@@ -22,9 +22,15 @@ type Names struct {
 	ChainLabel string
 	// AppliedAnnotation holds the digest of the manifest that was applied.
 	AppliedAnnotation string
+	// TeardownAnnotation, with the value Orphan, asks that the object is left when
+	// it would be deleted; empty for none.
+	TeardownAnnotation string
 	// ManagerPrefix begins the name of every field manager of ours.
 	ManagerPrefix string
 }
+
+// orphan is the value of the teardown annotation that leaves an object.
+const orphan = "Orphan"
 
 // Live is an object as a server returned it, with its kind: an Unstructured, or
 // a PartialObjectMetadata whose TypeMeta is that of the object (see host.Apply).
@@ -56,6 +62,7 @@ func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
 		Deleting:        live.GetDeletionTimestamp() != nil,
 		Chain:           shared(live.GetLabels()[n.ChainLabel]),
 		Applied:         manifest.Digest(live.GetAnnotations()[n.AppliedAnnotation]),
+		Keep:            n.TeardownAnnotation != "" && live.GetAnnotations()[n.TeardownAnnotation] == orphan,
 		Controller:      controllerOf(live),
 		Entries:         n.entries(live.GetManagedFields()),
 	}

@@ -51,6 +51,8 @@ type Observation struct {
 	Chain string
 	// Applied is the value of the applied annotation, or empty.
 	Applied manifest.Digest
+	// Keep is true when the object asks to be left when it would be deleted.
+	Keep bool
 	// Controller is the controller owner reference, or nil.
 	Controller *metav1.OwnerReference
 	// Entries are the Apply entries of Penstock's field managers, without

@@ -30,7 +30,7 @@ import (
 const patience = 60 * time.Second
 
 func names() observe.Names {
-	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}
+	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy", ManagerPrefix: "penstock/"}
 }
 
 // world is a cluster with everybody else in it.
@@ -67,6 +67,7 @@ func resources() map[string]schema.GroupVersionResource {
 		"Service":                  core.WithResource("services"),
 		"Deployment":               {Group: "apps", Version: "v1", Resource: "deployments"},
 		"Job":                      {Group: "batch", Version: "v1", Resource: "jobs"},
+		"APIService":               {Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 		"ClusterRole":              {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 		"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 	}

@@ -51,6 +51,9 @@ const (
 	// AppliedAnnotation holds, on a managed object, the digest of the manifest
 	// that was applied last.
 	AppliedAnnotation = "penstock.dev/applied"
+	// TeardownAnnotation, on a managed object, asks with the value Orphan that the
+	// object is left when it would be deleted.
+	TeardownAnnotation = "penstock.dev/teardown-policy"
 	// TeardownFinalizer keeps a deleted revision until the objects that belong
 	// to no other revision of its chain are gone.
 	TeardownFinalizer = "penstock.dev/teardown"

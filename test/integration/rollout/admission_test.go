@@ -1,0 +1,176 @@
+package rollout_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// few fails when more was sent than a test allows.
+func few(t *testing.T, what string, got map[string]int, most map[string]int) {
+	t.Helper()
+	for verb, n := range got {
+		if verb != "discover" && n > most[verb] {
+			t.Errorf("%s cost %v, which is more than %v", what, got, most)
+			return
+		}
+	}
+	t.Logf("%s cost %v", what, got)
+}
+
+// restsIn sees that nothing is sent while nothing happens and no time has come.
+func (c *chain) restsIn(t *testing.T, state string) {
+	t.Helper()
+	mark := c.Audit().Mark()
+	for range 20 {
+		report, err := c.pass()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.RequeueAfter <= 0 {
+			t.Fatalf("%s: nothing brings the next try", state)
+		}
+	}
+	// A pass may be the one whose time has come.
+	few(t, "20 passes of a chain that "+state, c.spent(mark), map[string]int{"try": 2, "apply": 2, "get": 2, "delete": 2})
+}
+
+// livesWithRewriting: a mutating webhook gives a value of ours another value on every
+// write of anybody. Nobody can win that, so nobody fights.
+func livesWithRewriting(t *testing.T, c *chain) {
+	ns := c.home()
+	var writes atomic.Int64
+	c.webhook(ns, true, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return allowed(map[string]any{"op": "replace", "path": "/data/value", "value": fmt.Sprint("rewritten-", writes.Add(1))})
+	})
+	x := configMap(ns, "x", "1")
+	mark := c.Audit().Mark()
+	c.roll(rev(1).phase("base", x))
+	c.seen(x)
+	few(t, "a rollout", c.spent(mark), map[string]int{"try": 1, "apply": 1, "get": 1})
+	c.quiet()
+
+	// A write of somebody else gives it yet another value.
+	mark = c.Audit().Mark()
+	c.patch(id(x), "somebody", `{"metadata":{"labels":{"a":"b"}}}`)
+	c.until("looked at", func(rollout.Report) bool { return len(c.requests(mark)) > 0 })
+	c.seen(x)
+	c.until("complete", complete)
+	few(t, "somebody's write", c.spent(mark), map[string]int{"apply": 1, "get": 2})
+	c.quiet()
+
+	mark = c.Audit().Mark()
+	c.roll(rev(2).phase("base", configMap(ns, "x", "2")))
+	c.seen(x)
+	few(t, "an upgrade", c.spent(mark), map[string]int{"try": 1, "apply": 1, "get": 1})
+	c.quiet()
+	c.roll()
+	if got := c.value(x); got != "absent" {
+		t.Errorf("after the teardown it is %s", got)
+	}
+}
+
+// fightsNobody: a controller sets a value back as soon as we have set it.
+func fightsNobody(t *testing.T, c *chain) {
+	ns := c.home()
+	x := configMap(ns, "x", "1")
+	c.roll(rev(1).phase("base", x, configMap(ns, "y", "1")))
+	mark := c.Audit().Mark()
+	var peace atomic.Bool
+	var round atomic.Int64
+	rival := func() error {
+		patch := fmt.Appendf(nil, `{"data":{"value":"mine-%d"}}`, round.Add(1))
+		_, err := c.at(id(x)).Patch(t.Context(), "x", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "rival"})
+		return err
+	}
+	c.follow(resources()["ConfigMap"], func(live *unstructured.Unstructured) error {
+		if peace.Load() || live.GetNamespace() != ns || live.GetName() != "x" || !strings.HasPrefix(valueOf(live.Object), "1") {
+			return nil
+		}
+		return rival()
+	})
+	if err := rival(); err != nil {
+		t.Fatal(err)
+	}
+	report := c.stuck("1/base ConfigMap contested-live/x: Contested")
+	if text := messages(report); !strings.Contains(text, ".data.value was changed by rival") {
+		t.Errorf("the message does not say who fights about what: %s", text)
+	}
+	// Five repairs at once, then waits of 4, 8, 16 … seconds.
+	few(t, "the fight", c.spent(mark), map[string]int{"apply": 5, "get": 7})
+	if report.RequeueAfter <= 0 || report.RequeueAfter > 4*time.Second {
+		t.Errorf("the next repair comes in %s, want 4s at most", report.RequeueAfter)
+	}
+	c.restsIn(t, "is contested")
+	peace.Store(true)
+	c.until("complete", complete)
+	if got := c.value(x); got != "1" {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// waitsForAdmission: admission refuses everything, refuses what its dry-run allowed,
+// and does not answer in time.
+func waitsForAdmission(t *testing.T, c *chain) {
+	ns := c.home()
+	var judge atomic.Value
+	type verdict func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
+	judge.Store(verdict(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return denied("no new things on Fridays")
+	}))
+	c.webhook(ns, false, func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return judge.Load().(verdict)(request)
+	})
+	a, b := configMap(ns, "a", "1"), configMap(ns, "b", "1")
+	one := rev(1).phase("base", a, b).phase("last", configMap(ns, "c", "1"))
+	c.become(one)
+	report := c.stuck("1/base ConfigMap admission/a: ApplyRejected", "1/base ConfigMap admission/b: ApplyRejected")
+	if text := messages(report); !strings.Contains(text, "no new things on Fridays") || !strings.Contains(text, "admission.example.com") {
+		t.Errorf("the message does not say who refuses and why: %s", text)
+	}
+	if got := c.value(a); got != "absent" || !report.Layers[0].Phases[0].Failures[0].NeedsPerson {
+		t.Errorf("something was written: %s", got)
+	}
+	c.restsIn(t, "is refused")
+
+	// It allows the dry-run, and refuses one of the writes: the phase is half written.
+	judge.Store(verdict(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if request.Name == "b" && !*request.DryRun {
+			return denied("not b")
+		}
+		return allowed()
+	}))
+	c.stuck("1/base ConfigMap admission/b: ApplyRejected")
+	if got := []string{c.value(a), c.value(b), c.value(one.objects()[2])}; strings.Join(got, " ") != "1 absent absent" {
+		t.Errorf("a half-written phase is kept, and nothing behind it begins: %v", got)
+	}
+	c.patch(id(a), "somebody", `{"data":{"value":"9"}}`)
+	c.until("repaired", func(rollout.Report) bool { return c.value(a) == "1" })
+
+	// It does not answer in time.
+	late := make(chan struct{})
+	t.Cleanup(func() { close(late) })
+	judge.Store(verdict(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		select {
+		case <-late:
+		case <-time.After(2 * time.Second): // the configuration gives it one
+		}
+		return allowed()
+	}))
+	report = c.stuck("1/base ConfigMap admission/b: HostUnreachable")
+	if text := messages(report); !strings.Contains(text, "failed calling webhook") {
+		t.Errorf("the message does not name the webhook: %s", text)
+	}
+	judge.Store(verdict(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return allowed() }))
+	c.until("complete", complete)
+	c.settled(t, one.objects()...)
+}
