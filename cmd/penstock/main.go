@@ -30,7 +30,8 @@ func newCommand() *cobra.Command {
 		Long: "Penstock turns every change to a cluster into an immutable, phased, reviewable revision.\n" +
 			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
 	}
-	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(), newVersionCommand())
+	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
+		newRestoreCommand(), newVersionCommand())
 	return command
 }
 

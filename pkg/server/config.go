@@ -45,6 +45,8 @@ type ExtraConfig struct {
 	redactor    *redact.Redactor
 	ready       func(Serving)
 	api         *api
+	// snapshots is nil when none are wanted.
+	snapshots *snapshots
 	// metrics of this server that belong to no library.
 	metrics metrics.KubeRegistry
 }
@@ -75,6 +77,9 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 			controllers: o.Controllers, redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
 		},
+	}
+	if c.Extra.snapshots, err = newSnapshots(o, db, c.Extra.metrics); err != nil {
+		return nil, err
 	}
 	client, err := kubernetes.NewForConfig(host.configFor("start"))
 	if err != nil {

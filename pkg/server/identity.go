@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
@@ -52,6 +53,7 @@ func newGuard(o *Options, host *host, db *database) (*guard, error) {
 	return &guard{
 		store:   identity.NewStore(db.client, storagePrefix),
 		witness: &witness{configMaps: client.CoreV1().ConfigMaps(o.Namespace), namespace: o.Namespace},
+		forget:  chain.NewInventories(db.client, storagePrefix).ForgetAll,
 		accept:  o.AcceptIdentity,
 		now:     time.Now,
 		timeout: decideTimeout,
@@ -139,6 +141,8 @@ func passing(err error) bool {
 type guard struct {
 	store   *identity.Store
 	witness *witness
+	// forget makes every chain forget what it has in the cluster.
+	forget func(context.Context) (int, error)
 	// accept is the decision that a person has made, see decisionToken, or empty.
 	accept string
 	now    func() time.Time
@@ -228,7 +232,7 @@ func decisionToken(state identity.State, observed identity.Observed, mark *ident
 	if mark != nil {
 		seen = *mark
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%d", state, observed.ID, seen.StoreID, seen.HighWater))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s\n%d", state, observed.ID, observed.Epoch, seen.StoreID, seen.HighWater))
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -255,8 +259,18 @@ func (g *guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 	return standing{identity: present, keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
-// takeOver makes the witness speak of a store that it did not know.
+// takeOver makes the witness speak of a store that it did not know. What such a
+// store believes to have in the cluster is of another time, or another cluster:
+// it is forgotten first, so that nothing is deleted for it. What the revisions
+// ask for and is there is recognised by its marks, as after an import.
 func (g *guard) takeOver(ctx context.Context, observed identity.Observed, mark *identity.Mark) (standing, error) {
+	forgotten, err := g.forget(ctx)
+	if err != nil {
+		return standing{}, err
+	}
+	if forgotten > 0 {
+		klog.FromContext(ctx).Info("Forgot what extensions have in the cluster: it is looked up again, and nothing is deleted for it", "extensions", forgotten)
+	}
 	if mark == nil {
 		return g.serve(ctx, observed, nil)
 	}
@@ -280,7 +294,7 @@ func (g *guard) newMark(ctx context.Context, present identity.Identity) (identit
 	if err != nil {
 		return identity.Mark{}, err
 	}
-	return identity.Mark{StoreID: present.ID, HighWater: highWater, Format: present.Format}, nil
+	return identity.Mark{StoreID: present.ID, HighWater: highWater, Format: present.Format, Epoch: present.Epoch}, nil
 }
 
 // identify returns the store's identity, and gives it one when it has none.

@@ -19,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
@@ -39,6 +40,7 @@ func (w *world) guard(accept string) *guard {
 	return &guard{
 		store:   identity.NewStore(w.etcd, w.prefix),
 		witness: &witness{configMaps: w.host.CoreV1().ConfigMaps("ns"), namespace: "ns"},
+		forget:  chain.NewInventories(w.etcd, w.prefix).ForgetAll,
 		accept:  accept,
 		now:     time.Now,
 		timeout: 10 * time.Second,
@@ -164,6 +166,34 @@ func TestLostStores(t *testing.T) {
 			},
 			says: "it is an older copy",
 		},
+		"Restored": {
+			reason: "a snapshot was brought back, and etcd is ahead of all that was seen",
+			damage: func(w *world) {
+				if _, err := identity.NewStore(w.etcd, w.prefix).BeginEpoch(w.t.Context()); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			says: "was restored from a snapshot",
+		},
+		"RestoredUnwitnessed": {
+			reason: "the same in a cluster that has no witness",
+			damage: func(w *world) {
+				if _, err := identity.NewStore(w.etcd, w.prefix).BeginEpoch(w.t.Context()); err != nil {
+					w.t.Fatal(err)
+				}
+				if err := w.host.CoreV1().ConfigMaps("ns").Delete(w.t.Context(), witnessName, metav1.DeleteOptions{}); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			says: "has no witness of it",
+		},
+		"BeforeRestoring": {
+			reason: "the copy that was restored from, once more",
+			damage: func(w *world) {
+				w.witnessed(func(m *identity.Mark) { m.Epoch++ })
+			},
+			says: "from before it was restored",
+		},
 		"NobodysRecords": {
 			reason: "records without an identity",
 			damage: func(w *world) {
@@ -192,8 +222,20 @@ func TestLostStores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, etcd)
 			before := w.decide("")
+			inventories := chain.NewInventories(w.etcd, w.prefix)
+			believed := chain.Inventory{Reached: map[string]int{"uid": 1}, Entries: []chain.Entry{{Version: "v1", Kind: "ConfigMap", Name: "a", UID: "uid"}}}
+			if _, err := inventories.Save(t.Context(), "argocd", believed, 0); err != nil {
+				t.Fatal(err)
+			}
+			w.decide("")
 			tc.damage(w)
-			mark := *w.mark()
+			mark := w.mark()
+			refusedAll := func() {
+				t.Helper()
+				if diff := cmp.Diff(mark, w.mark()); diff != "" {
+					t.Errorf("%s: a refusal changed the witness: %s", tc.reason, diff)
+				}
+			}
 
 			refused := w.decide("")
 			if !strings.Contains(refused.degraded, tc.says) {
@@ -215,9 +257,7 @@ func TestLostStores(t *testing.T) {
 			if !tc.final && token(t, wrong.degraded) != token(t, refused.degraded) {
 				t.Errorf("%s: the refusal does not end with the value that would match: %s", tc.reason, wrong.degraded)
 			}
-			if diff := cmp.Diff(mark, *w.mark()); diff != "" {
-				t.Errorf("%s: a refusal changed the witness: %s", tc.reason, diff)
-			}
+			refusedAll()
 			if tc.final {
 				if strings.Contains(refused.degraded, "--accept-identity") {
 					t.Errorf("%s: the refusal offers to accept the store: %s", tc.reason, refused.degraded)
@@ -233,8 +273,11 @@ func TestLostStores(t *testing.T) {
 			if got := accepted.identity.ID != before.identity.ID; got != tc.renewed {
 				t.Errorf("%s: renewed identity: got %t, want %t", tc.reason, got, tc.renewed)
 			}
-			if w.mark().StoreID != accepted.identity.ID {
-				t.Errorf("%s: the witness does not know the accepted store", tc.reason)
+			if after := w.mark(); after.StoreID != accepted.identity.ID || after.Epoch != accepted.identity.Epoch {
+				t.Errorf("%s: the witness does not know the accepted store: %+v", tc.reason, after)
+			}
+			if left, _, err := inventories.Load(t.Context(), "argocd"); err != nil || !left.Empty() {
+				t.Errorf("%s: what a store of another time believes to have is not forgotten: %+v, error %v", tc.reason, left, err)
 			}
 			if after := w.decide(""); after.degraded != "" {
 				t.Errorf("%s: refused again without the flag: %s", tc.reason, after.degraded)

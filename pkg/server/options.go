@@ -48,6 +48,11 @@ type Options struct {
 	// DataQuota is the size of the embedded etcd's database at which it takes
 	// no more writes.
 	DataQuota resource.QuantityValue
+	// SnapshotDir is where snapshots of the embedded store are put every
+	// SnapshotInterval, of which the newest SnapshotKeep stay. Empty takes none.
+	SnapshotDir      string
+	SnapshotInterval time.Duration
+	SnapshotKeep     int
 	// Namespace in the host for everything that belongs to this process.
 	Namespace string
 	// Register makes the host send requests for our API here, at
@@ -99,8 +104,12 @@ func NewOptions() (*Options, error) {
 	run.MaxRequestBodyBytes = maxRequestBody
 	run.ShutdownWatchTerminationGracePeriod = watchGrace
 	return &Options{
-		DataQuota:    resource.QuantityValue{Quantity: resource.MustParse(defaultQuota)},
-		Namespace:    defaultNamespace,
+		DataQuota: resource.QuantityValue{Quantity: resource.MustParse(defaultQuota)},
+		Namespace: defaultNamespace,
+
+		SnapshotInterval: defaultSnapshotInterval,
+		SnapshotKeep:     defaultSnapshotKeep,
+
 		RegisterHost: "localhost",
 		Recommended:  recommended,
 		Run:          run,
@@ -130,6 +139,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Directory of the store, created when absent. One process at a time may use it.")
 	fs.Var(&o.DataQuota, "data-quota",
 		"Size of the store's database at which it takes no more writes.")
+	fs.StringVar(&o.SnapshotDir, "snapshot-dir", o.SnapshotDir,
+		"Directory for snapshots of the store, created when absent; penstock restore makes a store of one. They hold the Secrets of all revisions. Without it none are taken.")
+	fs.DurationVar(&o.SnapshotInterval, "snapshot-interval", o.SnapshotInterval, "How often to take a snapshot, with --snapshot-dir.")
+	fs.IntVar(&o.SnapshotKeep, "snapshot-keep", o.SnapshotKeep, "How many snapshots to keep, with --snapshot-dir; older ones are removed.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"Namespace in the host cluster for the certificate authority, the store's identity and the lease.")
 	fs.BoolVar(&o.Register, "register", o.Register,
@@ -221,6 +234,7 @@ func (o *Options) Validate() error {
 	if quantity := resource.MustParse(minQuota); o.DataQuota.Cmp(quantity) < 0 {
 		errs = append(errs, fmt.Errorf("--data-quota is %s, and must be %s or more", o.DataQuota.String(), minQuota))
 	}
+	errs = append(errs, o.validateSnapshots()...)
 	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--namespace %q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, ", ")))
 	}
@@ -257,6 +271,20 @@ func (o *Options) redactor() (*redact.Redactor, error) {
 		return nil, errors.Join(errs...)
 	}
 	return redact.New(rules...)
+}
+
+func (o *Options) validateSnapshots() []error {
+	var errs []error
+	if o.SnapshotDir != "" && o.external() {
+		errs = append(errs, errors.New("--snapshot-dir is for --data-dir: an etcd elsewhere is backed up where it is run"))
+	}
+	if o.SnapshotInterval < minSnapshotInterval {
+		errs = append(errs, fmt.Errorf("--snapshot-interval is %s, and must be %s or more", o.SnapshotInterval, minSnapshotInterval))
+	}
+	if o.SnapshotKeep < 1 {
+		errs = append(errs, fmt.Errorf("--snapshot-keep is %d, and must be 1 or more", o.SnapshotKeep))
+	}
+	return errs
 }
 
 func (o *Options) validateRegistration() []error {

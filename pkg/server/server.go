@@ -207,6 +207,9 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	if keeper := s.extra.standing.keeper; keeper != nil {
 		parts = append(parts, keeper.run)
 	}
+	if s.extra.snapshots != nil {
+		parts = append(parts, s.extra.snapshots.run)
+	}
 	if len(s.extra.controllers) > 0 {
 		terms := &terms{
 			controllers: s.extra.controllers, loopback: loopback, host: s.extra.host.configFor("controllers"),

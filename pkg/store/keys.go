@@ -66,12 +66,29 @@ func (k Keys) PackRoot(key string) (string, bool) {
 
 // Head is the key of a chain's head.
 func (k Keys) Head(chain string) string {
-	return k.prefix + "/chains/" + url.PathEscape(chain) + "/head"
+	return k.Chains() + url.PathEscape(chain) + "/head"
 }
+
+// Chains is the beginning of the keys of all chains' records.
+func (k Keys) Chains() string { return k.prefix + "/chains/" }
 
 // Inventory is the key of a chain's inventory.
 func (k Keys) Inventory(chain string) string {
-	return k.prefix + "/chains/" + url.PathEscape(chain) + "/inventory"
+	return k.Chains() + url.PathEscape(chain) + "/inventory"
+}
+
+// InventoryOf returns the chain whose inventory a key is, or false for a key of
+// another kind.
+func (k Keys) InventoryOf(key string) (string, bool) {
+	name, ok := strings.CutPrefix(key, k.Chains())
+	if !ok {
+		return "", false
+	}
+	if name, ok = strings.CutSuffix(name, "/inventory"); !ok || strings.Contains(name, "/") {
+		return "", false
+	}
+	chain, err := url.PathUnescape(name)
+	return chain, err == nil
 }
 
 // Claims is the beginning of the keys of all claims.

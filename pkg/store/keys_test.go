@@ -56,6 +56,28 @@ func TestPackRoot(t *testing.T) {
 	}
 }
 
+func TestInventoryOf(t *testing.T) {
+	k := NewKeys("/penstock")
+	cases := map[string]struct {
+		reason string
+		key    string
+		chain  string
+		ok     bool
+	}{
+		"Inventory": {reason: "its own key names it", key: k.Inventory("argocd"), chain: "argocd", ok: true},
+		"Escaped":   {reason: "what Inventory escapes is unescaped", key: k.Inventory("a/inventory"), chain: "a/inventory", ok: true},
+		"Head":      {reason: "another record of the chain", key: k.Head("inventory")},
+		"Other":     {reason: "another store", key: NewKeys("/other").Inventory("argocd")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if chain, ok := k.InventoryOf(tc.key); chain != tc.chain || ok != tc.ok {
+				t.Errorf("%s: got %q, %v, want %q, %v", tc.reason, chain, ok, tc.chain, tc.ok)
+			}
+		})
+	}
+}
+
 // No name, however odd, may reach another record.
 func FuzzKeysStayApart(f *testing.F) {
 	f.Add("a", "b/head")

@@ -54,18 +54,7 @@ func storeLost(w world) {
 	server.Stop(w.t)
 	w.MustKubectl("delete", "configmap/moved", "--namespace="+ns)
 	empty := penstock.DataDir(w.t)
-	refused := w.program.Launch(w.t, w, empty)
-	refused.Await(w.t, "--accept-identity=")
-	_, token, _ := strings.Cut(refused.Log(), "--accept-identity=")
-	token = token[:strings.IndexFunc(token, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyz-.:", r) })]
-	refused.Await(w.t, "The host cluster serves our API")
-	refused.Stop(w.t)
-	server = w.program.Serve(w.t, w, empty, "--accept-identity="+token)
-	w.t.Cleanup(func() {
-		if w.t.Failed() || strings.Contains(server.Log(), "panic") {
-			w.t.Errorf("the log of the new server:\n%s", server.Log())
-		}
-	})
+	w.accepted(empty, "the store is empty")
 
 	mark := w.Audit().Mark()
 	w.says(w.imported(archive, "--check").Stderr, "3 extensions can be imported; nothing was written")
@@ -119,6 +108,26 @@ func storeLost(w world) {
 	w.gone("deployment/d", "--namespace="+ns) // rolled out here, so given up here
 	w.MustKubectl("delete", "cer", "--all", timeout)
 	w.absent("configmap", "a", "--namespace="+ns)
+}
+
+// accepted serves a data directory that the cluster does not know, in spite of what
+// the refusal says of it.
+func (w world) accepted(dataDir, says string) *penstock.Server {
+	w.t.Helper()
+	refused := w.program.Launch(w.t, w, dataDir)
+	refused.Await(w.t, "--accept-identity=")
+	w.says(refused.Log(), says)
+	_, token, _ := strings.Cut(refused.Log(), "--accept-identity=")
+	token = token[:strings.IndexFunc(token, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) })]
+	refused.Await(w.t, "The host cluster serves our API")
+	refused.Stop(w.t)
+	server := w.program.Serve(w.t, w, dataDir, "--accept-identity="+token)
+	w.t.Cleanup(func() {
+		if w.t.Failed() || strings.Contains(server.Log(), "panic") {
+			w.t.Errorf("the log of the new server:\n%s", server.Log())
+		}
+	})
+	return server
 }
 
 // exported exports twice and returns the file.

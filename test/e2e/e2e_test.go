@@ -92,8 +92,9 @@ func TestPenstock(t *testing.T) {
 	w.run("DryRun", dryRun)
 	w.run("Idle", idle)
 	w.run("Restart", restart)
-	// It has servers of its own.
+	// They have servers of their own.
 	t.Run("StoreLost", func(t *testing.T) { storeLost(w.in(t)) })
+	t.Run("Restore", func(t *testing.T) { restore(w.in(t)) })
 }
 
 func start(t *testing.T) world {

@@ -36,6 +36,9 @@ const (
 	progressNotify = 5 * time.Second
 
 	readyTimeout = time.Minute
+
+	// memberName is in the data: a member finds itself by it.
+	memberName = "penstock"
 )
 
 // Config of an embedded etcd.
@@ -106,8 +109,8 @@ func (s *Server) start(ctx context.Context, dir, socket string, quota int64) err
 
 func (s *Server) embedConfig(dir string, quota int64) *embed.Config {
 	c := embed.NewConfig()
-	c.Name = "penstock"
-	c.Dir = filepath.Join(dir, "etcd")
+	c.Name = memberName
+	c.Dir = dataDir(dir)
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(s.core.logger())
 
 	socket, _ := url.Parse(s.endpoint)
@@ -127,6 +130,9 @@ func (s *Server) embedConfig(dir string, quota int64) *embed.Config {
 	c.WatchProgressNotifyInterval = progressNotify
 	return c
 }
+
+// dataDir is where etcd has its files in a data directory.
+func dataDir(dir string) string { return filepath.Join(dir, "etcd") }
 
 // Endpoint is where clients connect to.
 func (s *Server) Endpoint() string {

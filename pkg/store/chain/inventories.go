@@ -82,6 +82,31 @@ func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, mod
 	return revision, err
 }
 
+// ForgetAll empties the inventories of all chains, also those that cannot be read,
+// and returns of how many. It is for a store that is not of the time of its
+// cluster, before anybody works with it.
+func (s *Inventories) ForgetAll(ctx context.Context) (int, error) {
+	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		return 0, fmt.Errorf("forgetting the inventories: %w", err)
+	}
+	forgotten := 0
+	for _, record := range found.Kvs {
+		chain, ok := s.keys.InventoryOf(string(record.Key))
+		if !ok {
+			continue
+		}
+		now, err := s.save(ctx, chain, Inventory{}, record.ModRevision)
+		if err != nil {
+			return forgotten, fmt.Errorf("forgetting the inventory of chain %q: %w", chain, err)
+		}
+		if now != record.ModRevision {
+			forgotten++
+		}
+	}
+	return forgotten, nil
+}
+
 func (s *Inventories) save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {
 	record, err := encodeInventory(chain, inv)
 	if err != nil {

@@ -261,3 +261,50 @@ func TestInventoryDamage(t *testing.T) {
 		})
 	}
 }
+
+// TestForgetAll: also what cannot be read is forgotten, and nothing but
+// inventories.
+func TestForgetAll(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s, heads := NewInventories(client, "/p"), NewHeads(client, "/p")
+	if err := heads.Advance(ctx, "argocd", 1, "uid"); err != nil {
+		t.Fatal(err)
+	}
+	head, _, err := heads.Get(ctx, "argocd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.Save(ctx, "argocd", objects("a", "b"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		s.keys.Inventory("damaged"):                       "x",
+		NewInventories(client, "/p2").keys.Inventory("x"): "of another store",
+	} {
+		if _, err := client.Put(ctx, key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if forgotten, err := s.ForgetAll(ctx); err != nil || forgotten != 2 {
+		t.Errorf("%d inventories were forgotten, error %v", forgotten, err)
+	}
+	for _, chain := range []string{"argocd", "damaged"} {
+		if left, _, err := s.Load(ctx, chain); err != nil || !left.Empty() {
+			t.Errorf("%s has %+v, error %v", chain, left, err)
+		}
+	}
+	var fenced *FencedError
+	if _, err := s.Save(ctx, "argocd", objects("a", "b"), before); !errors.As(err, &fenced) {
+		t.Errorf("a writer of before got error %v, want that he is fenced", err)
+	}
+	if after, _, err := heads.Get(ctx, "argocd"); err != nil || !cmp.Equal(head, after) {
+		t.Errorf("the head is %+v, error %v", after, err)
+	}
+	if other, err := client.Get(ctx, NewInventories(client, "/p2").keys.Inventory("x")); err != nil || string(other.Kvs[0].Value) != "of another store" {
+		t.Errorf("another store's inventory is %v, error %v", other, err)
+	}
+	if forgotten, err := s.ForgetAll(ctx); err != nil || forgotten != 0 {
+		t.Errorf("%d inventories were forgotten again, error %v", forgotten, err)
+	}
+}

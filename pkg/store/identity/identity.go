@@ -38,7 +38,7 @@ func (Key) MarshalText() ([]byte, error) {
 	return []byte(redacted), nil
 }
 
-// Identity of a store. It never changes.
+// Identity of a store.
 type Identity struct {
 	// ID is a UUID.
 	ID string
@@ -48,6 +48,9 @@ type Identity struct {
 	Format int
 	// CreatedAt is kept to the second, in UTC.
 	CreatedAt time.Time
+	// Epoch counts how often the store was restored from a snapshot. The rest
+	// never changes.
+	Epoch int
 }
 
 // New makes an identity up, from a source of random bytes.
@@ -71,6 +74,7 @@ type stored struct {
 	ID        string    `json:"id"`
 	SecretKey []byte    `json:"secretKey"`
 	CreatedAt time.Time `json:"createdAt"`
+	Epoch     int       `json:"epoch,omitempty"`
 }
 
 func recordFormat() store.Format {
@@ -78,7 +82,7 @@ func recordFormat() store.Format {
 }
 
 func encode(identity Identity) ([]byte, error) {
-	body, err := json.Marshal(stored{ID: identity.ID, SecretKey: identity.SecretKey[:], CreatedAt: identity.CreatedAt})
+	body, err := json.Marshal(stored{ID: identity.ID, SecretKey: identity.SecretKey[:], CreatedAt: identity.CreatedAt, Epoch: identity.Epoch})
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +99,9 @@ func decode(key string, record []byte) (Identity, error) {
 		// Its text might quote the key.
 		return Identity{}, recordFormat().Damaged(key, errors.New("it is not JSON of an identity"))
 	}
-	identity := Identity{ID: s.ID, Format: Format, CreatedAt: s.CreatedAt}
-	if s.ID == "" || len(s.SecretKey) != len(identity.SecretKey) {
-		return Identity{}, recordFormat().Damaged(key, errors.New("it lacks the id or the key"))
+	identity := Identity{ID: s.ID, Format: Format, CreatedAt: s.CreatedAt, Epoch: s.Epoch}
+	if s.ID == "" || s.Epoch < 0 || len(s.SecretKey) != len(identity.SecretKey) {
+		return Identity{}, recordFormat().Damaged(key, errors.New("it lacks the id or the key, or has a negative epoch"))
 	}
 	copy(identity.SecretKey[:], s.SecretKey)
 	return identity, nil
@@ -152,6 +156,36 @@ func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, 
 	return present, created, nil
 }
 
+// BeginEpoch notes that the store was restored from a snapshot, and returns its
+// identity since. What the host witnessed is then known to be of another time,
+// although etcd's revisions do not tell.
+func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
+	stored, err := store.Get(ctx, s.kv, s.keys.Identity())
+	if err != nil {
+		return Identity{}, fmt.Errorf("beginning an epoch: %w", err)
+	}
+	if !stored.Exists() {
+		return Identity{}, errors.New("beginning an epoch: the store has no identity")
+	}
+	identity, err := decode(s.keys.Identity(), stored.Bytes)
+	if err != nil {
+		return Identity{}, fmt.Errorf("beginning an epoch: %w", err)
+	}
+	identity.Epoch++
+	record, err := encode(identity)
+	if err != nil {
+		return Identity{}, fmt.Errorf("beginning an epoch: %w", err)
+	}
+	_, done, err := store.Swap(ctx, s.kv, s.keys.Identity(), record, stored.ModRevision)
+	if err == nil && !done {
+		err = errors.New("somebody else has changed the identity")
+	}
+	if err != nil {
+		return Identity{}, fmt.Errorf("beginning an epoch: %w", err)
+	}
+	return identity, nil
+}
+
 // Observe reads what Judge needs to know of the store, at one moment. A store in
 // a newer format is no error here: that is for Judge to say.
 func (s *Store) Observe(ctx context.Context) (Observed, error) {
@@ -176,7 +210,7 @@ func (s *Store) Observe(ctx context.Context) (Observed, error) {
 	case err != nil:
 		return Observed{}, fmt.Errorf("observing the store: %w", err)
 	default:
-		observed.ID, observed.Format = identity.ID, identity.Format
+		observed.ID, observed.Format, observed.Epoch = identity.ID, identity.Format, identity.Epoch
 	}
 	return observed, nil
 }

@@ -263,3 +263,27 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestBeginEpoch: a store that was restored is the same one, of another epoch.
+func TestBeginEpoch(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewStore(client, "/penstock")
+	if _, err := s.BeginEpoch(ctx); err == nil {
+		t.Error("a store without identity has epochs")
+	}
+	want, _, err := s.Create(ctx, candidate(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want.Epoch = 1; want.Epoch <= 2; want.Epoch++ {
+		if got, err := s.BeginEpoch(ctx); err != nil || got != want {
+			t.Errorf("got %+v, error %v, want %+v", got, err, want)
+		}
+		if got, _, err := s.Read(ctx); err != nil || got != want {
+			t.Errorf("read %+v, error %v, want %+v", got, err, want)
+		}
+		if observed, err := s.Observe(ctx); err != nil || observed.Epoch != want.Epoch {
+			t.Errorf("observed %+v, error %v", observed, err)
+		}
+	}
+}

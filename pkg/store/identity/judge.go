@@ -17,6 +17,9 @@ const (
 	Foreign State = "Foreign"
 	// Older is the right store at an earlier time, such as a backup.
 	Older State = "Older"
+	// Restored is the right store at an earlier time, brought back by penstock
+	// restore: etcd's revision is higher than what was seen, its content is not.
+	Restored State = "Restored"
 	// NewerFormat was written by a newer Penstock.
 	NewerFormat State = "NewerFormat"
 )
@@ -32,6 +35,8 @@ type Observed struct {
 	// Revision is etcd's present revision. Within one history of an etcd it
 	// never falls.
 	Revision int64
+	// Epoch counts how often the store was restored.
+	Epoch int
 	// HighWater is the revision of the newest record of the store, 0 when it
 	// has none.
 	HighWater int64
@@ -99,6 +104,11 @@ func rules() []rule {
 			func(_ Observed, m *Mark) string {
 				return fmt.Sprintf("the store is empty, and the host cluster has seen store %s at etcd revision %d: its data is lost, or this is not its data directory", m.StoreID, m.HighWater)
 			}},
+		{Restored,
+			func(o Observed, m *Mark) bool { return m == nil && o.Epoch > 0 },
+			func(o Observed, _ *Mark) string {
+				return fmt.Sprintf("the store %s was restored from a snapshot, and the host cluster has no witness of it: it is not known how far the cluster has gone since", o.ID)
+			}},
 		{Healthy,
 			func(_ Observed, m *Mark) bool { return m == nil },
 			func(o Observed, _ *Mark) string {
@@ -108,6 +118,16 @@ func rules() []rule {
 			func(o Observed, m *Mark) bool { return o.ID != m.StoreID },
 			func(o Observed, m *Mark) string {
 				return fmt.Sprintf("the store is %s, and the host cluster has seen store %s: it belongs to another cluster, or was made anew", o.ID, m.StoreID)
+			}},
+		{Restored,
+			func(o Observed, m *Mark) bool { return o.Epoch > m.Epoch },
+			func(o Observed, m *Mark) string {
+				return fmt.Sprintf("the store %s was restored from a snapshot, and the host cluster has seen it at etcd revision %d before: what happened after the snapshot is not in it", o.ID, m.HighWater)
+			}},
+		{Older,
+			func(o Observed, m *Mark) bool { return o.Epoch < m.Epoch },
+			func(o Observed, _ *Mark) string {
+				return fmt.Sprintf("the store %s is a copy from before it was restored from a snapshot", o.ID)
 			}},
 		{Older,
 			func(o Observed, m *Mark) bool { return o.Revision < m.HighWater },

@@ -10,6 +10,7 @@ const (
 	markStoreID   = "storeID"
 	markHighWater = "highWater"
 	markFormat    = "format"
+	markEpoch     = "epoch"
 )
 
 // Mark is what the host cluster witnesses of a store: which one it is, and how
@@ -21,6 +22,8 @@ type Mark struct {
 	HighWater int64
 	// Format is the store's layout.
 	Format int
+	// Epoch counts how often the store was restored.
+	Epoch int
 }
 
 // Raised returns the mark with a higher high-water mark, and whether it is
@@ -36,11 +39,15 @@ func (m Mark) Raised(highWater int64) (Mark, bool) {
 
 // Encode returns the mark as data of a ConfigMap.
 func (m Mark) Encode() map[string]string {
-	return map[string]string{
+	data := map[string]string{
 		markStoreID:   m.StoreID,
 		markHighWater: strconv.FormatInt(m.HighWater, 10),
 		markFormat:    strconv.Itoa(m.Format),
 	}
+	if m.Epoch > 0 {
+		data[markEpoch] = strconv.Itoa(m.Epoch)
+	}
+	return data
 }
 
 // DecodeMark reads the data of a ConfigMap. Keys that it does not know make no
@@ -57,6 +64,11 @@ func DecodeMark(data map[string]string) (Mark, error) {
 	}
 	if mark.Format, err = strconv.Atoi(data[markFormat]); err != nil || mark.Format < 1 {
 		return Mark{}, fmt.Errorf("reading the witness of the store: %q is %q, want a whole number from 1", markFormat, data[markFormat])
+	}
+	if text, ok := data[markEpoch]; ok {
+		if mark.Epoch, err = strconv.Atoi(text); err != nil || mark.Epoch < 0 {
+			return Mark{}, fmt.Errorf("reading the witness of the store: %q is %q, want a whole number from 0", markEpoch, text)
+		}
 	}
 	return mark, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMarkRoundTrip(t *testing.T) {
-	want := Mark{StoreID: "a", HighWater: 1 << 40, Format: 1}
+	want := Mark{StoreID: "a", HighWater: 1 << 40, Format: 1, Epoch: 2}
 	data := want.Encode()
 	data["note"] = "what others write there makes no difference"
 	got, err := DecodeMark(data)
@@ -27,6 +27,8 @@ func TestDecodeMarkRefuses(t *testing.T) {
 		"HighWaterNoise":   {reason: "not a number", key: "highWater", value: "12x"},
 		"HighWaterTooHigh": {reason: "not a revision", key: "highWater", value: "99999999999999999999"},
 		"NoFormat":         {reason: "the format is not known", key: "format"},
+		"EpochNoise":       {reason: "not a number", key: "epoch", value: "x"},
+		"NegativeEpoch":    {reason: "there is none before the first", key: "epoch", value: "-1"},
 		"FormatZero":       {reason: "formats begin at 1", key: "format", value: "0"},
 	}
 	for name, tc := range cases {
