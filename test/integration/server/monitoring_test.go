@@ -52,7 +52,7 @@ func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	program, dir := penstock.Build(t), dataDir(t)
-	m := monitored{Cluster: c, t: t, server: program.Serve(t, c, dir)}
+	m := monitored{Cluster: c, t: t, server: program.Serve(t, c, dir, "--snapshot-dir="+filepath.Join(dir, "snapshots"))}
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	c.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=60s")
 	m.drift("first", 1)
