@@ -30,10 +30,16 @@ import (
 // controller's queue, which merges them.
 const pendingChanges = 4096
 
+// rolloutSettings are what a person says about rolling out.
+type rolloutSettings struct {
+	// preflight tries by dry-run what a phase would write.
+	preflight bool
+}
+
 // controllers are the loops that run where this replica is the leader.
-func controllers() []server.Controller {
+func controllers(settings *rolloutSettings) []server.Controller {
 	return []server.Controller{
-		{Name: "chain", Start: startChains},
+		{Name: "chain", Start: settings.startChains},
 		{Name: "retention", Start: func(_ context.Context, term server.Term) error {
 			return retention.Add(term.Manager, term.Manager.GetClient())
 		}},
@@ -42,7 +48,7 @@ func controllers() []server.Controller {
 
 // startChains puts together what rolls chains out: the door to the cluster, what
 // is known of it, the engine between them, and the controller that drives it.
-func startChains(ctx context.Context, term server.Term) error {
+func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) error {
 	target, err := host.New(host.Options{Config: component(term.Host, "rollout"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the target cluster: %w", err)
@@ -90,9 +96,10 @@ func startChains(ctx context.Context, term server.Term) error {
 		Reader: term.Manager.GetAPIReader(),
 		Engine: rollout.New(rollout.Options{
 			Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
-			Jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
-			Redactor: term.Redactor,
-			Meter:    meter,
+			Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
+			Redactor:      term.Redactor,
+			Meter:         meter,
+			SkipPreflight: !s.preflight,
 		}),
 		Events:      recorder,
 		Packs:       term.Packs,

@@ -16,6 +16,7 @@ func newServeCommand() *cobra.Command {
 	// The library's options say what is wrong with themselves only when they
 	// are used; what cannot be set up here is a mistake in this source tree.
 	options, err := server.NewOptions()
+	settings := &rolloutSettings{}
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the API server and the controllers",
@@ -29,13 +30,15 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(command, options)
+			return serve(options, settings)
 		},
 	}
 	if err != nil {
 		return command
 	}
 	sets := options.Flags()
+	sets.FlagSet("rollout").BoolVar(&settings.preflight, "preflight", true,
+		"Try by dry-run what a phase would write before any of it is written. Without, every write is one request and not two, and a phase stays half written while one of its objects is refused.")
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}
@@ -44,11 +47,11 @@ func newServeCommand() *cobra.Command {
 	return command
 }
 
-func serve(command *cobra.Command, options *server.Options) error {
+func serve(options *server.Options, settings *rolloutSettings) error {
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
 	options.Version = programVersion()
-	options.Controllers = controllers()
+	options.Controllers = controllers(settings)
 	if err := server.Run(ctx, options); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)
 	}

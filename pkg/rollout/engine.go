@@ -48,7 +48,8 @@ type Observer interface {
 	Trouble(id manifest.ID) error
 }
 
-// Options of an engine. All but Trier, Parallel, Jitter, Meter and Redactor are required.
+// Options of an engine. All but Trier, Parallel, SkipPreflight, Jitter, Meter and
+// Redactor are required.
 type Options struct {
 	Writer   Writer
 	Reader   Reader
@@ -61,6 +62,10 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Parallel bounds the writes of one chain at a time; the default is 8.
 	Parallel int
+	// SkipPreflight writes without a dry-run of what a phase would write. It saves
+	// a request for each write; a phase then stays half written when one of its
+	// objects is refused, until that is mended.
+	SkipPreflight bool
 	// Jitter spreads retries; the default leaves them as they are.
 	Jitter func(time.Duration) time.Duration
 	// Meter is told what is done; the default tells nobody.

@@ -44,6 +44,10 @@ type chain struct {
 	admin *rest.Config
 	// parallel bounds the writes at a time; 0 is the default.
 	parallel int
+	// skipPreflight writes without dry-runs.
+	skipPreflight bool
+	// counter counts what is sent, over all processes.
+	counter *host.Counter
 
 	process *process
 	// events of all passes since they were last asked for.
@@ -100,7 +104,7 @@ func (w world) chain(name string) *chain {
 	w.t.Helper()
 	c := &chain{
 		world: w, name: name, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, allow: map[string]bool{},
-		clock: clock.RealClock{}, admin: w.Config(),
+		clock: clock.RealClock{}, admin: w.Config(), counter: &host.Counter{},
 	}
 	return c
 }
@@ -109,17 +113,19 @@ func (w world) chain(name string) *chain {
 func (c *chain) run(with ...interference) {
 	c.t.Helper()
 	c.kill()
-	config := func(part string) *rest.Config {
+	config := func(part string, usual host.Reason) *rest.Config {
 		config := rest.CopyConfig(c.admin)
 		config.UserAgent = c.name + "/" + part
+		config.Wrap(c.counter.WrapFor(usual))
 		return config
 	}
-	door, err := host.New(host.Options{Config: config("door")})
+	target, err := host.New(host.Options{Config: config("door", host.Discovery)})
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	door := host.Accounted{Host: target}
 	p := &process{heard: make(chan struct{}, 1)}
-	p.watches, err = observe.New(observe.Options{Config: config("watch"), Mapping: door.Discover, Names: names(), Notify: func(string) { p.wake() }})
+	p.watches, err = observe.New(observe.Options{Config: config("watch", host.Watch), Mapping: door.Discover, Names: names(), Notify: func(string) { p.wake() }})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -138,7 +144,7 @@ func (c *chain) run(with ...interference) {
 		}
 	})
 	c.t.Cleanup(p.stop)
-	options := rollout.Options{Writer: door, Reader: door, Observer: p.watches, Names: names(), Clock: c.clock, Parallel: c.parallel}
+	options := rollout.Options{Writer: door, Reader: door, Observer: p.watches, Names: names(), Clock: c.clock, Parallel: c.parallel, SkipPreflight: c.skipPreflight}
 	for _, i := range with {
 		if i.writer != nil {
 			options.Writer = i.writer(options.Writer)

@@ -61,7 +61,6 @@ func TestRollout(t *testing.T) {
 		"scope":              refusesWrongScopes,
 		"unknown-kind":       waitsForKinds,
 		"rights":             waitsForRights,
-		"requests":           countsRequests,
 		"requests-namespace": countsRequestsOfOnePhase,
 		"requests-adoption":  countsRequestsOfAdoption,
 		"restart":            restartsForNothing,
