@@ -3,6 +3,7 @@ package observe
 import (
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -159,8 +160,10 @@ func (v *view) judge() effect {
 	return effect{state: changed}
 }
 
+// distrust makes a view say why nothing is to be believed. Trouble of another kind
+// is news: a road that is open again may lead to a refusal.
 func (v *view) distrust(why error) effect {
-	changed := v.healthy || v.trouble == nil
+	changed := v.healthy || v.trouble == nil || apierrors.ReasonForError(v.trouble) != apierrors.ReasonForError(why)
 	v.healthy, v.trouble = false, why
 	return effect{state: changed}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -27,6 +29,9 @@ func TestView(t *testing.T) {
 	shut := func(v *view) effect { v.closed(); return effect{} }
 	lose := func(v *view) effect { return v.lost(down) }
 	fail := func(v *view) effect { return v.failed(down) }
+	refuse := func(v *view) effect {
+		return v.failed(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil))
+	}
 	vanish := func(v *view) effect { return v.vanished(down) }
 
 	type step struct {
@@ -77,6 +82,12 @@ func TestView(t *testing.T) {
 			{fail, false, known{Trouble: true}},
 			{list, false, known{Object: "5", Trouble: true}},
 			{open, true, known{Object: "5", Healthy: true}},
+		}},
+		"FailedOtherwise": {"another reason is news, once", []step{
+			{fail, true, known{Trouble: true}},
+			{refuse, true, known{Trouble: true}},
+			{refuse, false, known{Trouble: true}},
+			{fail, true, known{Trouble: true}},
 		}},
 		"Vanished": {"objects of a kind that is gone are not known, and the next stream starts afresh", []step{
 			{list, false, known{Object: "5"}}, {open, true, known{Object: "5", Healthy: true}},
