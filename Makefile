@@ -68,6 +68,10 @@ e2e: ## Tests of the program as a user runs it: test/e2e
 test-race: ## Unit tests with the race detector; needs a C compiler
 	@CGO_ENABLED=1 TESTFLAGS="-race $(TESTFLAGS)" hack/test.sh unit
 
+.PHONY: test-matrix
+test-matrix: ## What we rely on of the host, on each of its supported minors; HOSTS="v1.34 v1.35 v1.36"
+	@hack/test-matrix.sh $(HOSTS)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target in turn, FUZZTIME=30s each
 	@hack/fuzz.sh

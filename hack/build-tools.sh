@@ -3,7 +3,10 @@
 # the work tree, and prints the folder on stdout. Progress goes to stderr.
 #
 #   hack/build-tools.sh            the default version, v1.36
-#   hack/build-tools.sh v1.36      one pinned module below hack/tools
+#   hack/build-tools.sh v1.34      one pinned module below hack/tools
+#
+# etcd and kwok are those of the default version everywhere: kwok compiles with
+# one minor of Kubernetes' libraries only.
 #
 # The cache is ${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/tools}/<version>-<hash>,
 # where the hash covers what decides the programs: the pinned module and the
@@ -15,8 +18,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Count this up when the programs, their flags or their stages change below.
 recipe=2
 
-release="${1:-v1.36}"
+default=v1.36
+release="${1:-${default}}"
 module="hack/tools/${release}"
+common="hack/tools/${default}"
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "error: $*"; exit 1; }
 
@@ -26,9 +31,14 @@ command -v git >/dev/null || fail "git is not on PATH: install it and run this a
 # Settings of the caller's shell must not decide what is built.
 export GOFLAGS= GOWORK=off CGO_ENABLED=0
 
-pinned() { sed -n "s|^[[:space:]]*$1 v\([0-9.]*\).*|\1|p" "${module}/go.mod"; }
+# home ORIGIN is the folder of the module that pins a program's own module.
+home() { if [ "$1" = k8s.io/kubernetes ]; then echo "${module}"; else echo "${common}"; fi; }
+pinned() { sed -nE "s|^(require)?[[:space:]]*$1 v([0-9.]*).*|\2|p" "$(home "$1")/go.mod"; }
 kubernetes="$(pinned k8s.io/kubernetes)"
-hash="$({ echo "${recipe}"; cat "${module}/go.mod" "${module}/go.sum" "${module}/etcd/main.go"; } | git hash-object --stdin | cut -c1-12)"
+# Each file once, and for the default version as ever.
+recipes=("${module}/go.mod" "${module}/go.sum")
+[ "${module}" = "${common}" ] || recipes+=("${common}/go.mod" "${common}/go.sum")
+hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}/etcd/main.go"; } | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/v${kubernetes}-${hash}"
 
 # name, pinned module, package, what it usually takes on two cores with an
@@ -74,12 +84,10 @@ trap 'rm -rf "${partial}"' EXIT
 mkdir -p "${partial}"
 
 say "fetching the sources of Kubernetes ${kubernetes}, usually 1 min"
-packages=()
 for program in "${programs[@]}"; do
-	read -r _ _ package _ <<<"${program}"
-	packages+=("${package}")
-done
-(cd "${module}" && go list -deps "${packages[@]}" 2>&1 >/dev/null) |
+	read -r _ origin package _ <<<"${program}"
+	(cd "$(home "${origin}")" && go list -deps "${package}" 2>&1 >/dev/null)
+done |
 	awk '/^go: downloading/ { if (++n % 50 == 0) print n " modules so far"; next } { print }' >&2 ||
 	fail "the sources could not be fetched, Go's message is above; if it is about the network, check that the module proxy of \`go env GOPROXY\` answers and run this again"
 
@@ -96,13 +104,13 @@ for program in "${programs[@]}"; do
 	n=$((n + 1))
 	[ -x "${cache}/${name}" ] && continue
 	say "building ${name} $(pinned "${origin}"), ${n} of ${#programs[@]}, usually ${usual}"
-	(cd "${module}" && go build -trimpath -ldflags "${ldflags}" -o "${partial}/${name}" "${package}") >&2 ||
+	(cd "$(home "${origin}")" && go build -trimpath -ldflags "${ldflags}" -o "${partial}/${name}" "${package}") >&2 ||
 		fail "building ${name} failed; the compiler's output is above"
 	mv "${partial}/${name}" "${cache}/${name}"
 done
 
 # kwok's stages, which make Nodes ready and Pods run without a container.
-kwok="$(cd "${module}" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)"
+kwok="$(cd "${common}" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)"
 mkdir "${partial}/kwok-stages"
 for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease \
 	pod/fast/pod-ready pod/fast/pod-complete pod/fast/pod-delete; do

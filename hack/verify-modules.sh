@@ -2,8 +2,11 @@
 # Fails when a go.mod or go.sum, the main one or one of the nested modules that
 # pin tools, is not what go mod tidy would make of it. Nothing is changed.
 #
-#   hack/verify-modules.sh                 all modules
+#   hack/verify-modules.sh                 all modules but those of other hosts
 #   hack/verify-modules.sh hack/tools/lint one
+#
+# The modules of other hosts are looked at where they are used, in make
+# test-matrix: to tidy one takes the whole source of its Kubernetes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,7 +14,8 @@ modules=("$@")
 if [ "${#modules[@]}" -eq 0 ]; then
 	while IFS= read -r file; do
 		modules+=("$(dirname "${file}")")
-	done < <(git ls-files --cached --others --exclude-standard -- go.mod '**/go.mod' ':!:**/testdata/**')
+	done < <(git ls-files --cached --others --exclude-standard -- go.mod '**/go.mod' ':!:**/testdata/**' |
+		grep -vE '^hack/tools/v1\.3[45]/')
 fi
 
 untidy=()
