@@ -94,3 +94,13 @@ func tail(file string, lines int) string {
 	all := strings.Split(string(bytes.TrimSpace(content)), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
+
+// Pid returns the process id of a program of the plane: "etcd", "kube-apiserver".
+func (p *Plane) Pid(program string) (int, error) {
+	for _, running := range p.processes {
+		if running.name == program {
+			return running.cmd.Process.Pid, nil
+		}
+	}
+	return 0, fmt.Errorf("the control plane in %s has no %s", p.dir, program)
+}
