@@ -181,12 +181,9 @@ func observeKinds(t *testing.T, w world) {
 	watches.Want("platform", crd)
 	watches.untilKnown(t, neighbour.ID, observe.Present)
 	watches.untilKnown(t, crd.ID, observe.Absent)
-	if _, presence := watches.Get(ref.ID); presence != observe.Unknown {
-		t.Errorf("the kind is not served yet, but %s is %s", ref.ID, presence)
-	}
-	if err := watches.Trouble(ref.ID); !meta.IsNoMatchError(err) {
-		t.Errorf("and that is why: %v", err)
-	}
+	watches.until(t, ref.ID, "of a kind that is not served yet", func(_ observe.Observation, p observe.Presence) bool {
+		return p == observe.Unknown && meta.IsNoMatchError(watches.Trouble(ref.ID))
+	})
 
 	installed := time.Now()
 	w.installWidgets()
