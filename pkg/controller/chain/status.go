@@ -64,6 +64,7 @@ type finding struct {
 func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now time.Time) olmv1alpha1.ClusterExtensionRevisionStatus {
 	s := &writer{generation: revision.Generation, now: now, status: *revision.Status.DeepCopy()}
 	s.status.ObservedGeneration = revision.Generation
+	s.keep(olmv1alpha1.ConditionSucceeded)
 	switch {
 	case found.invalid != nil:
 		s.invalid(found.invalid)
@@ -109,6 +110,14 @@ func (w *writer) say(kind string, s metav1.ConditionStatus, reason, message stri
 		Type: kind, Status: s, Reason: reason, Message: message,
 		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now),
 	})
+}
+
+// keep says of a latch that it holds for this generation, too: kubectl wait does
+// not believe what was said of another one.
+func (w *writer) keep(kind string) {
+	if latch := meta.FindStatusCondition(w.status.Conditions, kind); latch != nil && latch.Status == metav1.ConditionTrue {
+		latch.ObservedGeneration = w.generation
+	}
 }
 
 // current is the revision with the status as it is by now.

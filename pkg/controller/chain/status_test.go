@@ -165,6 +165,34 @@ func TestStatusConditions(t *testing.T) {
 	}
 }
 
+// kubectl wait does not believe a condition of an older generation: it would wait
+// for ever on a revision that has succeeded, was paused and goes on.
+func TestSucceededIsOfThisGeneration(t *testing.T) {
+	done := finding{layer: report(rollout.PhaseReport{Applied: 1, Available: 1}, true), newest: true}
+	for name, tc := range map[string]struct {
+		state olmv1alpha1.LifecycleState
+		found finding
+	}{
+		"GoesOn":   {olmv1alpha1.LifecycleStateActive, done},
+		"Paused":   {olmv1alpha1.LifecycleStatePaused, done},
+		"Archived": {olmv1alpha1.LifecycleStateArchived, finding{}},
+		"Invalid":  {olmv1alpha1.LifecycleStateActive, finding{invalid: errors.New("no such probe")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := revision(succeeded, state(tc.state))
+			was := meta.FindStatusCondition(r.Status.Conditions, olmv1alpha1.ConditionSucceeded)
+			got := meta.FindStatusCondition(status(r, tc.found, noon.Add(time.Hour)).Conditions, olmv1alpha1.ConditionSucceeded)
+			if got.ObservedGeneration != r.Generation {
+				t.Errorf("Succeeded is of generation %d, want %d", got.ObservedGeneration, r.Generation)
+			}
+			got.ObservedGeneration = was.ObservedGeneration
+			if diff := cmp.Diff(was, got); diff != "" {
+				t.Errorf("the rest stays (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestStatusStallsBehindTheDeadline(t *testing.T) {
 	r := revision(withDeadline(10))
 	found := finding{layer: report(rollout.PhaseReport{Applied: 1, Failures: []rollout.Failure{failure(rollout.ReasonProbe, false)}}, false), newest: true}
