@@ -66,6 +66,8 @@ type model struct {
 	webhook func(*thing)
 	// refuse lets a test answer a write with an error.
 	refuse func(verb string, ref manifest.Ref) error
+	// unreadable is what every Read answers, nil for the object.
+	unreadable error
 }
 
 type change struct {
@@ -553,6 +555,9 @@ func (m *model) Read(_ context.Context, ref manifest.Ref) (*unstructured.Unstruc
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have, err := m.read(ref)
+	if m.unreadable != nil {
+		return nil, m.unreadable
+	}
 	if err != nil {
 		return nil, err
 	}

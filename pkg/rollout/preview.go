@@ -55,6 +55,9 @@ type PreviewItem struct {
 	Before, After []byte
 	// Exists is true when the object was found.
 	Exists bool
+	// Unread is true when the server failed to read the object: whether it exists
+	// is not known, and Failure says why.
+	Unread bool
 	// Tried is true when the server was asked what it would make of the object.
 	Tried bool
 	// Drifted is true when the object was given the content of the layer and
@@ -62,8 +65,8 @@ type PreviewItem struct {
 	Drifted bool
 	// Taken are fields that other managers have and the rollout would take.
 	Taken []Taken
-	// Failure is why the object could not be written; Err is what it was made
-	// from, and may quote the object.
+	// Failure is why the object could not be written, or read; Err is what it was
+	// made from, and may quote the object.
 	Failure *Failure
 	Err     error
 }
@@ -212,6 +215,14 @@ func (p *previewer) provides(match func(manifest.ID) bool) bool {
 		}
 	}
 	return false
+}
+
+// unread tells a read that failed on the server's side, as of an object whose
+// conversion webhook is away, from one that says that there cannot be such an
+// object.
+func unread(err error) bool {
+	var scope *host.ScopeError
+	return !errors.As(err, &scope) && !meta.IsNoMatchError(err)
 }
 
 // silent tells an error that says nothing about the object from an answer about

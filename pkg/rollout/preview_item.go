@@ -42,6 +42,7 @@ func (p *previewer) stays(ctx context.Context, i int) (PreviewItem, error) {
 		item.Action, item.Message = Deferred, "its kind is not served yet; the same rollout defines it"
 		return item, nil
 	case err != nil:
+		item.Unread = unread(err)
 		return item, p.refused(&item, Create, err)
 	}
 	memo := p.memo(step.ID)
@@ -78,6 +79,7 @@ func (p *previewer) goes(ctx context.Context, i int) (PreviewItem, error) {
 		item.Action, item.Message = Deferred, "its kind is not served at the moment: whether it exists cannot be told"
 		return item, nil
 	case err != nil:
+		item.Unread = unread(err)
 		return item, p.refused(&item, Delete, err)
 	case seen.Presence == observe.Absent:
 		return item, nil

@@ -66,6 +66,9 @@ func said(p Preview) []string {
 		for _, t := range item.Taken {
 			line += fmt.Sprintf(" taking %s of %s", strings.Join(t.Paths, ","), t.Manager)
 		}
+		if item.Unread {
+			line += " unread"
+		}
 		if item.Failure != nil {
 			line += " " + item.Failure.Reason
 		}
@@ -216,6 +219,16 @@ func TestPreview(t *testing.T) {
 			},
 			want:  []string{x + " Create " + ReasonRejected},
 			costs: []string{"get " + x, "try " + x},
+		},
+		"Unread": {
+			reason: "a read that fails is no object that does not exist",
+			given: func(t *testing.T, s *saga) {
+				s.roll(t, s.revision(1).phase("p", x+"=1", y+"=1"))
+				s.become(s.revision(2).phase("p", x+"=2"))
+				s.unreadable = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "its webhook is away"}}
+			},
+			want:  []string{x + " Create unread " + ReasonUnreachable, y + " Delete unread " + ReasonUnreachable},
+			costs: []string{"get " + x, "get " + y},
 		},
 		"NamespaceOfTheSame": {
 			reason: "a namespace of the same rollout comes first",

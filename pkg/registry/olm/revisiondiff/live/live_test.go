@@ -22,6 +22,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -414,6 +415,35 @@ func TestRefusedByThePolicy(t *testing.T) {
 	}
 	if got := preview.Report.Summary.Changed; got != 1 {
 		t.Errorf("%d changed, want the refused one", got)
+	}
+}
+
+// TestUnread: an object that could not be read is neither new nor gone. Nobody knows.
+func TestUnread(t *testing.T) {
+	s := newSetting("a")
+	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"}
+	away := &rollout.Failure{Message: "its webhook is away"}
+	gone := s.manifests[0].Ref
+	gone.ID.Name = "b"
+	s.engine.items = []rollout.PreviewItem{
+		{Ref: s.manifests[0].Ref, Action: rollout.Create, Unread: true, Failure: away, Err: errors.New("500")},
+		{Ref: gone, Action: rollout.Delete, Unread: true, Failure: away, Err: errors.New("500")},
+	}
+	preview, err := s.ask(t, s.live(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := preview.Report.Summary; got.Added+got.Removed > 0 || got.Changed != 2 {
+		t.Errorf("%d added, %d removed, %d changed; want 2 of which nothing is known", got.Added, got.Removed, got.Changed)
+	}
+	for i, change := range preview.Report.Changes {
+		if change.Kind != diff.Changed || change.NotCompared == "" || change.Unified != "" {
+			t.Errorf("change %d: %+v", i, change)
+		}
+	}
+	notes := preview.Report.Notes
+	if len(notes) != 2 || notes[0].Reason != "NotRead" || !strings.Contains(notes[0].Message, "its webhook is away") {
+		t.Errorf("notes: %+v", notes)
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	reasonReleased  = "Released"
 	reasonLeft      = "Left"
 	reasonUntried   = "NotTried"
+	reasonUnread    = "NotRead"
 	reasonInstances = "InstancesGo"
 )
 
@@ -38,6 +39,8 @@ func noteOf(item *rollout.PreviewItem, change *diff.Change) (diff.Note, bool) {
 		return diff.Note{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)}, true
 	}
 	switch {
+	case item.Unread && item.Failure != nil:
+		return note(diff.Warning, reasonUnread, "the API server fails to read it, so what a rollout would do is not known: %s", item.Failure.Message)
 	case item.Failure != nil:
 		return refusal(item), true
 	case item.Action == rollout.Collision:

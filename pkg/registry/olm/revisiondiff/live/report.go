@@ -23,11 +23,11 @@ func report(ctx context.Context, found rollout.Preview, question revisiondiff.Li
 	for i := range found.Items {
 		item := &found.Items[i]
 		switch {
+		case item.Unread:
+			// Not absent: nobody knows.
+			refused = append(refused, notCompared(item, "it could not be read"))
 		case item.Failure != nil && item.Exists:
-			refused = append(refused, diff.Change{
-				ID: item.ID, OldVersion: item.Version, NewVersion: item.Version, Kind: diff.Changed,
-				NotCompared: "the API server refuses what a rollout would write",
-			})
+			refused = append(refused, notCompared(item, "the API server refuses what a rollout would write"))
 		case item.Action == rollout.Delete:
 			before = append(before, side(item.Ref, item.Before))
 		case item.After != nil && item.Before != nil:
@@ -46,6 +46,11 @@ func report(ctx context.Context, found rollout.Preview, question revisiondiff.Li
 	out.Summary.OldBytes, out.Summary.NewBytes = 0, sizes(found, manifests)
 	annotate(&out, found, question.Options)
 	return out
+}
+
+// notCompared is an object of which no change can be shown.
+func notCompared(item *rollout.PreviewItem, why string) diff.Change {
+	return diff.Change{ID: item.ID, OldVersion: item.Version, NewVersion: item.Version, Kind: diff.Changed, NotCompared: why}
 }
 
 func listed(manifests map[manifest.ID]manifest.Object, id manifest.ID) bool {
