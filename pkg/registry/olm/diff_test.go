@@ -188,10 +188,10 @@ func TestDiffRefused(t *testing.T) {
 		"LiveAlone":    {diffs + "/..live", 400, "<revision>..live"},
 		"Live":         {diffs + "/e-1..live", 501, "does not compare revisions with the cluster"},
 		"LiveOfNobody": {diffs + "/e-9..live", 404, "e-9"},
-		"NoFrom":       {diffs + "/e-9..e-1", 404, "e-9"},
+		"NoFrom":       {diffs + "/e-9..e-1", 404, `clusterextensionrevisions.olm.operatorframework.io "e-9"`},
 		"NoTo":         {diffs + "/e-1..e-9", 404, "e-9"},
 		"Newest":       {diffs + "/e-4..", 400, "e-4 is the newest"},
-		"NoRevision":   {revisions + "/e-9/diff", 404, "e-9"},
+		"NoRevision":   {revisions + "/e-9/diff", 404, `clusterextensionrevisions.olm.operatorframework.io "e-9"`},
 		"List":         {diffs, 404, ""},
 		"ThreeDots":    {diffs + "/e-1...e-3", 404, ".e-3"},
 	} {

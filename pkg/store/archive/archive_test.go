@@ -354,6 +354,9 @@ func TestCutOff(t *testing.T) {
 			t.Fatalf("%d of %d bytes are an archive", n, len(data))
 		}
 	}
+	if _, _, err := read(data[:len(data)/2], DefaultLimits()); !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("half an archive: %v, want that it is cut off", err)
+	}
 	for _, other := range []string{"", "hello", strings.Repeat("\x00", 2048), string(data) + "x", string(data) + string(data)} {
 		if _, _, err := read([]byte(other), DefaultLimits()); err == nil {
 			t.Errorf("%.20q… is an archive", other)

@@ -104,6 +104,9 @@ func (r *Reader) next() (Item, error) {
 
 func (r *Reader) begin() error {
 	entry, err := r.tar.Next()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return cut(err)
+	}
 	if err != nil || entry.Name != headerName {
 		return errNone
 	}

@@ -133,6 +133,11 @@ func (*REST) Categories() []string { return []string{"olm"} }
 // Stored returns a revision as it is stored now.
 func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		// The store takes the resource of the request for what is not found: that
+		// may be a revisiondiff.
+		return nil, apierrors.NewNotFound(v1alpha1.Resource(resource), name)
+	}
 	if err != nil {
 		return nil, err
 	}

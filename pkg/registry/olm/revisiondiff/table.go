@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,12 +14,14 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 const (
 	// maxWarnings and maxWarningRunes keep what the notes of a table take in the
 	// headers of its answer below the 4096 characters beyond which the server
-	// cuts warnings short.
+	// cuts warnings short. Notes that stay below them together are not cut: what
+	// matters may be in the last words of the only one.
 	maxWarnings     = 18
 	maxWarningRunes = 200
 )
@@ -29,8 +32,7 @@ const (
 // table, as soon as the headers are there, in colour on a terminal, and on
 // stderr, so that whoever cuts columns out of the rows is not disturbed. Rows
 // would do neither: kubectl sorts and aligns them, so one sentence in a column
-// pushes all others off the screen. With -o yaml they are the first fields of
-// the object instead.
+// pushes all others off the screen. With -o yaml they are notes.
 type table struct{}
 
 func columns() []metav1.TableColumnDefinition {
@@ -102,10 +104,27 @@ func warnings(changes *olm.RevisionDiff) []string {
 		texts = append(texts[:maxWarnings], fmt.Sprintf("%d more notes: see them with -o yaml", more))
 	}
 	if n := changes.Summary.Withheld; n > 0 {
-		texts = append(texts, fmt.Sprintf("left out, as you may not get them: %d", n))
+		may := "get"
+		if changes.From == v1alpha1.Live {
+			may = "both get and patch"
+		}
+		texts = append(texts, fmt.Sprintf("left out, as you may not %s them: %d", may, n))
 	}
 	if changes.Truncated != nil {
 		texts = append(texts, "parts of this diff are left out, as there is too much of it: see truncated with -o yaml")
+	}
+	return fitting(texts)
+}
+
+// fitting returns texts as they fit into the headers of an answer.
+func fitting(texts []string) []string {
+	runes := 0
+	for i, text := range texts {
+		texts[i] = printable(text)
+		runes += utf8.RuneCountInString(texts[i])
+	}
+	if runes <= maxWarnings*maxWarningRunes {
+		return texts
 	}
 	for i, text := range texts {
 		texts[i] = shortened(text)
@@ -141,17 +160,21 @@ func noteText(note *olm.DiffNote) string {
 	return text
 }
 
-// shortened returns text that fits into a header: one with control characters
+// printable returns text that can be in a header: one with control characters
 // would be dropped.
-func shortened(text string) string {
-	printable := []rune(strings.Map(func(r rune) rune {
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, text))
-	if len(printable) > maxWarningRunes {
-		return string(printable[:maxWarningRunes-3]) + "..."
+	}, text)
+}
+
+// shortened returns the beginning of text that is too long.
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > maxWarningRunes {
+		return string(runes[:maxWarningRunes-3]) + "..."
 	}
-	return string(printable)
+	return text
 }
