@@ -221,6 +221,7 @@ func TestRollbackRefused(t *testing.T) {
 	s.create(file("f-1", nil)).want(t, http.StatusCreated)
 	s.rules.deny("carol", "create clusterextensionrevisions")
 	s.rules.deny("dave", "create clusterextensionrevisions/rollback e-2")
+	s.rules.deny("eve", "get clusterextensionrevisions/manifests e-1")
 
 	for name, tc := range map[string]struct {
 		reason string
@@ -229,6 +230,7 @@ func TestRollbackRefused(t *testing.T) {
 		body   any
 		code   int
 		want   string
+		not    string
 	}{
 		"Newest":        {reason: "nothing to roll back", target: "e-3", code: 409, want: "newest"},
 		"Only":          {reason: "nothing to roll back", target: "f-1", code: 409, want: "newest"},
@@ -236,6 +238,7 @@ func TestRollbackRefused(t *testing.T) {
 		"NoCreate":      {reason: "who may not create revisions may not do it this way", target: "e-2", user: "carol", code: 403, want: "create clusterextensionrevisions"},
 		"NoRollback":    {reason: "the subresource has a right of its own", target: "e-2", user: "dave", code: 403, want: "rollback"},
 		"StoredVersion": {reason: "nobody could read the objects stored as v2", target: "e-1", code: 409, want: "things.x.io has objects stored as v2, and e-1 defines only v1"},
+		"StoredHidden":  {reason: "who may not read manifests is not told what is in them", target: "e-1", user: "eve", code: 409, not: "things", want: "a CustomResourceDefinition of e-1 lacks a version in which objects are stored"},
 		"Overtaken":     {reason: "what was to be rolled back is not the newest any more", target: "e-1", body: object{"spec": object{"from": "e-2"}}, code: 409, want: "e-2 is not the newest revision of its extension any more: e-3 is"},
 		"LongCause":     {reason: "history keeps 1024 bytes", target: "e-2", body: object{"spec": object{"cause": strings.Repeat("x", 1025)}}, code: 422, want: "spec.cause"},
 		"WrongKind":     {reason: "the body is a rollback or empty", target: "e-2", body: file("e-2", nil), code: 400},
@@ -246,6 +249,9 @@ func TestRollbackRefused(t *testing.T) {
 				got := s.rollback(tc.target, "", tc.user, tc.body).want(t, tc.code)
 				if message, _ := got.body["message"].(string); !strings.Contains(message, tc.want) {
 					t.Errorf("%s: the answer does not say %q: %s", tc.reason, tc.want, message)
+				}
+				if tc.not != "" && strings.Contains(got.raw, tc.not) {
+					t.Errorf("%s: the answer says %q: %s", tc.reason, tc.not, got.raw)
 				}
 			})
 		})

@@ -137,7 +137,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 	if err != nil {
 		return nil, err
 	}
-	if err := r.keepsStoredVersions(ctx, way); err != nil {
+	if err := r.keepsStoredVersions(ctx, caller, way); err != nil {
 		return nil, err
 	}
 	created, err := r.create(ctx, way, body.Spec.Cause, options)

@@ -11,12 +11,16 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 )
 
 // keepsStoredVersions refuses a rollback to a definition of custom resources that
 // lacks a version in which some are stored: nobody could read those any more. The
 // API server of the cluster would refuse it too, when half of the rollout is done.
-func (r *RollbackREST) keepsStoredVersions(ctx context.Context, way wayBack) error {
+//
+// Which one it is tells what is in the target, so that takes the right to read its
+// manifests.
+func (r *RollbackREST) keepsStoredVersions(ctx context.Context, caller *access.Caller, way wayBack) error {
 	definitions := changedDefinitions(way.newest, way.target)
 	if r.deps.StoredVersions == nil || len(definitions) == 0 {
 		return nil
@@ -38,7 +42,15 @@ func (r *RollbackREST) keepsStoredVersions(ctx context.Context, way wayBack) err
 			return apierrors.NewInternalError(fmt.Errorf("reading the versions of %s: %w", object.ID, err))
 		}
 		lost := slices.DeleteFunc(slices.Clone(stored), func(version string) bool { return slices.Contains(defined, version) })
-		if len(lost) > 0 {
+		if len(lost) == 0 {
+			continue
+		}
+		switch err := caller.NeedSubresource(ctx, way.target.Name, "manifests"); {
+		case apierrors.IsForbidden(err):
+			return conflict(way.target.Name, fmt.Sprintf("a CustomResourceDefinition of %s lacks a version in which objects are stored; which one is told to who may get its manifests", way.target.Name))
+		case err != nil:
+			return err
+		default:
 			return conflict(way.target.Name, fmt.Sprintf("CustomResourceDefinition %s has objects stored as %s, and %s defines only %s: migrate them first, and remove the version from status.storedVersions",
 				object.Name, strings.Join(lost, ", "), way.target.Name, strings.Join(defined, ", ")))
 		}

@@ -96,7 +96,8 @@ func warnings(changes *olm.RevisionDiff) []string {
 	for i := range changes.Notes {
 		texts = append(texts, noteText(&changes.Notes[i]))
 	}
-	if len(changes.Changes) == 0 {
+	// Of what is all left out nobody says that there is no difference.
+	if len(changes.Changes) == 0 && (changes.Summary.Unchanged > 0 || changes.Summary.Withheld == 0) {
 		texts = append(texts, nothing(changes))
 	}
 	if len(texts) > maxWarnings {

@@ -57,3 +57,23 @@ func TestWithheldSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestNothingIsSaidOfWhatIsSeen(t *testing.T) {
+	cases := map[string]struct {
+		summary olm.DiffSummary
+		want    bool
+	}{
+		"Empty":   {olm.DiffSummary{}, true},
+		"Same":    {olm.DiffSummary{Unchanged: 3}, true},
+		"Partly":  {olm.DiffSummary{Unchanged: 3, Withheld: 1}, true},
+		"LeftOut": {olm.DiffSummary{Withheld: 15}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			texts := warnings(&olm.RevisionDiff{From: v1alpha1.Live, To: "e-2", Summary: tc.summary})
+			if got := strings.Contains(strings.Join(texts, "\n"), "no difference"); got != tc.want {
+				t.Errorf("says that there is no difference: %t, want %t: %q", got, tc.want, texts)
+			}
+		})
+	}
+}
