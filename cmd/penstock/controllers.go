@@ -85,6 +85,10 @@ func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) err
 	if err != nil {
 		return fmt.Errorf("connecting to the host for owners of extensions: %w", err)
 	}
+	freezes, err := kubernetes.NewForConfig(component(term.Host, "freeze"))
+	if err != nil {
+		return fmt.Errorf("connecting to the host for the freeze: %w", err)
+	}
 	meter, err := measure(ctx, term, door.Counter())
 	if err != nil {
 		return err
@@ -106,6 +110,7 @@ func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) err
 		Heads:       term.Heads,
 		Inventories: term.Inventories,
 		Owners:      chain.NewOwnerWatch(ctx, owners, notifier(ctx, changed)),
+		Freezes:     chain.NewFreezeWatch(ctx, freezes, term.Namespace),
 		Rollbacks:   own.OlmV1alpha1().ClusterExtensionRevisions(),
 		Clock:       clock.RealClock{},
 		Changed:     changed,

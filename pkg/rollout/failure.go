@@ -83,7 +83,7 @@ func (p *pass) schedule(t task, result carried) {
 		return
 	}
 	switch result.failure.Reason {
-	case ReasonCollision, ReasonPaused, ReasonContested:
+	case ReasonCollision, ReasonPaused, ReasonFrozen, ReasonContested:
 		// The other object is being watched, a pause is ended by the caller, and
 		// a contested object has its own time.
 	case ReasonWaiting, ReasonTerminating:

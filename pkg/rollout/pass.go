@@ -31,9 +31,10 @@ type pass struct {
 	// guarded are the CustomResourceDefinitions that were looked at in this pass.
 	guarded map[manifest.ID]bool
 
-	leaving []Failure
-	events  []Event
-	requeue time.Duration
+	leaving     []Failure
+	acknowledge string
+	events      []Event
+	requeue     time.Duration
 }
 
 // place is a stage of a layer, by index.
@@ -146,7 +147,7 @@ func (p *pass) hold(ctx context.Context) error {
 // somebody prepares the next revision does not stop this one's rollout.
 func (p *pass) advance(ctx context.Context) error {
 	li := slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
-	if li < 0 {
+	if li < 0 || p.Freeze != nil {
 		return nil
 	}
 	layer := p.Layers[li]

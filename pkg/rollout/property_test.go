@@ -47,6 +47,7 @@ func TestProperties(t *testing.T) {
 			saga: newSaga(), scripts: map[int64]*script{}, foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{},
 			stripped: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
 		}
+		s.budget = &Budget{}
 		s.place(refOf("ConfigMap bystander/x"), map[string]string{"value": "theirs"})
 		bystander := s.objects[refOf("ConfigMap bystander/x").ID].version
 		t.Repeat(map[string]func(*rapid.T){
@@ -59,6 +60,7 @@ func TestProperties(t *testing.T) {
 			"upgrade": s.upgrade,
 			"archive": s.archive,
 			"pause":   s.pause,
+			"freeze":  s.frost,
 			"meddle":  s.meddle,
 		})
 		s.end(t)
@@ -109,6 +111,20 @@ func (s *story) pause(t *rapid.T) {
 	}
 	s.layers = slices.Clone(s.layers)
 	s.layers[0].Paused = !s.layers[0].Paused
+}
+
+// frost freezes the cluster, looks that nothing is written, or ends that.
+func (s *story) frost(t *rapid.T) {
+	if s.freeze != nil {
+		s.freeze = nil
+		return
+	}
+	s.freeze = &Freeze{Author: "alice", Reason: "the year ends"}
+	s.spent()
+	s.reconcile(t)
+	if writes, _ := s.spent(); len(slices.DeleteFunc(writes, func(w string) bool { return strings.HasPrefix(w, "save") })) > 0 {
+		t.Errorf("a frozen cluster was written to: %v", writes)
+	}
 }
 
 // meddle is what other people do.
@@ -219,7 +235,7 @@ func (s *story) check(t *rapid.T) {
 
 // end lets everything come to rest and compares the cluster with the rule.
 func (s *story) end(t *rapid.T) {
-	s.lagging = false
+	s.lagging, s.freeze = false, nil
 	s.layers = slices.Clone(s.layers)
 	for i := range s.layers {
 		s.layers[i].Paused = false

@@ -10,11 +10,17 @@ import (
 
 // prune applies the second half of the one rule: an object of the inventory that
 // is in no layer goes, the highest rank first, and the next rank when that is
-// gone. While a layer is paused nothing goes.
+// gone. While a layer is paused, or the cluster is frozen, nothing goes, and beyond the
+// budget only what somebody deletes or acknowledges.
 func (p *pass) prune(ctx context.Context) error {
-	all := p.unclaimed()
-	leaving := all
+	leaving := p.unclaimed()
 	if len(leaving) == 0 {
+		return nil
+	}
+	if p.Freeze != nil {
+		for _, id := range leaving {
+			p.leave(id, ReasonFrozen, false, "would be deleted; "+p.Freeze.String())
+		}
 		return nil
 	}
 	for _, layer := range p.Layers {
@@ -25,6 +31,11 @@ func (p *pass) prune(ctx context.Context) error {
 			return nil
 		}
 	}
+	all, err := p.afford(ctx, leaving)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	leaving = all
 	if len(p.memory.deleted) == 0 {
 		// Before anything goes, all of it is looked at: the controllers of the
 		// instances should not go while there are some.

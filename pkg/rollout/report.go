@@ -8,7 +8,7 @@ import (
 
 // report tells what the pass found.
 func (p *pass) report() Report {
-	report := Report{Inventory: p.saved, Leaving: p.leaving, Events: p.events, RequeueAfter: p.requeue}
+	report := Report{Inventory: p.saved, Leaving: p.leaving, Acknowledge: p.acknowledge, Events: p.events, RequeueAfter: p.requeue}
 	for li := range p.Layers {
 		report.Layers = append(report.Layers, p.reportLayer(li))
 	}
@@ -93,8 +93,13 @@ func (p *pass) closedGates(at place, stg stage.Stage, reached bool) map[manifest
 	return gates
 }
 
-// pause reports the objects of a paused layer: what would be done, and is not.
+// pause reports the objects of a layer that is paused, or frozen with all others: what
+// would be done, and is not.
 func (p *pass) pause(tasks []task) {
+	reason, why := ReasonPaused, "the revision is paused"
+	if p.Freeze != nil {
+		reason, why = ReasonFrozen, p.Freeze.String()
+	}
 	for _, t := range tasks {
 		seen := p.look(t.step.ID)
 		decision := p.decide(t, seen)
@@ -106,7 +111,7 @@ func (p *pass) pause(tasks []task) {
 		case Deferred:
 			p.outcomes[t.step.ID] = p.deferred(t, decision, seen).outcome
 		default:
-			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonPaused, false, "differs from the manifest; the revision is paused").outcome
+			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, reason, false, "differs from the manifest; "+why).outcome
 		}
 	}
 }

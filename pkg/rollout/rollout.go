@@ -57,6 +57,10 @@ type Work struct {
 	// Orphan holds the numbers of revisions whose objects are released instead
 	// of deleted when they are in no layer any more.
 	Orphan map[int64]bool
+	// Freeze is set while nothing is to be written; what would be is reported.
+	Freeze *Freeze
+	// Budget bounds deletions; nil does not.
+	Budget *Budget
 	// AllowCRDDeletion names the CustomResourceDefinitions that may be deleted
 	// although instances of them exist.
 	AllowCRDDeletion map[string]bool
@@ -74,6 +78,8 @@ type Inventory struct {
 	Entries map[manifest.ID]Entry
 	// Reached is the number of stages reached, by layer key. It only grows.
 	Reached map[string]int
+	// Deletions are what the budget was charged with lately, oldest first.
+	Deletions []Deletion
 }
 
 // Entry is one object of the inventory.
@@ -99,13 +105,16 @@ type Entry struct {
 	// Yielded are the fields of the manifest that are left to somebody else,
 	// sorted (see manifest.FieldPath).
 	Yielded []string
+	// Doomed is true for an object that may go: the budget was charged with it, or
+	// somebody acknowledged it.
+	Doomed bool
 }
 
 // equal compares two entries by value.
 func (e Entry) equal(other Entry) bool {
 	return e.Version == other.Version && e.UID == other.UID && e.Revision == other.Revision && e.Digest == other.Digest &&
 		e.ManagedEntry == other.ManagedEntry && e.Generation == other.Generation && e.ResourceVersion == other.ResourceVersion &&
-		e.Rank == other.Rank && slices.Equal(e.Yielded, other.Yielded)
+		e.Rank == other.Rank && e.Doomed == other.Doomed && slices.Equal(e.Yielded, other.Yielded)
 }
 
 // Intent is true while it is unknown whether the object was written.
@@ -113,7 +122,7 @@ func (e Entry) Intent() bool { return e.UID == "" }
 
 // clone returns a copy that can be changed without changing the original.
 func (i Inventory) clone() Inventory {
-	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached)}
+	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached), Deletions: slices.Clone(i.Deletions)}
 	if out.Entries == nil {
 		out.Entries = map[manifest.ID]Entry{}
 	}
@@ -125,7 +134,7 @@ func (i Inventory) clone() Inventory {
 
 // equal compares two inventories by value.
 func (i Inventory) equal(other Inventory) bool {
-	return maps.EqualFunc(i.Entries, other.Entries, Entry.equal) && maps.Equal(i.Reached, other.Reached)
+	return maps.EqualFunc(i.Entries, other.Entries, Entry.equal) && maps.Equal(i.Reached, other.Reached) && slices.Equal(i.Deletions, other.Deletions)
 }
 
 // Report is what one pass found and did.
@@ -137,6 +146,9 @@ type Report struct {
 	// Leaving are the objects that still have to go, in the order in which they
 	// will.
 	Leaving []Failure
+	// Acknowledge is what a person has to answer for the deletions that are beyond
+	// the budget to go on; empty when there are none.
+	Acknowledge string
 	// Events are for people: what was changed in the cluster, and why.
 	Events []Event
 	// RequeueAfter asks for another pass even when nothing happens; 0 asks for
@@ -182,6 +194,8 @@ const (
 	ReasonTerminating  = "Terminating"
 	ReasonCRDInstances = "InstancesExist"
 	ReasonMissingBody  = "ContentUnreadable"
+	ReasonFrozen       = "Frozen"
+	ReasonBudget       = "BudgetExceeded"
 )
 
 // Failure is an object that is not (yet) as it should be.

@@ -34,6 +34,8 @@ type saga struct {
 	bodies map[manifest.Digest][]byte
 	layers []Layer
 	orphan map[int64]bool
+	freeze *Freeze
+	budget *Budget
 }
 
 func newSaga() *saga {
@@ -64,7 +66,7 @@ func (s *saga) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 // pass is one Reconcile.
 func (s *saga) pass() (Report, error) {
 	return s.engine.Reconcile(context.Background(), Work{
-		Owner: "argocd", Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save,
+		Owner: "argocd", Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget,
 	})
 }
 

@@ -22,7 +22,7 @@ func (p *pass) holdStage(ctx context.Context, at place) error {
 			tasks = append(tasks, task{place: at, step: step})
 		}
 	}
-	if p.Layers[at.layer].Paused {
+	if p.Layers[at.layer].Paused || p.Freeze != nil {
 		p.pause(tasks)
 		return nil
 	}
@@ -158,7 +158,7 @@ func surprised(err error) bool {
 // idle notes which layer the object belongs to by now; that costs no request.
 func (p *pass) idle(t task) carried {
 	entry := p.inventory.Entries[t.step.ID]
-	entry.Revision, entry.Rank, entry.Version = p.Layers[t.layer].Revision, t.stage, t.step.Version
+	entry.Revision, entry.Rank, entry.Version, entry.Doomed = p.Layers[t.layer].Revision, t.stage, t.step.Version, false
 	return carried{outcome: outcome{applied: true}, entry: &entry}
 }
 

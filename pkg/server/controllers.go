@@ -39,6 +39,8 @@ type Term struct {
 	Manager manager.Manager
 	// Host is for clients of the host cluster. It has no rate limit.
 	Host *rest.Config
+	// Namespace of the host for everything that belongs to this process.
+	Namespace string
 	// Redactor hides what is not to be in messages, events and logs.
 	Redactor *redact.Redactor
 	// Liveness is where a loop says how one can see that it hangs.
@@ -61,6 +63,8 @@ type terms struct {
 	metrics  *termMetrics
 	redactor *redact.Redactor
 	store    Store
+	// namespace is Term.Namespace.
+	namespace string
 }
 
 // run is one term. It returns when ctx has ended and everything has stopped, or
@@ -85,7 +89,7 @@ func (t *terms) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the controllers' manager: %w", err)
 	}
-	term := Term{Manager: mgr, Host: t.host, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
+	term := Term{Manager: mgr, Host: t.host, Namespace: t.namespace, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
 	for _, controller := range t.controllers {
 		if err := controller.Start(ctx, term); err != nil {
 			return fmt.Errorf("starting controller %s: %w", controller.Name, err)

@@ -74,6 +74,9 @@ func (r *registration) register(ctx context.Context, now time.Time) error {
 	if err := r.identities.ensureAll(ctx, jobs()); err != nil {
 		return err
 	}
+	if err := r.identities.ensureFreezePolicy(ctx); err != nil {
+		return err
+	}
 	if err := r.applyService(ctx); err != nil {
 		return err
 	}

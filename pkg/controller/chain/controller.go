@@ -49,7 +49,9 @@ type Options struct {
 	// Owners follows who is held by a rollback; nil when holds end by release
 	// only.
 	Owners Owners
-	Clock  clock.PassiveClock
+	// Freezes tells when nothing may be written; nil when always something may.
+	Freezes Freezes
+	Clock   clock.PassiveClock
 	// Changed receives a chain's name when something happened to one of its
 	// objects.
 	Changed <-chan event.TypedGenericEvent[string]
@@ -68,12 +70,16 @@ func Add(mgr manager.Manager, options Options) error {
 		func(_ context.Context, chain string) []reconcile.Request {
 			return []reconcile.Request{bychain.Request(chain)}
 		}))
-	err := builder.ControllerManagedBy(mgr).
+	loop := builder.ControllerManagedBy(mgr).
 		Named("chain").
 		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(bychain.Requests),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: concerns})).
-		WatchesRawSource(changed).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, SkipNameValidation: ptr.To(true)}).
+		WatchesRawSource(changed)
+	if options.Freezes != nil {
+		loop = loop.WatchesRawSource(source.TypedChannel[string, reconcile.Request](options.Freezes.Changed(),
+			handler.TypedEnqueueRequestsFromMapFunc(r.everyChain)))
+	}
+	err := loop.WithOptions(controller.Options{MaxConcurrentReconciles: workers, SkipNameValidation: ptr.To(true)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up the chain controller: %w", err)
@@ -89,7 +95,7 @@ func concerns(update event.UpdateEvent) bool {
 		return true
 	}
 	for _, name := range []string{
-		olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.ReleaseHoldAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation,
+		olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.AcknowledgeDeletionAnnotation, olmv1alpha1.ReleaseHoldAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation,
 	} {
 		if before.GetAnnotations()[name] != after.GetAnnotations()[name] {
 			return true

@@ -53,7 +53,7 @@ func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
 // It returns the objects given up.
 func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollout.Inventory, []manifest.ID) {
 	numbers, keys := identities(revisions)
-	out := rollout.Inventory{Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached)}
+	out := rollout.Inventory{Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached), Deletions: l.inventory.Deletions}
 	var given []manifest.ID
 	for id, entry := range out.Entries {
 		if !numbers[entry.Revision] {
@@ -111,8 +111,11 @@ func fromStore(in store.Inventory) rollout.Inventory {
 		id := manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 		out.Entries[id] = rollout.Entry{
 			Version: e.Version, UID: types.UID(e.UID), Revision: e.Revision, Digest: manifest.Digest(e.Digest),
-			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded,
+			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
 		}
+	}
+	for _, d := range in.Deletions {
+		out.Deletions = append(out.Deletions, rollout.Deletion(d))
 	}
 	maps.Copy(out.Reached, in.Reached)
 	return out
@@ -125,8 +128,11 @@ func toStore(in rollout.Inventory) store.Inventory {
 		out.Entries = append(out.Entries, store.Entry{
 			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
 			UID: e.UID, Revision: e.Revision, Digest: e.Digest, ManagedEntry: e.ManagedEntry,
-			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded,
+			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
 		})
+	}
+	for _, d := range in.Deletions {
+		out.Deletions = append(out.Deletions, store.Deletion(d))
 	}
 	return out
 }

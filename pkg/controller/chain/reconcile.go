@@ -15,6 +15,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
+// freezeRetry is when to look again while it is not known whether the cluster is
+// frozen, which is so for a moment after a start.
+const freezeRetry = 100 * time.Millisecond
+
 // staleRetry is when to look again after a revision changed during a pass.
 const staleRetry = time.Second
 
@@ -42,13 +46,15 @@ type visit struct {
 	invalid map[string]error
 	held    holding
 	report  rollout.Report
+	// freeze is why nothing may be written; nil when it may.
+	freeze *rollout.Freeze
 	// stale is true when a revision turned out to have changed during the pass.
 	stale bool
 }
 
 // Reconcile does one pass over a chain:
 //
-//  1. read the chain's revisions and its inventory,
+//  1. read the chain's revisions and its inventory, and whether the cluster is frozen,
 //  2. make sure that the numbers in use are known to be used, and find out whether
 //     a rollback holds the chain's owner,
 //  3. give up what belongs to revisions that are gone,
@@ -68,11 +74,28 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		v.unfollow()
 		return ctrl.Result{}, nil
 	}
-	if err := v.pass(ctx); err != nil {
+	err := v.look()
+	if errors.Is(err, errFreezeUnknown) {
+		return ctrl.Result{RequeueAfter: freezeRetry}, nil
+	}
+	if err == nil {
+		err = v.pass(ctx)
+	}
+	if err != nil {
 		// A person who reads the revision must see that it is not being kept.
 		return ctrl.Result{}, errors.Join(err, v.complain(ctx, err))
 	}
 	return ctrl.Result{RequeueAfter: v.next()}, nil
+}
+
+// look finds out whether the cluster is frozen.
+func (v *visit) look() error {
+	if v.Freezes == nil {
+		return nil
+	}
+	var err error
+	v.freeze, err = v.Freezes.Frozen()
+	return err
 }
 
 // pass is Reconcile for a chain that exists.

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,12 +19,18 @@ func (v *visit) rollOut(ctx context.Context) error {
 		Bodies:           newShelf(v.library, v.revisions, v.known),
 		Orphan:           map[int64]bool{},
 		AllowCRDDeletion: map[string]bool{},
+		Freeze:           v.freeze,
+		Budget:           &rollout.Budget{Explicit: map[int64]bool{}, Acknowledged: map[string]bool{}},
 	}
 	for i := range v.revisions {
 		revision := &v.revisions[i]
 		for name := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation], ",") {
 			work.AllowCRDDeletion[strings.TrimSpace(name)] = true
 		}
+		for token := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AcknowledgeDeletionAnnotation], ",") {
+			work.Budget.Acknowledged[strings.TrimSpace(token)] = true
+		}
+		work.Budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero()
 		if !isLayer(revision) {
 			orphan := !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 			work.Orphan[revision.Spec.Revision] = orphan
@@ -79,7 +86,7 @@ func (v *visit) leading() int {
 // finding returns what the pass found of the i-th revision.
 func (v *visit) finding(i int) finding {
 	revision := &v.revisions[i]
-	found := finding{invalid: v.invalid[revision.Name], chainHeld: v.held}
+	found := finding{invalid: v.invalid[revision.Name], chainHeld: v.held, freeze: v.freeze}
 	if i > 0 {
 		found.next = &v.revisions[i-1]
 	}
@@ -93,6 +100,10 @@ func (v *visit) finding(i int) finding {
 	}
 	for _, failure := range v.report.Leaving {
 		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
+			if failure.Reason == rollout.ReasonBudget {
+				failure.Message += fmt.Sprintf(": kubectl annotate --overwrite cer %s %s=%s",
+					revision.Name, olmv1alpha1.AcknowledgeDeletionAnnotation, v.report.Acknowledge)
+			}
 			found.leaving = append(found.leaving, failure)
 		}
 	}

@@ -36,6 +36,7 @@ const (
 	reasonOvertaken   = "Overtaken"
 	reasonReleased    = "Released"
 	reasonUnseen      = "Unseen"
+	reasonFrozen      = "Frozen"
 )
 
 // finding is what a pass found of one revision.
@@ -55,6 +56,8 @@ type finding struct {
 	next *olmv1alpha1.ClusterExtensionRevision
 	// chainHeld is what holds the chain's owner, told on the newest revision.
 	chainHeld holding
+	// freeze is why nothing may be written, nil when it may.
+	freeze *rollout.Freeze
 	// invalid is why the revision cannot be compiled.
 	invalid error
 }
@@ -182,6 +185,8 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 // progress tells whether anything is under way.
 func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, message string) {
 	switch {
+	case found.freeze != nil && !found.layer.Complete:
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonFrozen, clip(found.freeze.String()+"; nothing is written"))
 	case revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonPaused, "the revision is paused: nothing is written")
 	case !found.newest:
@@ -243,6 +248,9 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 		w.set(olmv1alpha1.ConditionSucceeded, false, reason, message)
 	}
 	switch {
+	case len(found.leaving) > 0 && found.freeze != nil:
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonFrozen, clip(fmt.Sprintf(
+			"%s; %s %s still to go", found.freeze, counted(len(found.leaving), "object"), verb(len(found.leaving)))))
 	case len(found.leaving) > 0:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
 			fmt.Sprintf("%s %s still to go: %s", counted(len(found.leaving), "object"), verb(len(found.leaving)), describe(found.leaving[0])))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -62,10 +63,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // surplus returns the archived revisions beyond those with the Keep highest
-// numbers. Revisions that are being deleted do not count.
+// numbers. Revisions that are being deleted do not count, nor do those that still have
+// objects in the cluster: deleting them would say that these shall go, which may be
+// what a person is being asked.
 func surplus(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
 	archived := slices.DeleteFunc(slices.Clone(revisions), func(r olmv1alpha1.ClusterExtensionRevision) bool {
-		return r.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived || !r.DeletionTimestamp.IsZero()
+		return r.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived || !r.DeletionTimestamp.IsZero() ||
+			meta.IsStatusConditionTrue(r.Status.Conditions, olmv1alpha1.ConditionProgressing)
 	})
 	bychain.NewestFirst(archived)
 	return archived[min(Keep, len(archived)):]

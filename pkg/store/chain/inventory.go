@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,6 +30,14 @@ type Inventory struct {
 	// Reached is the number of stages that each revision, by uid, has reached.
 	// It only grows while the revision is there.
 	Reached map[string]int `json:"reached,omitempty"`
+	// Deletions are what the deletion budget was charged with lately, oldest first.
+	Deletions []Deletion `json:"deletions,omitempty"`
+}
+
+// Deletion is a number of objects that were deleted together.
+type Deletion struct {
+	At      time.Time `json:"at"`
+	Objects int       `json:"objects"`
 }
 
 // Entry is one object of an inventory.
@@ -54,6 +63,9 @@ type Entry struct {
 	Rank int `json:"rank,omitempty"`
 	// Yielded are the fields that were left to somebody else, sorted.
 	Yielded []string `json:"yielded,omitempty"`
+	// Doomed is true for an object whose deletion the budget was charged with, or
+	// that a person acknowledged.
+	Doomed bool `json:"doomed,omitempty"`
 }
 
 // ID identifies the object.
@@ -131,7 +143,7 @@ func decodeInventory(key string, record []byte) (Inventory, error) {
 // normalised returns the inventory sorted, without changing it. An object
 // without kind or name, or one that is there twice, is an error.
 func normalised(inv Inventory) (Inventory, error) {
-	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached)}
+	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions)}
 	slices.SortFunc(out.Entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -39,6 +39,8 @@ func TestRollback(t *testing.T) {
 	})
 	t.Run("on failure, nothing to go back to", func(t *testing.T) { r.in(t).nothingBefore() })
 	t.Run("held", func(t *testing.T) { r.in(t).holds() })
+	t.Run("frozen", func(t *testing.T) { r.in(t).freezes() })
+	t.Run("budget", func(t *testing.T) { r.in(t).asks() })
 	t.Run("soak", func(t *testing.T) { r.in(t).soaks() })
 }
 

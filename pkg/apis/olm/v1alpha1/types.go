@@ -74,6 +74,13 @@ const (
 	// them. Its value lists the CustomResourceDefinitions by name, separated
 	// by commas.
 	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
+	// AcknowledgeDeletionAnnotation, set on a revision of a chain, lets deletions go on
+	// that are beyond the deletion budget: the words that status asks for, several
+	// separated by commas.
+	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
+	// FreezeConfigMap, in the namespace of Penstock, freezes the cluster for as long as
+	// it exists: Penstock writes nothing to it. Its keys are reason and author.
+	FreezeConfigMap = "penstock-freeze"
 	// ReleaseHoldAnnotation, set on a revision of a chain, releases the chain's
 	// owner from the hold of a rollback. Its value is the name of the revision
 	// that the rollback made, so it releases no later hold.

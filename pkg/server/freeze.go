@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/klog/v2"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// ensureFreezePolicy makes the host refuse a freeze in another name than that of
+// whoever makes it. Nothing in a ConfigMap says who wrote it: managers in managedFields
+// are names that clients give themselves. So the author says who he is, and the host,
+// which knows, holds him to that.
+func (i *identities) ensureFreezePolicy(ctx context.Context) error {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	policies := i.client.AdmissionregistrationV1()
+	_, err := policies.ValidatingAdmissionPolicies().Apply(ctx, freezePolicy(i.namespace), options)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		klog.FromContext(ctx).Info("The author of a freeze is not verified", "reason", err.Error())
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("applying validatingadmissionpolicy %s: %w", olmv1alpha1.FreezeConfigMap, err)
+	}
+	binding := admissionapply.ValidatingAdmissionPolicyBinding(olmv1alpha1.FreezeConfigMap).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(olmv1alpha1.FreezeConfigMap).WithValidationActions("Deny"))
+	if _, err := policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options); err != nil {
+		return fmt.Errorf("applying validatingadmissionpolicybinding %s: %w", olmv1alpha1.FreezeConfigMap, err)
+	}
+	return nil
+}
+
+// freezePolicy is about the one ConfigMap, and what is in it. Who only adds a label
+// does not become its author.
+func freezePolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
+	configMaps := admissionapply.NamedRuleWithOperations().
+		WithAPIGroups("").WithAPIVersions("v1").WithResources("configmaps").WithOperations("CREATE", "UPDATE")
+	return admissionapply.ValidatingAdmissionPolicy(olmv1alpha1.FreezeConfigMap).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
+		WithFailurePolicy("Fail").
+		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(configMaps).
+			WithNamespaceSelector(metaapply.LabelSelector().WithMatchLabels(map[string]string{"kubernetes.io/metadata.name": namespace}))).
+		WithMatchConditions(
+			admissionapply.MatchCondition().WithName("name").
+				WithExpression(fmt.Sprintf("object.metadata.name == %q", olmv1alpha1.FreezeConfigMap)),
+			admissionapply.MatchCondition().WithName("content").
+				WithExpression("request.operation == 'CREATE' || !has(object.data) || !has(oldObject.data) || object.data != oldObject.data")).
+		WithValidations(
+			admissionapply.Validation().
+				WithExpression("has(object.data) && 'author' in object.data && object.data['author'] == request.userInfo.username").
+				WithMessageExpression("'data.author must be your own name: --from-literal=author=' + request.userInfo.username"),
+			admissionapply.Validation().
+				WithExpression("has(object.data) && 'reason' in object.data && object.data['reason'].size() > 0").
+				WithMessage("data.reason must say why: --from-literal=reason=...")))
+}
