@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes"
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // The ConfigMap in which the host says whose client certificates to trust, and
@@ -19,6 +21,7 @@ const (
 	authenticationConfigMap = "extension-apiserver-authentication"
 	clientCAKey             = "client-ca-file"
 	proxyCAKey              = "requestheader-client-ca-file"
+	proxyNamesKey           = "requestheader-allowed-names"
 )
 
 const (
@@ -49,6 +52,9 @@ func primeClientCAs(ctx context.Context, config *genericapiserver.RecommendedCon
 		return fmt.Errorf("configmap %s/%s has no %s: kube-apiserver was started without --%s, and cannot send requests to other API servers",
 			metav1.NamespaceSystem, authenticationConfigMap, proxyCAKey, proxyCAKey)
 	}
+	if err := refuseSharedCA(found.Data); err != nil {
+		return fmt.Errorf("configmap %s/%s: %w", metav1.NamespaceSystem, authenticationConfigMap, err)
+	}
 	go runner.Run(ctx, 1)
 	config.SecureServing.ClientCA = started{authorities}
 
@@ -62,6 +68,39 @@ func primeClientCAs(ctx context.Context, config *genericapiserver.RecommendedCon
 	if err := wait.PollUntilContextTimeout(ctx, clientCAPoll, clientCATimeout, true, loaded); err != nil {
 		return fmt.Errorf("loading the authorities of client certificates from configmap %s/%s: %w",
 			metav1.NamespaceSystem, authenticationConfigMap, err)
+	}
+	return nil
+}
+
+// refuseSharedCA refuses a host where whoever has any client certificate could
+// speak for anybody: an authority of users' certificates is one of the proxy's,
+// too, and any name may be the proxy's.
+func refuseSharedCA(data map[string]string) error {
+	var names []string
+	if text := data[proxyNamesKey]; text != "" {
+		if err := json.Unmarshal([]byte(text), &names); err != nil {
+			return fmt.Errorf("reading %s: %w", proxyNamesKey, err)
+		}
+	}
+	if len(names) > 0 || data[clientCAKey] == "" || data[proxyCAKey] == "" {
+		return nil
+	}
+	users, err := certutil.ParseCertsPEM([]byte(data[clientCAKey]))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", clientCAKey, err)
+	}
+	proxies, err := certutil.ParseCertsPEM([]byte(data[proxyCAKey]))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", proxyCAKey, err)
+	}
+	for _, proxy := range proxies {
+		for _, user := range users {
+			if bytes.Equal(proxy.RawSubjectPublicKeyInfo, user.RawSubjectPublicKeyInfo) {
+				return fmt.Errorf("the authority %q signs users' certificates (%s) and the proxy's (%s), and %s is empty: any user could speak for any other. "+
+					"Start kube-apiserver with --requestheader-allowed-names, or with an authority of its own for the proxy",
+					proxy.Subject.CommonName, clientCAKey, proxyCAKey, proxyNamesKey)
+			}
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -11,6 +12,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -40,7 +42,8 @@ type ExtraConfig struct {
 	// identity of this replica, for the lease.
 	identity    string
 	lease       LeaseTimes
-	caBundle    []byte
+	trust       *trust
+	keeper      *keeper
 	controllers []Controller
 	redactor    *redact.Redactor
 	ready       func(Serving)
@@ -93,7 +96,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 			return nil, err
 		}
 	}
-	if c.Extra.caBundle, err = setUpCertificates(ctx, o, client); err != nil {
+	if c.Extra.trust, err = newTrust(ctx, o, client); err != nil {
 		return nil, err
 	}
 	guard, err := newGuard(o, host, db)
@@ -112,10 +115,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	if c.Extra.identities, err = newIdentities(host, o.Namespace); err != nil {
 		return nil, err
 	}
-	if o.Register {
-		return c, c.addRegistration(o)
-	}
-	return c, nil
+	return c, c.addRegistration(o)
 }
 
 // switchOff disables what this host does not offer, and says so.
@@ -213,21 +213,36 @@ func (c *Config) addHost(o *Options) error {
 	return nil
 }
 
+// addRegistration prepares what makes and keeps the registration, and who tells
+// all concerned when the certificate authority is another.
 func (c *Config) addRegistration(o *Options) error {
 	config := c.Extra.host.configFor("registration")
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client for registration: %w", err)
 	}
-	services, err := aggregator.NewForConfig(config)
+	objects, err := metadata.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client for registration: %w", err)
 	}
-	c.Extra.registration = &registration{
-		core: core, aggregator: services, identities: c.Extra.identities, namespace: o.Namespace,
-		host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
-		caBundle: c.Extra.caBundle, versions: servedVersions(),
+	var pieces []piece
+	if o.Register {
+		services, err := aggregator.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("making a client for registration: %w", err)
+		}
+		c.Extra.registration = &registration{
+			core: core, aggregator: services, identities: c.Extra.identities, namespace: o.Namespace,
+			host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
+			trust: c.Extra.trust, versions: servedVersions(), now: time.Now,
+		}
+		if o.RegisterServicePort != 0 {
+			c.Extra.registration.elsewhere, c.Extra.registration.port = true, o.RegisterServicePort
+		}
+		pieces = c.Extra.registration.pieces()
 	}
+	c.Extra.keeper = newKeeper(core, objects, o.Namespace, pieces, c.Extra.trust)
+	c.Extra.trust.addListener(c.Extra.keeper)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,22 +19,39 @@ import (
 // are names that clients give themselves. So the author says who he is, and the host,
 // which knows, holds him to that.
 func (i *identities) ensureFreezePolicy(ctx context.Context) error {
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	policies := i.client.AdmissionregistrationV1()
-	_, err := policies.ValidatingAdmissionPolicies().Apply(ctx, freezePolicy(i.namespace), options)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		klog.FromContext(ctx).Info("The author of a freeze is not verified", "reason", err.Error())
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("applying validatingadmissionpolicy %s: %w", olmv1alpha1.FreezeConfigMap, err)
-	}
-	binding := admissionapply.ValidatingAdmissionPolicyBinding(olmv1alpha1.FreezeConfigMap).WithSpec(
-		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(olmv1alpha1.FreezeConfigMap).WithValidationActions("Deny"))
-	if _, err := policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options); err != nil {
-		return fmt.Errorf("applying validatingadmissionpolicybinding %s: %w", olmv1alpha1.FreezeConfigMap, err)
+	for _, p := range i.freezePieces() {
+		_, err := p.apply(ctx)
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			klog.FromContext(ctx).Info("The author of a freeze is not verified", "reason", err.Error())
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("applying %s: %w", p, err)
+		}
 	}
 	return nil
+}
+
+// freezePieces are that policy and its binding.
+func (i *identities) freezePieces() []piece {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	policies, name := i.client.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap
+	binding := admissionapply.ValidatingAdmissionPolicyBinding(name).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(name).WithValidationActions("Deny"))
+	return []piece{
+		{
+			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), name: name,
+			apply: func(ctx context.Context) (metav1.Object, error) {
+				return policies.ValidatingAdmissionPolicies().Apply(ctx, freezePolicy(i.namespace), options)
+			},
+		},
+		{
+			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), name: name,
+			apply: func(ctx context.Context) (metav1.Object, error) {
+				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options)
+			},
+		},
+	}
 }
 
 // freezePolicy is about the one ConfigMap, and what is in it. Who only adds a label

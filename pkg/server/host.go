@@ -24,6 +24,8 @@ const (
 type host struct {
 	config  *rest.Config
 	version string
+	// skew of this machine's clock against the host's.
+	skew *clockSkew
 }
 
 // newHost reads a kubeconfig file, or takes the in-cluster configuration when
@@ -36,7 +38,9 @@ func newHost(kubeconfig, version string) (*host, error) {
 	// The host has priority and fairness; a limit of our own would only delay
 	// what it would admit.
 	config.QPS = -1
-	return &host{config: config, version: version}, nil
+	skew := &clockSkew{now: time.Now, log: klog.Background().WithName("clock")}
+	config.Wrap(skew.wrap)
+	return &host{config: config, version: version, skew: skew}, nil
 }
 
 func loadKubeconfig(path string) (*rest.Config, error) {

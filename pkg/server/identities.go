@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,51 +123,74 @@ func (i *identities) ensureAll(ctx context.Context, jobs []job) error {
 
 // ensure applies the objects of a job. What is as it should be is not changed.
 func (i *identities) ensure(ctx context.Context, j job) error {
+	for _, p := range i.pieces(j) {
+		_, err := p.apply(ctx)
+		if apierrors.IsNotFound(err) && p.resource.Group == admissionv1.GroupName {
+			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job to dry-runs", "job", j.name)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("applying %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// pieces are the objects of a job: first what limits its rights, then the rights.
+func (i *identities) pieces(j job) []piece {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	// First what limits the rights, then the rights.
-	if err := i.ensureLimits(ctx, j, options); err != nil {
-		return err
-	}
-	if _, err := i.client.CoreV1().ServiceAccounts(i.namespace).Apply(ctx, coreapply.ServiceAccount(j.name, i.namespace), options); err != nil {
-		return fmt.Errorf("applying serviceaccount %s/%s: %w", i.namespace, j.name, err)
-	}
+	accounts, roles := i.client.CoreV1().ServiceAccounts(i.namespace), i.client.RbacV1()
 	role := rbacapply.ClusterRole(j.name)
 	for _, rule := range j.rules {
 		role.WithRules(rbacapply.PolicyRule().WithAPIGroups(rule.APIGroups...).WithResources(rule.Resources...).
 			WithResourceNames(rule.ResourceNames...).WithVerbs(rule.Verbs...))
 	}
-	if _, err := i.client.RbacV1().ClusterRoles().Apply(ctx, role, options); err != nil {
-		return fmt.Errorf("applying clusterrole %s: %w", j.name, err)
-	}
 	binding := rbacapply.ClusterRoleBinding(j.name).
 		WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(j.name)).
 		WithSubjects(rbacapply.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(i.namespace).WithName(j.name))
-	if _, err := i.client.RbacV1().ClusterRoleBindings().Apply(ctx, binding, options); err != nil {
-		return fmt.Errorf("applying clusterrolebinding %s: %w", j.name, err)
-	}
-	return nil
+	return append(i.limits(j, options),
+		piece{
+			resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"), namespace: i.namespace, name: j.name,
+			apply: func(ctx context.Context) (metav1.Object, error) {
+				return accounts.Apply(ctx, coreapply.ServiceAccount(j.name, i.namespace), options)
+			},
+		},
+		piece{
+			resource: rbacv1.SchemeGroupVersion.WithResource("clusterroles"), name: j.name,
+			apply: func(ctx context.Context) (metav1.Object, error) {
+				return roles.ClusterRoles().Apply(ctx, role, options)
+			},
+		},
+		piece{
+			resource: rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), name: j.name,
+			apply: func(ctx context.Context) (metav1.Object, error) {
+				return roles.ClusterRoleBindings().Apply(ctx, binding, options)
+			},
+		})
 }
 
-// ensureLimits says by policy what rights cannot say: that they are for dry-runs.
-func (i *identities) ensureLimits(ctx context.Context, j job, options metav1.ApplyOptions) error {
+// limits say by policy what rights cannot say: that they are for dry-runs.
+func (i *identities) limits(j job, options metav1.ApplyOptions) []piece {
 	if !j.onlyDryRuns {
 		return nil
 	}
 	policies := i.client.AdmissionregistrationV1()
-	_, err := policies.ValidatingAdmissionPolicies().Apply(ctx, dryRunPolicy(j.name, i.user(j).GetName()), options)
-	if apierrors.IsNotFound(err) {
-		klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job to dry-runs", "job", j.name)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("applying validatingadmissionpolicy %s: %w", j.name, err)
-	}
 	binding := admissionapply.ValidatingAdmissionPolicyBinding(j.name).WithSpec(
 		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(j.name).WithValidationActions("Deny"))
-	if _, err := policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options); err != nil {
-		return fmt.Errorf("applying validatingadmissionpolicybinding %s: %w", j.name, err)
+	return []piece{
+		{
+			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), name: j.name,
+			apply: func(ctx context.Context) (metav1.Object, error) {
+				return policies.ValidatingAdmissionPolicies().Apply(ctx, dryRunPolicy(j.name, i.user(j).GetName()), options)
+			},
+		},
+		{
+			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), name: j.name,
+			apply: func(ctx context.Context) (metav1.Object, error) {
+				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options)
+			},
+		},
 	}
-	return nil
 }
 
 // dryRunPolicy refuses every write of a user that is not the dry-run of a plain

@@ -61,6 +61,9 @@ type Options struct {
 	Register       bool
 	RegisterHost   string
 	RegisterCAFile string
+	// RegisterServicePort is the port of a Service that somebody else makes, and
+	// that leads to all replicas. With 0 we make one that leads to RegisterHost.
+	RegisterServicePort int
 	// AcceptIdentity is the decision to serve a store although it is not the
 	// one that this cluster knows. It is the value that the refusal asks for:
 	// it stands for this store and what the cluster knows now, so that it
@@ -149,8 +152,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Make the host cluster send requests for Penstock's API to this process: create the namespace, a Service and the APIService.")
 	fs.StringVar(&o.RegisterHost, "register-host", o.RegisterHost,
 		"DNS name or IPv4 address at which kube-apiserver reaches this process, with --register.")
+	fs.IntVar(&o.RegisterServicePort, "register-service-port", o.RegisterServicePort,
+		"Port of a Service \"penstock\" in --namespace that leads to all replicas, with --register: it is used, not written, and --register-host is not needed. 0: a Service is made that leads to --register-host.")
 	fs.StringVar(&o.RegisterCAFile, "register-ca-file", o.RegisterCAFile,
-		"PEM bundle that verifies --tls-cert-file, with --register.")
+		"PEM bundle that verifies --tls-cert-file, with --register. The file is read again when it changes.")
 	fs.StringVar(&o.AcceptIdentity, "accept-identity", o.AcceptIdentity,
 		"Serve a store although it is not the one that the host cluster knows. The value is the one that the refusal ends with: it is good for this one decision, and for no other store or later loss.")
 	fs.StringArrayVar(&o.Redact, "redact", o.Redact,
@@ -292,6 +297,12 @@ func (o *Options) validateRegistration() []error {
 	files := o.Recommended.SecureServing.ServerCert.CertKey
 	if (files.CertFile == "") != (files.KeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file belong together: give both or none"))
+	}
+	if port := o.RegisterServicePort; port < 0 || port > 65535 {
+		errs = append(errs, fmt.Errorf("--register-service-port is %d, and must be 0 (make a Service) to 65535", port))
+	}
+	if o.RegisterServicePort != 0 && !o.Register {
+		errs = append(errs, errors.New("--register-service-port is for --register"))
 	}
 	if o.RegisterCAFile != "" && (o.ownCertificates() || !o.Register) {
 		errs = append(errs, errors.New("--register-ca-file is for --register with --tls-cert-file: otherwise there is nothing to verify with it"))

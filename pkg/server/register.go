@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,9 +52,12 @@ type registration struct {
 	// host and port are where kube-apiserver reaches this process.
 	host string
 	port int
-	// caBundle verifies our certificate, for the name of the Service.
-	caBundle []byte
+	// elsewhere is true when the Service is somebody else's affair.
+	elsewhere bool
+	// trust verifies our certificate, for the name of the Service.
+	trust    *trust
 	versions []schema.GroupVersion
+	now      func() time.Time
 }
 
 // ensureNamespace makes the namespace where everything of this process lives.
@@ -70,18 +74,27 @@ func ensureNamespace(ctx context.Context, client kubernetes.Interface, name stri
 // register writes the identities of jobs, Service and APIServices, and returns when
 // the host has found the latter available. It can be repeated: what is as it
 // should be is not changed, but for the time of registration.
-func (r *registration) register(ctx context.Context, now time.Time) error {
+func (r *registration) register(ctx context.Context) error {
+	leaving, err := whyLeaving(ctx, r.core, r.namespace)
+	switch {
+	case err != nil:
+		return err
+	case leaving != "":
+		return errors.New(leaving)
+	}
 	if err := r.identities.ensureAll(ctx, jobs()); err != nil {
 		return err
 	}
 	if err := r.identities.ensureFreezePolicy(ctx); err != nil {
 		return err
 	}
-	if err := r.applyService(ctx); err != nil {
-		return err
+	if !r.elsewhere {
+		if _, err := r.applyService(ctx); err != nil {
+			return err
+		}
 	}
 	for _, version := range r.versions {
-		if err := r.applyAPIService(ctx, version, now); err != nil {
+		if _, err := r.applyAPIService(ctx, version, r.port, r.stamp()); err != nil {
 			return err
 		}
 	}
@@ -97,36 +110,93 @@ func apiServiceName(version schema.GroupVersion) string {
 	return version.Version + "." + version.Group
 }
 
-func (r *registration) applyService(ctx context.Context) error {
+// pieces are what is written, for somebody to keep.
+func (r *registration) pieces() []piece {
+	var pieces []piece
+	for _, j := range jobs() {
+		pieces = append(pieces, r.identities.pieces(j)...)
+	}
+	pieces = append(pieces, r.identities.freezePieces()...)
+	if !r.elsewhere {
+		pieces = append(pieces, piece{
+			resource: corev1.SchemeGroupVersion.WithResource("services"), namespace: r.namespace, name: serviceName,
+			apply: r.keepService,
+		})
+	}
+	for _, version := range r.versions {
+		pieces = append(pieces, piece{
+			resource: apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), name: apiServiceName(version), trusting: true,
+			apply: func(ctx context.Context) (metav1.Object, error) { return r.keepAPIService(ctx, version) },
+		})
+	}
+	return pieces
+}
+
+// stamp is the time of a registration.
+func (r *registration) stamp() string { return r.now().UTC().Format(time.RFC3339Nano) }
+
+func (r *registration) applyService(ctx context.Context) (*corev1.Service, error) {
 	service := applycorev1.Service(serviceName, r.namespace).
 		WithSpec(applycorev1.ServiceSpec().
 			WithType(corev1.ServiceTypeExternalName).
 			WithExternalName(r.host).
 			WithPorts(applycorev1.ServicePort().WithName("https").WithPort(int32(r.port))))
-	_, err := r.core.CoreV1().Services(r.namespace).Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	applied, err := r.core.CoreV1().Services(r.namespace).Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil {
-		return fmt.Errorf("applying service %s/%s: %w", r.namespace, serviceName, err)
+		return nil, fmt.Errorf("applying service %s/%s: %w", r.namespace, serviceName, err)
 	}
-	return nil
+	return applied, nil
 }
 
-func (r *registration) applyAPIService(ctx context.Context, version schema.GroupVersion, now time.Time) error {
+// keepService makes the Service when it is gone. One that is there may lead to
+// another replica, which registered later.
+func (r *registration) keepService(ctx context.Context) (metav1.Object, error) {
+	found, err := r.core.CoreV1().Services(r.namespace).Get(ctx, serviceName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return r.applyService(ctx)
+	}
+	return found, err
+}
+
+func (r *registration) applyAPIService(ctx context.Context, version schema.GroupVersion, port int, stamp string) (*apiregistrationv1.APIService, error) {
 	name := apiServiceName(version)
 	service := applyregistrationv1.APIService(name).
-		WithAnnotations(map[string]string{registeredAnnotation: now.UTC().Format(time.RFC3339Nano)}).
+		WithAnnotations(map[string]string{registeredAnnotation: stamp}).
 		WithSpec(applyregistrationv1.APIServiceSpec().
 			WithGroup(version.Group).
 			WithVersion(version.Version).
 			WithGroupPriorityMinimum(groupPriorityMinimum).
 			WithVersionPriority(versionPriority).
-			WithCABundle(r.caBundle...).
+			WithInsecureSkipTLSVerify(false).
+			WithCABundle(r.trust.bundle()...).
 			WithService(applyregistrationv1.ServiceReference().
-				WithNamespace(r.namespace).WithName(serviceName).WithPort(int32(r.port))))
-	_, err := r.aggregator.ApiregistrationV1().APIServices().Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+				WithNamespace(r.namespace).WithName(serviceName).WithPort(int32(port))))
+	applied, err := r.aggregator.ApiregistrationV1().APIServices().Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil {
-		return fmt.Errorf("applying apiservice %s: %w", name, err)
+		return nil, fmt.Errorf("applying apiservice %s: %w", name, err)
 	}
-	return nil
+	return applied, nil
+}
+
+// keepAPIService restores an APIService. The port may be that of another replica,
+// which registered later; it stays.
+func (r *registration) keepAPIService(ctx context.Context, version schema.GroupVersion) (metav1.Object, error) {
+	found, err := r.aggregator.ApiregistrationV1().APIServices().Get(ctx, apiServiceName(version), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return r.applyAPIService(ctx, version, r.port, r.stamp())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading apiservice %s: %w", apiServiceName(version), err)
+	}
+	port, stamp := r.port, found.Annotations[registeredAnnotation]
+	if stamp == "" {
+		stamp = r.stamp()
+	}
+	ours := found.Spec.Service
+	if ours != nil && ours.Port != nil && ours.Namespace == r.namespace && ours.Name == serviceName {
+		port = int(*ours.Port)
+	}
+	return r.applyAPIService(ctx, version, port, stamp)
 }
 
 // waitAvailable watches an APIService until the host says that it reaches us. Its
@@ -168,10 +238,10 @@ func (r *registration) waitAvailable(ctx context.Context, name string) error {
 
 // run registers, trying again until it worked: what keeps the host from reaching
 // us may be repaired while we run.
-func (r *registration) run(ctx context.Context, now func() time.Time) error {
+func (r *registration) run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName("registration")
 	for {
-		err := r.register(ctx, now())
+		err := r.register(ctx)
 		if err == nil {
 			log.Info("The host cluster serves our API", "host", r.host, "port", r.port, "versions", r.versions)
 			return nil

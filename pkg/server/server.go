@@ -200,6 +200,7 @@ func cancelWhenDecided(ctx context.Context, again func(context.Context) error, i
 func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	parts := []func(context.Context){
 		func(ctx context.Context) { s.announce(ctx, loopback) },
+		s.extra.trust.run,
 	}
 	if s.extra.standing.degraded != "" {
 		return parts
@@ -225,7 +226,8 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	return parts
 }
 
-// announce waits until the server is ready, registers it, and says so.
+// announce waits until the server is ready, registers it, says so, and keeps the
+// registration.
 func (s *Server) announce(ctx context.Context, loopback *rest.Config) {
 	log := klog.FromContext(ctx)
 	if err := s.waitReady(ctx, loopback); err != nil {
@@ -237,13 +239,14 @@ func (s *Server) announce(ctx context.Context, loopback *rest.Config) {
 		log.Info("Ready", "port", s.port())
 	}
 	if s.extra.registration != nil {
-		if err := s.extra.registration.run(ctx, time.Now); err != nil {
+		if err := s.extra.registration.run(ctx); err != nil {
 			return
 		}
 	}
 	if s.extra.ready != nil {
-		s.extra.ready(Serving{Port: s.port(), Loopback: loopback, CABundle: s.extra.caBundle})
+		s.extra.ready(Serving{Port: s.port(), Loopback: loopback, CABundle: s.extra.trust.bundle()})
 	}
+	s.extra.keeper.run(ctx)
 }
 
 func (s *Server) port() int {

@@ -1,19 +1,13 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
-
-	"github.com/penstock-project/penstock/pkg/server/certificates"
 )
 
 // authoritySecret holds the certificate authority that all replicas share.
@@ -44,32 +38,6 @@ func listen(o *Options) error {
 	}
 	serving.Listener = listener
 	return nil
-}
-
-// setUpCertificates makes the serving certificate, unless it comes from files,
-// and returns what verifies it.
-func setUpCertificates(ctx context.Context, o *Options, client kubernetes.Interface) ([]byte, error) {
-	if !o.ownCertificates() {
-		if o.RegisterCAFile == "" {
-			return nil, nil
-		}
-		bundle, err := os.ReadFile(o.RegisterCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading --register-ca-file: %w", err)
-		}
-		return bundle, nil
-	}
-	authority, err := certificates.LoadOrCreate(ctx, client.CoreV1().Secrets(o.Namespace), authoritySecret, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	names, ips := certificateNames(o)
-	leaf, err := certificates.NewLeaf(authority, names, ips, clock.RealClock{})
-	if err != nil {
-		return nil, err
-	}
-	o.Recommended.SecureServing.ServerCert.GeneratedCert = leaf
-	return authority.PEM, nil
 }
 
 // certificateNames are the names under which this process is reached. The first

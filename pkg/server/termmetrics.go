@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -48,9 +49,24 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	err := process.Register(signals.Process{
 		Leading:  s.term.leading,
 		Degraded: func() bool { return s.extra.standing.degraded != "" },
+		Expiries: s.expiries,
+		Skew:     s.extra.host.skew.seconds,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of the server: %w", err)
 	}
 	return firstWins{process, s.term}, nil
+}
+
+// expiries of the certificate that is shown, and of the authority behind it.
+func (s *Server) expiries() map[string]time.Time {
+	ends := map[string]time.Time{}
+	if cert := s.generic.SecureServingInfo.Cert; cert != nil {
+		shown, _ := cert.CurrentCertKeyContent()
+		ends["serving"] = expiry(shown)
+	}
+	if authority := s.extra.trust.authority(); authority != nil {
+		ends["authority"] = expiry(authority.PEM)
+	}
+	return ends
 }

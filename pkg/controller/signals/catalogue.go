@@ -21,6 +21,8 @@ const (
 	nameContests    = "penstock_contests_total"
 	nameLeader      = "penstock_leader"
 	nameDegraded    = "penstock_store_degraded"
+	nameExpiry      = "penstock_certificate_expiration_timestamp_seconds"
+	nameSkew        = "penstock_host_clock_skew_seconds"
 )
 
 // Metric describes one metric.
@@ -65,6 +67,10 @@ func Catalogue() []Metric {
 			Help: "1 where the controllers run, else 0."},
 		{Name: nameDegraded, Type: "gauge", EveryReplica: true,
 			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, and nothing is served; else 0."},
+		{Name: nameExpiry, Type: "gauge", Labels: []string{"certificate"}, EveryReplica: true,
+			Help: "When a certificate ends, as a Unix time: serving is the one that is shown, authority the one that all replicas share. Both are renewed in time unless they come from files."},
+		{Name: nameSkew, Type: "gauge", EveryReplica: true,
+			Help: "By how many seconds the clock of this machine is ahead of the host cluster's, by the host's last answer."},
 	}
 }
 

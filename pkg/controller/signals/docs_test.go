@@ -64,7 +64,7 @@ func TestCatalogue(t *testing.T) {
 	f.Repaired(object("", "ConfigMap", "x"), "someone")
 	f.Contested(object("", "ConfigMap", "x"))
 	f.send(t)
-	if err := f.registry.Register(Process{Leading: func() bool { return true }, Degraded: func() bool { return false }}); err != nil {
+	if err := f.registry.Register(process(func() bool { return true })); err != nil {
 		t.Fatal(err)
 	}
 	families, err := f.registry.Gather()

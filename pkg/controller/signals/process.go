@@ -1,18 +1,29 @@
 package signals
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Process are the metrics that each replica exposes, whether or not it leads.
 type Process struct {
 	// Leading tells whether controllers run here, Degraded whether the store is
 	// one that must not be served. Both are required.
 	Leading, Degraded func() bool
+	// Expiries are the times when certificates end, by name; zero times are left
+	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
+	// required.
+	Expiries func() map[string]time.Time
+	Skew     func() float64
 }
 
 // Describe implements prometheus.Collector.
 func (p Process) Describe(out chan<- *prometheus.Desc) {
 	out <- desc(nameLeader)
 	out <- desc(nameDegraded)
+	out <- desc(nameExpiry)
+	out <- desc(nameSkew)
 }
 
 // Collect implements prometheus.Collector.
@@ -24,4 +35,10 @@ func (p Process) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(desc(name), prometheus.GaugeValue, value)
 	}
+	for name, end := range p.Expiries() {
+		if !end.IsZero() {
+			out <- prometheus.MustNewConstMetric(desc(nameExpiry), prometheus.GaugeValue, float64(end.Unix()), name)
+		}
+	}
+	out <- prometheus.MustNewConstMetric(desc(nameSkew), prometheus.GaugeValue, p.Skew())
 }

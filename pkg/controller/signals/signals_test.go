@@ -399,15 +399,26 @@ func TestRequests(t *testing.T) {
 func TestProcess(t *testing.T) {
 	f := &fixture{registry: prometheus.NewPedanticRegistry()}
 	leading := true
-	if err := f.registry.Register(Process{Leading: func() bool { return leading }, Degraded: func() bool { return !leading }}); err != nil {
+	if err := f.registry.Register(process(func() bool { return leading })); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"penstock_leader{} 1", "penstock_store_degraded{} 0"}, f.series(t, "")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	others := []string{`penstock_certificate_expiration_timestamp_seconds{certificate=serving} 1.7e+09`, "penstock_host_clock_skew_seconds{} -2.5"}
+	for _, want := range [][]string{{"penstock_leader{} 1", "penstock_store_degraded{} 0"}, {"penstock_leader{} 0", "penstock_store_degraded{} 1"}} {
+		if diff := cmp.Diff(append(slices.Clone(others), want...), f.series(t, "")); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		leading = false
 	}
-	leading = false
-	if diff := cmp.Diff([]string{"penstock_leader{} 0", "penstock_store_degraded{} 1"}, f.series(t, "")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+}
+
+// process exposes something for each metric.
+func process(leading func() bool) Process {
+	return Process{
+		Leading: leading, Degraded: func() bool { return !leading() },
+		Expiries: func() map[string]time.Time {
+			return map[string]time.Time{"serving": time.Unix(1.7e9, 0), "authority": {}}
+		},
+		Skew: func() float64 { return -2.5 },
 	}
 }
 

@@ -11,8 +11,10 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +25,23 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
+const (
+	// bundleKey of the Secret has all that is to be trusted: the authority itself,
+	// and the one before it for as long as leaves of that one are around. It is
+	// where cert-manager's injector looks, too.
+	bundleKey = "ca.crt"
+	// authorityBackdate makes an authority valid for replicas and hosts whose
+	// clock is behind that of the replica that made it.
+	authorityBackdate = 24 * time.Hour
+	// overlap is for how long a former authority stays in the bundle: twice the
+	// life of what it may have signed last.
+	overlap = 2 * validity
+)
+
 // Authority signs the leaves.
 type Authority struct {
-	// PEM is its certificate, for the caBundle of an APIService or webhook.
+	// PEM verifies leaves, for the caBundle of an APIService or webhook: the
+	// authority's certificate, then those of former ones.
 	PEM []byte
 
 	cert *x509.Certificate
@@ -38,30 +54,44 @@ type Authority struct {
 // does not hold a usable authority is an error, never overwritten: somebody may
 // have put it there, and others trust what it held.
 func LoadOrCreate(ctx context.Context, secrets typedcorev1.SecretInterface, name string, now time.Time) (*Authority, error) {
+	authority, _, err := load(ctx, secrets, name, now, nil)
+	return authority, err
+}
+
+// load is LoadOrCreate that returns the Secret, too. Former is what was trusted so
+// far, PEM: a new authority does not make anybody distrust what he sees now.
+func load(ctx context.Context, secrets typedcorev1.SecretInterface, name string, now time.Time, former []byte) (*Authority, *corev1.Secret, error) {
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		secret, err = create(ctx, secrets, name)
+		var data map[string][]byte
+		if data, err = newAuthority(name, now, former); err != nil {
+			return nil, nil, err
+		}
+		secret, err = secrets.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeTLS, Data: data,
+		}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			secret, err = secrets.Get(ctx, name, metav1.GetOptions{})
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("getting the certificate authority from secret %s: %w", name, err)
+		return nil, nil, fmt.Errorf("getting the certificate authority from secret %s: %w", name, err)
 	}
-	authority, err := parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], now)
+	authority, err := parse(secret.Data, now)
 	if err != nil {
-		return nil, fmt.Errorf("secret %s/%s does not hold a certificate authority (delete it, and a new one is made): %w",
+		return nil, nil, fmt.Errorf("secret %s/%s does not hold a certificate authority (delete it, and a new one is made): %w",
 			secret.Namespace, secret.Name, err)
 	}
-	return authority, nil
+	return authority, secret, nil
 }
 
-func create(ctx context.Context, secrets typedcorev1.SecretInterface, name string) (*corev1.Secret, error) {
+// newAuthority makes the data of a Secret.
+func newAuthority(name string, now time.Time, former []byte) (map[string][]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating the authority's key: %w", err)
 	}
-	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
+	cert, err := selfSigned(name, key, now)
 	if err != nil {
 		return nil, fmt.Errorf("signing the authority's certificate: %w", err)
 	}
@@ -73,20 +103,67 @@ func create(ctx context.Context, secrets typedcorev1.SecretInterface, name strin
 	if err != nil {
 		return nil, fmt.Errorf("encoding the authority's certificate: %w", err)
 	}
-	return secrets.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Type:       corev1.SecretTypeTLS,
-		Data:       map[string][]byte{corev1.TLSCertKey: certPEM, corev1.TLSPrivateKeyKey: keyPEM},
-	}, metav1.CreateOptions{})
+	bundle, err := bundleOf(cert, former, now)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{corev1.TLSCertKey: certPEM, corev1.TLSPrivateKeyKey: keyPEM, bundleKey: bundle}, nil
+}
+
+// selfSigned makes the certificate of an authority. It signs servers' certificates
+// and nothing below them.
+func selfSigned(name string, key crypto.Signer, now time.Time) (*x509.Certificate, error) {
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             now.Add(-authorityBackdate),
+		NotAfter:              now.AddDate(10, 0, 0),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// bundleOf is what is to be trusted, PEM: cert, and of the former authorities
+// those that have not expired, while leaves of them may be around.
+func bundleOf(cert *x509.Certificate, former []byte, now time.Time) ([]byte, error) {
+	trusted := []*x509.Certificate{cert}
+	if len(bytes.TrimSpace(former)) > 0 && now.Before(cert.NotBefore.Add(authorityBackdate+overlap)) {
+		found, err := certutil.ParseCertsPEM(former)
+		if err != nil {
+			return nil, fmt.Errorf("reading former authorities: %w", err)
+		}
+		for _, other := range found {
+			known := slices.ContainsFunc(trusted, other.Equal)
+			if !known && now.Before(other.NotAfter) {
+				trusted = append(trusted, other)
+			}
+		}
+	}
+	bundle, err := certutil.EncodeCertificates(trusted...)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the bundle of authorities: %w", err)
+	}
+	return bundle, nil
 }
 
 // parse reads an authority. Its errors never contain the key.
-func parse(certPEM, keyPEM []byte, now time.Time) (*Authority, error) {
-	certs, err := certutil.ParseCertsPEM(certPEM)
+func parse(data map[string][]byte, now time.Time) (*Authority, error) {
+	certs, err := certutil.ParseCertsPEM(data[corev1.TLSCertKey])
 	if err != nil {
 		return nil, fmt.Errorf("reading its %s: %w", corev1.TLSCertKey, err)
 	}
-	parsed, err := keyutil.ParsePrivateKeyPEM(keyPEM)
+	parsed, err := keyutil.ParsePrivateKeyPEM(data[corev1.TLSPrivateKeyKey])
 	if err != nil {
 		return nil, fmt.Errorf("reading its %s: no private key found", corev1.TLSPrivateKeyKey)
 	}
@@ -104,6 +181,13 @@ func parse(certPEM, keyPEM []byte, now time.Time) (*Authority, error) {
 		return nil, errors.New("the certificate is not one of an authority")
 	case now.After(cert.NotAfter):
 		return nil, fmt.Errorf("the certificate expired at %s", cert.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(cert.NotBefore):
+		return nil, fmt.Errorf("the certificate is valid from %s on, and here it is %s: the clock of this machine is wrong, or that of the one where the certificate was made was",
+			cert.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-	return &Authority{PEM: certPEM, cert: cert, key: key}, nil
+	bundle, err := bundleOf(cert, data[bundleKey], now)
+	if err != nil {
+		return nil, fmt.Errorf("reading its %s: %w", bundleKey, err)
+	}
+	return &Authority{PEM: bundle, cert: cert, key: key}, nil
 }

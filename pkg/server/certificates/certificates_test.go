@@ -74,7 +74,7 @@ func TestUnusableSecretIsLeftAlone(t *testing.T) {
 		"Leaf": {
 			reason: "a serving certificate was put where an authority belongs",
 			damage: func(s *corev1.Secret) {
-				authority, err := parse(s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey], time.Now())
+				authority, err := parse(s.Data, time.Now())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,6 +90,17 @@ func TestUnusableSecretIsLeftAlone(t *testing.T) {
 			damage: func(*corev1.Secret) {},
 			now:    time.Now().AddDate(11, 0, 0),
 			want:   "expired at",
+		},
+		"WrongClock": {
+			reason: "a clock that stands at its beginning would make leaves that nobody believes",
+			damage: func(*corev1.Secret) {},
+			now:    time.Unix(0, 0),
+			want:   "here it is 1970-01-01T00:00:00Z: the clock of this machine is wrong",
+		},
+		"Bundle": {
+			reason: "what is trusted besides was damaged",
+			damage: func(s *corev1.Secret) { s.Data[bundleKey] = []byte("nonsense") },
+			want:   "reading its ca.crt",
 		},
 	}
 	for n, tc := range cases {
@@ -120,7 +131,7 @@ func TestUnusableSecretIsLeftAlone(t *testing.T) {
 }
 
 func TestLeafIsTrusted(t *testing.T) {
-	authority := newAuthority(t)
+	authority := anAuthority(t)
 	names := []string{"penstock.penstock-system.svc", "localhost"}
 	leaf, err := NewLeaf(authority, names, []net.IP{net.IPv4(127, 0, 0, 1)}, clock.RealClock{})
 	if err != nil {
@@ -147,7 +158,7 @@ func (l listener) Enqueue() { l <- struct{}{} }
 
 func TestLeafIsRenewedInTime(t *testing.T) {
 	fake := testingclock.NewFakeClock(time.Now())
-	leaf, err := NewLeaf(newAuthority(t), []string{"localhost"}, nil, fake)
+	leaf, err := NewLeaf(anAuthority(t), []string{"localhost"}, nil, fake)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +206,7 @@ func TestLeafIsRenewedInTime(t *testing.T) {
 // Near the authority's end a leaf is shorter than others, and is renewed in the
 // course of its own life.
 func TestLeafNearTheAuthoritysEnd(t *testing.T) {
-	authority := newAuthority(t)
+	authority := anAuthority(t)
 	end := authority.cert.NotAfter
 	cases := map[string]struct {
 		reason string
@@ -243,14 +254,18 @@ func parseLeaf(t *testing.T, leaf *Leaf) *x509.Certificate {
 
 func newSecret(t *testing.T) *corev1.Secret {
 	t.Helper()
-	secret, err := create(t.Context(), newSecrets(), name)
+	secrets := newSecrets()
+	if _, err := LoadOrCreate(t.Context(), secrets, name, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return secret
 }
 
-func newAuthority(t *testing.T) *Authority {
+func anAuthority(t *testing.T) *Authority {
 	t.Helper()
 	authority, err := LoadOrCreate(t.Context(), newSecrets(), name, time.Now())
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	// third of its life is left.
 	validity = 7 * 24 * time.Hour
 	// backdate makes a leaf valid for peers whose clock is behind ours.
-	backdate = 5 * time.Minute
+	backdate = time.Hour
 	// retry is how long to wait after a failure to renew, and at least between
 	// two renewals: a leaf cannot outlive its authority, so near that one's end
 	// new leaves would come faster and faster and help nobody.
@@ -35,12 +35,14 @@ const (
 // Leaf is the certificate of this replica. The generic API server runs it (it is
 // a ControllerRunner) and is told (as a Listener) when it changed.
 type Leaf struct {
-	authority *Authority
-	names     []string
-	ips       []net.IP
-	clock     clock.WithTicker
+	names []string
+	ips   []net.IP
+	clock clock.WithTicker
+	// changed has an element when the authority is another.
+	changed chan struct{}
 
 	mu        sync.RWMutex
+	authority *Authority
 	certPEM   []byte
 	keyPEM    []byte
 	renewAt   time.Time
@@ -54,7 +56,7 @@ var (
 
 // NewLeaf signs a first leaf for DNS names and addresses.
 func NewLeaf(authority *Authority, names []string, ips []net.IP, clock clock.WithTicker) (*Leaf, error) {
-	l := &Leaf{authority: authority, names: names, ips: ips, clock: clock}
+	l := &Leaf{authority: authority, names: names, ips: ips, clock: clock, changed: make(chan struct{}, 1)}
 	if err := l.renew(); err != nil {
 		return nil, err
 	}
@@ -80,6 +82,28 @@ func (l *Leaf) AddListener(listener dynamiccertificates.Listener) {
 	l.listeners = append(l.listeners, listener)
 }
 
+// Use makes an authority sign from now on, and a new leaf at once. Whoever verifies
+// must have been told of it before.
+func (l *Leaf) Use(authority *Authority) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.authority.cert.Equal(authority.cert) {
+		return
+	}
+	l.authority = authority
+	select {
+	case l.changed <- struct{}{}:
+	default: // It is being told.
+	}
+}
+
+// SignedBy tells whether an authority is the one that signs.
+func (l *Leaf) SignedBy(authority *Authority) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.authority.cert.Equal(authority.cert)
+}
+
 // RunOnce implements dynamiccertificates.ControllerRunner. A leaf is there from
 // the beginning.
 func (l *Leaf) RunOnce(context.Context) error {
@@ -97,6 +121,8 @@ func (l *Leaf) Run(ctx context.Context, _ int) {
 			timer.Stop()
 			return
 		case <-timer.C():
+		case <-l.changed:
+			timer.Stop()
 		}
 		if err := l.renew(); err != nil {
 			log.Error(err, "The serving certificate could not be renewed", "retryAfter", retry)
@@ -122,10 +148,13 @@ func (l *Leaf) untilRenewal() time.Duration {
 func (l *Leaf) renew() error {
 	now := l.clock.Now()
 	notAfter := now.Add(validity)
-	if end := l.authority.cert.NotAfter; end.Before(notAfter) {
+	l.mu.RLock()
+	authority := l.authority
+	l.mu.RUnlock()
+	if end := authority.cert.NotAfter; end.Before(notAfter) {
 		notAfter = end
 	}
-	certPEM, keyPEM, err := l.authority.sign(l.names, l.ips, now, notAfter)
+	certPEM, keyPEM, err := authority.sign(l.names, l.ips, now, notAfter)
 	if err != nil {
 		return fmt.Errorf("signing a serving certificate for %v: %w", l.names, err)
 	}
@@ -150,7 +179,7 @@ func (a *Authority) sign(names []string, ips []net.IP, now, notAfter time.Time) 
 	if err != nil {
 		return nil, nil, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	serial, err := newSerial()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,4 +208,9 @@ func (a *Authority) sign(names []string, ips []net.IP, now, notAfter time.Time) 
 		return nil, nil, err
 	}
 	return certPEM, keyPEM, nil
+}
+
+// newSerial is unique without anybody keeping count.
+func newSerial() (*big.Int, error) {
+	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 }

@@ -1,0 +1,196 @@
+package certificates
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// renewBefore is how long before its end an authority is succeeded by another.
+	renewBefore = 365 * 24 * time.Hour
+	// lookAgain is how often to look whether that time has come, or whether a
+	// former authority can be forgotten.
+	lookAgain = 12 * time.Hour
+	// refreshRetry is how long to wait after a failure.
+	refreshRetry = 5 * time.Second
+)
+
+// Shared is the authority that all replicas have in common, over time: the Secret
+// is watched, and whichever replica is first replaces the authority before it
+// expires, or when somebody deleted the Secret. What was trusted before stays
+// trusted for a while, so that replicas need not change at the same time.
+type Shared struct {
+	client    kubernetes.Interface
+	namespace string
+	name      string
+	clock     clock.WithTicker
+
+	mu        sync.RWMutex
+	current   *Authority
+	listeners []dynamiccertificates.Listener
+}
+
+// Share reads or makes the authority. See LoadOrCreate.
+func Share(ctx context.Context, client kubernetes.Interface, namespace, name string, clock clock.WithTicker) (*Shared, error) {
+	s := &Shared{client: client, namespace: namespace, name: name, clock: clock}
+	if err := s.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Shared) secrets() typedcorev1.SecretInterface { return s.client.CoreV1().Secrets(s.namespace) }
+
+// Authority is the present one. It is never changed.
+func (s *Shared) Authority() *Authority {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.current
+}
+
+// AddListener tells somebody when the authority, or what is trusted, is another.
+func (s *Shared) AddListener(listener dynamiccertificates.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, listener)
+}
+
+// Refresh reads the Secret now. After an error the authority is what it was.
+func (s *Shared) Refresh(ctx context.Context) error {
+	now := s.clock.Now()
+	var former []byte
+	if present := s.Authority(); present != nil {
+		former = present.PEM
+	}
+	found, secret, err := load(ctx, s.secrets(), s.name, now, former)
+	if err != nil {
+		return err
+	}
+	if now.After(found.cert.NotAfter.Add(-renewBefore)) {
+		if found, err = s.succeed(ctx, found, secret, now); err != nil {
+			return err
+		}
+	}
+	s.set(found)
+	return nil
+}
+
+// succeed replaces the authority in its Secret. Of several replicas one does; the
+// others are told that they lost and read again.
+func (s *Shared) succeed(ctx context.Context, old *Authority, secret *corev1.Secret, now time.Time) (*Authority, error) {
+	data, err := newAuthority(s.name, now, old.PEM)
+	if err != nil {
+		return nil, err
+	}
+	next := secret.DeepCopy()
+	next.Data = data
+	if next, err = s.secrets().Update(ctx, next, metav1.UpdateOptions{}); err != nil {
+		return nil, fmt.Errorf("replacing the certificate authority in secret %s, which ends at %s: %w",
+			s.name, old.cert.NotAfter.UTC().Format(time.RFC3339), err)
+	}
+	return parse(next.Data, now)
+}
+
+func (s *Shared) set(found *Authority) {
+	s.mu.Lock()
+	same := s.current != nil && s.current.cert.Equal(found.cert) && bytes.Equal(s.current.PEM, found.PEM)
+	if !same {
+		s.current = found
+	}
+	listeners := slices.Clone(s.listeners)
+	s.mu.Unlock()
+	if same {
+		return
+	}
+	for _, listener := range listeners {
+		listener.Enqueue()
+	}
+}
+
+// Run follows the Secret until ctx ends.
+func (s *Shared) Run(ctx context.Context) {
+	log := klog.FromContext(ctx).WithName("certificates")
+	touched := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { s.watch(ctx, touched) })
+	wait := lookAgain
+	for {
+		timer := s.clock.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		case <-touched:
+			timer.Stop()
+		}
+		before := s.Authority()
+		wait = lookAgain
+		if err := s.Refresh(ctx); err != nil && ctx.Err() == nil {
+			log.Error(err, "The certificate authority cannot be read; the one that was read last is used", "retryAfter", refreshRetry)
+			wait = refreshRetry
+		}
+		if now := s.Authority(); now != before {
+			log.Info("There is another certificate authority, or another bundle", "notAfter", now.cert.NotAfter)
+		}
+	}
+}
+
+// watch says when the Secret was touched.
+func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
+	tell := func(any) {
+		select {
+		case touched <- struct{}{}:
+		default:
+		}
+	}
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
+	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				options.FieldSelector = selector
+				return s.secrets().List(ctx, options)
+			},
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				options.FieldSelector = selector
+				return s.secrets().Watch(ctx, options)
+			},
+		}, s.client),
+		ObjectType: &corev1.Secret{},
+		// What is in the Secret is read when it is wanted, and not kept here.
+		Transform: func(object any) (any, error) {
+			if secret, ok := object.(*corev1.Secret); ok {
+				return &corev1.Secret{ObjectMeta: secret.ObjectMeta}, nil
+			}
+			return object, nil
+		},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: tell, DeleteFunc: tell,
+			UpdateFunc: func(_, now any) { tell(now) },
+		},
+	})
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { controller.RunWithContext(ctx) })
+	// It may have been deleted before it was watched.
+	if cache.WaitForCacheSync(ctx.Done(), controller.HasSynced) {
+		tell(nil)
+	}
+}

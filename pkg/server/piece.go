@@ -1,0 +1,260 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// unregisteredAnnotation on the namespace says when somebody took the registration
+// back on purpose. No process restores it, or registers anew, while it is there.
+const unregisteredAnnotation = "penstock.dev/unregistered-at"
+
+const (
+	// keepRetry and keepRetryMax bound the time between two tries to restore a
+	// piece.
+	keepRetry    = 250 * time.Millisecond
+	keepRetryMax = time.Minute
+	// settle is how long every kube-apiserver may take to learn of a bundle. A
+	// leaf of a new authority is shown only after it.
+	settle = 10 * time.Second
+)
+
+// piece is one object that this process keeps in the host as it should be.
+type piece struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+	// apply writes it by server-side apply and returns what the host has then.
+	apply func(ctx context.Context) (metav1.Object, error)
+	// trusting pieces have the bundle that verifies our certificate.
+	trusting bool
+}
+
+func (p piece) String() string {
+	name := p.name
+	if p.namespace != "" {
+		name = p.namespace + "/" + p.name
+	}
+	return p.resource.GroupResource().String() + " " + name
+}
+
+// keeper restores pieces that somebody else changed or deleted. It watches each
+// by name and compares our own entry in managedFields: while that is what it was
+// after our last apply, nobody changed a value of ours, and nothing is asked of
+// the host.
+type keeper struct {
+	client    kubernetes.Interface
+	metadata  metadata.Interface
+	namespace string
+	pieces    []piece
+	trust     *trust
+
+	queue workqueue.TypedRateLimitingInterface[string]
+	mu    sync.Mutex
+	// written is our entry of managedFields by piece, as we left it.
+	written map[string]string
+}
+
+// Keys of the queue besides those of pieces.
+const (
+	// distributeKey makes all trusting pieces trust what is to be trusted now.
+	distributeKey = "distribute"
+	// adoptKey makes our leaf one of the present authority.
+	adoptKey = "adopt"
+)
+
+func newKeeper(client kubernetes.Interface, objects metadata.Interface, namespace string, pieces []piece, trust *trust) *keeper {
+	return &keeper{
+		client: client, metadata: objects, namespace: namespace, pieces: pieces, trust: trust,
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](keepRetry, keepRetryMax)),
+		written: map[string]string{},
+	}
+}
+
+// Enqueue implements dynamiccertificates.Listener: there is something else to be
+// trusted.
+func (k *keeper) Enqueue() { k.queue.Add(distributeKey) }
+
+// run keeps the pieces until ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("registration"))
+	defer context.AfterFunc(ctx, k.queue.ShutDown)()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	for _, p := range k.pieces {
+		if !k.mayWatch(ctx, p) {
+			continue
+		}
+		watching.Go(func() { k.watch(ctx, p) })
+	}
+	// What changed before anybody listened.
+	k.queue.Add(distributeKey)
+	for {
+		key, shutdown := k.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := k.do(ctx, key); err != nil && ctx.Err() == nil {
+			k.queue.AddRateLimited(key)
+			klog.FromContext(ctx).Error(err, "What this process needs in the host cluster could not be restored; trying again", "what", key)
+		} else {
+			k.queue.Forget(key)
+		}
+		k.queue.Done(key)
+	}
+}
+
+// mayWatch tells whether we may watch a piece. If not, it says so and what comes
+// of it.
+func (k *keeper) mayWatch(ctx context.Context, p piece) bool {
+	for _, verb := range []string{"list", "watch"} {
+		right := access{verb: verb, resource: p.resource, namespace: p.namespace, name: p.name}
+		allowed, err := mayI(ctx, k.client, right)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Watching all the same", "what", p.String())
+		case !allowed:
+			klog.FromContext(ctx).Info("Going without a feature", "feature", "Restore "+p.String(),
+				"reason", "the right is missing to "+right.String())
+			return false
+		}
+	}
+	return true
+}
+
+func (k *keeper) watch(ctx context.Context, p piece) {
+	informer := metadatainformer.NewFilteredMetadataInformer(k.metadata, p.resource, p.namespace, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, p.name).String()
+		}).Informer()
+	look := func(found any) {
+		object, ok := found.(metav1.Object)
+		if ok && k.untouched(p, object) {
+			return
+		}
+		k.queue.Add(p.String())
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: look, UpdateFunc: func(_, now any) { look(now) },
+		DeleteFunc: func(any) { k.queue.Add(p.String()) },
+	})
+	if err != nil {
+		// Only an informer that has stopped refuses handlers.
+		klog.FromContext(ctx).Error(err, "Cannot watch", "what", p.String())
+		return
+	}
+	informer.RunWithContext(ctx)
+}
+
+// untouched is true when nobody changed a value of ours since we wrote it.
+func (k *keeper) untouched(p piece, object metav1.Object) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	written, known := k.written[p.String()]
+	return known && written == ownEntry(object)
+}
+
+// ownEntry is what managedFields say of us.
+func ownEntry(object metav1.Object) string {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {
+			return string(entry.FieldsV1.Raw)
+		}
+	}
+	return ""
+}
+
+func (k *keeper) do(ctx context.Context, key string) error {
+	switch key {
+	case distributeKey:
+		return k.distribute(ctx)
+	case adoptKey:
+		if rest := k.trust.adopt(time.Now()); rest > 0 {
+			k.queue.AddAfter(adoptKey, rest)
+		}
+		return nil
+	}
+	i := slices.IndexFunc(k.pieces, func(p piece) bool { return p.String() == key })
+	if err := k.restore(ctx, k.pieces[i]); err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("What this process needs in the host cluster is as it should be", "what", key)
+	return nil
+}
+
+// distribute brings the bundle to all who verify us, and has the leaf follow when
+// they know it.
+func (k *keeper) distribute(ctx context.Context) error {
+	authority := k.trust.authority()
+	for _, p := range k.pieces {
+		if !p.trusting {
+			continue
+		}
+		if err := k.restore(ctx, p); err != nil {
+			return err
+		}
+	}
+	if k.trust.distributed(authority, time.Now()) {
+		k.queue.AddAfter(adoptKey, settle)
+	}
+	return nil
+}
+
+// restore writes a piece again, unless we are being removed from the host.
+func (k *keeper) restore(ctx context.Context, p piece) error {
+	leaving, err := whyLeaving(ctx, k.client, k.namespace)
+	if err != nil {
+		return err
+	}
+	if leaving != "" {
+		klog.FromContext(ctx).Info("Not restoring what this process needs in the host cluster", "what", p.String(), "reason", leaving)
+		return nil
+	}
+	if p.trusting {
+		// Another replica may know of a bundle that we have not heard of yet.
+		if err := k.trust.refresh(ctx); err != nil {
+			return err
+		}
+	}
+	object, err := p.apply(ctx)
+	if err != nil {
+		return fmt.Errorf("restoring %s: %w", p, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.written[p.String()] = ownEntry(object)
+	return nil
+}
+
+// whyLeaving says why nothing of ours belongs into the host any more, or nothing.
+func whyLeaving(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
+	found, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "namespace " + namespace + " is gone", nil
+	case err != nil:
+		return "", fmt.Errorf("reading namespace %s: %w", namespace, err)
+	case found.DeletionTimestamp != nil:
+		return "namespace " + namespace + " is being deleted", nil
+	}
+	if at, ok := found.Annotations[unregisteredAnnotation]; ok {
+		return fmt.Sprintf("somebody took the registration back at %s; to allow it again: kubectl annotate namespace %s %s-", at, namespace, unregisteredAnnotation), nil
+	}
+	return "", nil
+}
