@@ -22,20 +22,28 @@ func (f *clientFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.context, "context", "", "Context of the kubeconfig file. Without it the current one.")
 }
 
-// client connects to the API of the cluster, as the user that the kubeconfig names.
-// What the server warns of is collected.
-func (f *clientFlags) client() (*versioned.Clientset, *warnings, error) {
+// config is how to connect to the cluster, as the user that the kubeconfig names.
+func (f *clientFlags) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("finding the cluster: %w", err)
+		return nil, fmt.Errorf("finding the cluster: %w", err)
 	}
-	heard := &warnings{}
 	config.UserAgent = "penstock/" + programVersion()
-	config.WarningHandler = heard
 	// The server has priority and fairness.
 	config.QPS = -1
+	return config, nil
+}
+
+// client connects to the API of the cluster. What the server warns of is collected.
+func (f *clientFlags) client() (*versioned.Clientset, *warnings, error) {
+	config, err := f.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	heard := &warnings{}
+	config.WarningHandler = heard
 	clients, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to the cluster: %w", err)

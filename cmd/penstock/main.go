@@ -31,7 +31,7 @@ func newCommand() *cobra.Command {
 			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
 	}
 	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
-		newRestoreCommand(), newVersionCommand())
+		newRestoreCommand(), newUnregisterCommand(), newVersionCommand())
 	return command
 }
 

@@ -23,7 +23,7 @@ func newServeCommand() *cobra.Command {
 		Long: "Serve Penstock's API, keep its store, and roll revisions out.\n\n" +
 			"With --register the host cluster is made to send requests for the API to this process.\n" +
 			"The registration stays when the process ends, so that a restart does not take the API away;\n" +
-			"remove it by deleting the APIServices v1alpha1.olm.operatorframework.io.",
+			"penstock unregister takes it back.",
 		Example: "  penstock serve --kubeconfig ~/.kube/config --data-dir /var/lib/penstock --register",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

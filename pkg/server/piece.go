@@ -64,8 +64,14 @@ type keeper struct {
 
 	queue workqueue.TypedRateLimitingInterface[string]
 	mu    sync.Mutex
-	// written is our entry of managedFields by piece, as we left it.
-	written map[string]string
+	// written is how we left the pieces.
+	written map[string]restoredPiece
+}
+
+// restoredPiece is a piece after our last apply.
+type restoredPiece struct {
+	// entry is ours in managedFields, version the resourceVersion.
+	entry, version string
 }
 
 // Keys of the queue besides those of pieces.
@@ -81,7 +87,7 @@ func newKeeper(client kubernetes.Interface, objects metadata.Interface, namespac
 		client: client, metadata: objects, namespace: namespace, pieces: pieces, trust: trust,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](keepRetry, keepRetryMax)),
-		written: map[string]string{},
+		written: map[string]restoredPiece{},
 	}
 }
 
@@ -167,7 +173,7 @@ func (k *keeper) untouched(p piece, object metav1.Object) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	written, known := k.written[p.String()]
-	return known && written == ownEntry(object)
+	return known && written.entry == ownEntry(object)
 }
 
 // ownEntry is what managedFields say of us.
@@ -191,11 +197,7 @@ func (k *keeper) do(ctx context.Context, key string) error {
 		return nil
 	}
 	i := slices.IndexFunc(k.pieces, func(p piece) bool { return p.String() == key })
-	if err := k.restore(ctx, k.pieces[i]); err != nil {
-		return err
-	}
-	klog.FromContext(ctx).Info("What this process needs in the host cluster is as it should be", "what", key)
-	return nil
+	return k.restore(ctx, k.pieces[i])
 }
 
 // distribute brings the bundle to all who verify us, and has the leaf follow when
@@ -236,10 +238,18 @@ func (k *keeper) restore(ctx context.Context, p piece) error {
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", p, err)
 	}
+	k.noteWritten(ctx, p, object)
+	return nil
+}
+
+func (k *keeper) noteWritten(ctx context.Context, p piece, object metav1.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.written[p.String()] = ownEntry(object)
-	return nil
+	now := restoredPiece{entry: ownEntry(object), version: object.GetResourceVersion()}
+	if before, known := k.written[p.String()]; known && before.version != now.version {
+		klog.FromContext(ctx).Info("What this process needs in the host cluster is as it should be again", "what", p.String())
+	}
+	k.written[p.String()] = now
 }
 
 // whyLeaving says why nothing of ours belongs into the host any more, or nothing.

@@ -43,7 +43,8 @@ const (
 
 // registration makes the host send requests for our groups to this process. It
 // is never taken back when the process stops: a restart, or a second replica,
-// would otherwise take the API away; removing it is a deliberate act.
+// would otherwise take the API away; removing it is a deliberate act, see
+// Unregister.
 type registration struct {
 	core       kubernetes.Interface
 	aggregator aggregator.Interface

@@ -95,6 +95,8 @@ func TestPenstock(t *testing.T) {
 	// They have servers of their own.
 	t.Run("StoreLost", func(t *testing.T) { storeLost(w.in(t)) })
 	t.Run("Restore", func(t *testing.T) { restore(w.in(t)) })
+	// The last one: nothing is left of Penstock.
+	t.Run("Unregister", func(t *testing.T) { unregister(w.in(t)) })
 }
 
 func start(t *testing.T) world {

@@ -372,11 +372,15 @@ func liveIdentity(t *testing.T, w *liveWorld) {
 		})
 		w.MustKubectl("get", "revisiondiff", "live-1..live-2")
 	}
+	// Otherwise it would be back at once.
+	const mark = "penstock.dev/unregistered-at"
+	w.MustKubectl("annotate", "namespace", "penstock-system", mark+"=now")
 	w.MustKubectl("delete", "clusterrolebinding", "penstock-reader")
 	broken("may not get")
 	w.MustKubectl("delete", "serviceaccount", "penstock-reader", "--namespace=penstock-system")
 	broken("there is no ServiceAccount penstock-system/penstock-reader")
 
+	w.MustKubectl("annotate", "namespace", "penstock-system", mark+"-")
 	w.server.Stop(t)
 	w.server = w.program.Serve(t, w.Cluster, w.dir)
 	eventually(t, "the answer", func() error {

@@ -1,0 +1,78 @@
+package e2e_test
+
+import (
+	"strings"
+
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// unregister is the way out: what was rolled out runs on, without marks, and
+// nothing waits for Penstock, neither while it still runs nor when it is gone.
+func unregister(w world) {
+	select {
+	case <-w.server.Ended():
+	default:
+		w.server.Stop(w.t)
+	}
+	w.MustKubectl("delete", "configmap", "penstock-store", "--namespace=penstock-system", "--ignore-not-found")
+	server := w.program.Serve(w.t, w, penstock.DataDir(w.t))
+	ns := w.namespace("leaving")
+	in := "--namespace=" + ns
+	draft := func(number int, image string) draft {
+		return revision("leaving", number).phase("crds", definition("Anchorage")).
+			phase("deploy", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2"), deployment(ns, "server", image))
+	}
+	w.roll(draft(1, "example.com/server:v1"))
+	w.roll(draft(2, "example.com/server:v2"))
+	w.MustKubectlInput(instance("Anchorage", ns, "mine").String(), "create", "-f", "-")
+	// One that does not come to an end.
+	w.MustKubectlInput(revision("stuck", 1).phase("all", deployment(ns, "stuck", "registry.invalid/stuck:v1"), configMap(ns, "late", "x=1")).String(), "create", "-f", "-")
+	w.condition("stuck-1", "Progressing", "True", "Deployment.apps leaving/stuck")
+	running := func() string {
+		return w.read(".items[*].metadata.uid} {.items[*].spec", "deployments", in) + " " +
+			w.read(".items[*].metadata.uid", "pods", in) + " " +
+			w.read(".items[*].metadata.uid", "anchorages.anchorages.example.com", in) + " " +
+			w.read(".metadata.uid", "configmap/settings", in) + " " + w.read(".metadata.uid", "secret/password", in)
+	}
+	before := running()
+
+	out := w.program.Run(w.t, "", "unregister", "--release-finalizers", "--kubeconfig", w.Kubeconfig())
+	if out.ExitCode != 0 {
+		w.t.Fatal(out)
+	}
+	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "apiservice v1alpha1.olm.operatorframework.io deleted",
+		"clusterrolebinding penstock-reader deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system")
+	if got := running(); got != before {
+		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)
+	}
+	for _, name := range []string{"configmap/settings", "secret/password", "deployment/server", "deployment/stuck", "crd/anchorages.anchorages.example.com"} {
+		found := w.MustKubectl("get", name, in, "-o", "yaml", "--show-managed-fields")
+		for _, mark := range []string{"penstock.dev/", "manager: penstock"} {
+			if strings.Contains(found, mark) {
+				w.t.Errorf("%s has %s left:\n%s", name, mark, found)
+			}
+		}
+	}
+
+	// It still runs, and puts nothing back.
+	server.Await(w.t, "Not restoring what this process needs in the host cluster")
+	deleteNamespace := func(name string) {
+		w.MustKubectl("create", "namespace", name)
+		w.MustKubectl("create", "configmap", "something", "--namespace="+name)
+		w.MustKubectl("delete", "namespace", name, "--timeout=60s")
+	}
+	deleteNamespace("while-it-runs")
+	w.absent("apiservice", "v1alpha1.olm.operatorframework.io")
+	w.absent("clusterrole", "penstock-reader")
+	server.Stop(w.t)
+	deleteNamespace("when-it-is-gone")
+	// Doing it again harms nothing, and what is left goes with the namespace.
+	if again := w.program.Run(w.t, "", "unregister", "--release-finalizers", "--kubeconfig", w.Kubeconfig()); again.ExitCode != 0 {
+		w.t.Error(again)
+	}
+	w.MustKubectl("delete", "namespace", "penstock-system", "--timeout=60s")
+	w.absent("validatingadmissionpolicy", "penstock-reader")
+	if got := running(); got != before {
+		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)
+	}
+}
