@@ -180,7 +180,7 @@ func (k *keeper) untouched(p piece, object metav1.Object) bool {
 func ownEntry(object metav1.Object) string {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {
-			return string(entry.FieldsV1.Raw)
+			return entry.FieldsV1.GetRawString()
 		}
 	}
 	return ""
