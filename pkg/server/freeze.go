@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // DefaultNamespace is where everything of this process lives in the host.
@@ -140,25 +142,30 @@ func (u *unregistration) apiServices(ctx context.Context) error {
 	return nil
 }
 
-// jobs removes their identities: first the rights, then what limits them.
+// jobs removes their identities, first the rights, then what limits them; and the
+// policy of freezes.
 func (u *unregistration) jobs(ctx context.Context) error {
 	admission, roles := u.core.AdmissionregistrationV1(), u.core.RbacV1()
 	var options metav1.DeleteOptions
+	names := []string{olmv1alpha1.FreezeConfigMap}
 	for _, j := range jobs() {
+		names = append(names, j.name)
+	}
+	for _, name := range names {
 		for _, remove := range []struct {
 			what string
 			do   func() error
 		}{
-			{"clusterrolebinding " + j.name, func() error { return roles.ClusterRoleBindings().Delete(ctx, j.name, options) }},
-			{"clusterrole " + j.name, func() error { return roles.ClusterRoles().Delete(ctx, j.name, options) }},
-			{"serviceaccount " + u.namespace + "/" + j.name, func() error {
-				return u.core.CoreV1().ServiceAccounts(u.namespace).Delete(ctx, j.name, options)
+			{"clusterrolebinding " + name, func() error { return roles.ClusterRoleBindings().Delete(ctx, name, options) }},
+			{"clusterrole " + name, func() error { return roles.ClusterRoles().Delete(ctx, name, options) }},
+			{"serviceaccount " + u.namespace + "/" + name, func() error {
+				return u.core.CoreV1().ServiceAccounts(u.namespace).Delete(ctx, name, options)
 			}},
-			{"validatingadmissionpolicybinding " + j.name, func() error {
-				return admission.ValidatingAdmissionPolicyBindings().Delete(ctx, j.name, options)
+			{"validatingadmissionpolicybinding " + name, func() error {
+				return admission.ValidatingAdmissionPolicyBindings().Delete(ctx, name, options)
 			}},
-			{"validatingadmissionpolicy " + j.name, func() error {
-				return admission.ValidatingAdmissionPolicies().Delete(ctx, j.name, options)
+			{"validatingadmissionpolicy " + name, func() error {
+				return admission.ValidatingAdmissionPolicies().Delete(ctx, name, options)
 			}},
 		} {
 			if err := u.gone(remove.what, remove.do()); err != nil {
