@@ -127,6 +127,9 @@ func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevis
 		return nil, err
 	}
 	out := &olm.RevisionDiff{ObjectMeta: named(revision.Name + separator + v1alpha1.Live), From: v1alpha1.Live, To: revision.Name}
+	if preview.Age > 0 {
+		out.Notes = append(out.Notes, asItWas(preview.Age))
+	}
 	scope.fill(out, preview.Report)
 	scope.count(&out.Summary, nil, nil)
 	out.Summary.Unchanged = int32(preview.Report.Summary.Unchanged)

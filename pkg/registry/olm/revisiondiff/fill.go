@@ -3,6 +3,7 @@ package revisiondiff
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,8 +13,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// reasonNoEarlierRevision is the reason of the one note that is ours.
-const reasonNoEarlierRevision = "NoEarlierRevision"
+// Reasons of the notes that are about no object.
+const (
+	reasonNoEarlierRevision = "NoEarlierRevision"
+	reasonKept              = "Kept"
+)
 
 func newDiff(from, to *olm.ClusterExtensionRevision) *olm.RevisionDiff {
 	out := &olm.RevisionDiff{To: to.Name}
@@ -31,6 +35,14 @@ func noEarlierRevision(revision *olm.ClusterExtensionRevision) olm.DiffNote {
 	return olm.DiffNote{
 		Severity: olm.NoteInfo, Reason: reasonNoEarlierRevision,
 		Message: fmt.Sprintf("no revision of %s before %s is stored: everything counts as added", chain, revision.Name),
+	}
+}
+
+// asItWas says that the cluster was not asked again.
+func asItWas(age time.Duration) olm.DiffNote {
+	return olm.DiffNote{
+		Severity: olm.NoteInfo, Reason: reasonKept,
+		Message: fmt.Sprintf("the cluster was asked %.1f s ago, and is asked again when that is longer ago", age.Seconds()),
 	}
 }
 

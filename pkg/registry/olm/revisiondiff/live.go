@@ -2,6 +2,7 @@ package revisiondiff
 
 import (
 	"context"
+	"time"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/diff"
@@ -39,4 +40,6 @@ type Preview struct {
 	Report diff.Report
 	// Withheld counts the objects that the user may not see.
 	Withheld int
+	// Age is how long ago the cluster was asked; 0 is now.
+	Age time.Duration
 }

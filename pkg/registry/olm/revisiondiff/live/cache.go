@@ -34,7 +34,7 @@ func newCache(clock clock.PassiveClock) *cache {
 	return &cache{clock: clock, answers: map[string]answer{}}
 }
 
-// get returns a fresh answer. Nobody may change it.
+// get returns a fresh answer, with its age. Nobody may change it.
 func (c *cache) get(key string) (revisiondiff.Preview, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,9 @@ func (c *cache) get(key string) (revisiondiff.Preview, bool) {
 	if !ok || !c.clock.Now().Before(found.until) {
 		return revisiondiff.Preview{}, false
 	}
-	return found.preview, true
+	preview := found.preview
+	preview.Age = c.clock.Now().Sub(found.until.Add(-freshFor))
+	return preview, true
 }
 
 // put keeps an answer, and drops what is stale; the oldest one where there are too

@@ -23,7 +23,7 @@ func (l *Live) answer(ctx context.Context, err error) error {
 	var rights *rightsError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
-		return timedOut(fmt.Sprintf("the cluster has not answered within %s what a rollout would change", l.deps.Timeout))
+		return timedOut(fmt.Sprintf("the cluster has not answered within %s what a rollout would change; ask for less of it with objectKind, objectNamespace or objectName", l.deps.Timeout))
 	case errors.As(err, &ours) && ours.ErrStatus.Code == http.StatusServiceUnavailable:
 		return unavailable(ours.ErrStatus.Message)
 	case errors.As(err, &review), errors.As(err, &kinds), errors.As(err, &rights):

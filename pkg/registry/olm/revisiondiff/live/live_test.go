@@ -457,12 +457,13 @@ func TestAnswersAreKept(t *testing.T) {
 		before func()
 		user   string
 		asked  int
+		age    time.Duration
 	}{
 		{reason: "first", user: "alice", asked: 1},
 		{reason: "again", user: "alice", asked: 1},
 		{reason: "somebody else", user: "bob", asked: 2},
 		{reason: "the inventory changed", user: "alice", before: func() { s.version++ }, asked: 3},
-		{reason: "fresh still", user: "alice", before: func() { s.clock.SetTime(s.clock.Now().Add(freshFor - 1)) }, asked: 3},
+		{reason: "fresh still", user: "alice", before: func() { s.clock.SetTime(s.clock.Now().Add(freshFor - 1)) }, asked: 3, age: freshFor - 1},
 		{reason: "stale", user: "alice", before: func() { s.clock.SetTime(s.clock.Now().Add(1)) }, asked: 4},
 		{reason: "less is shown", user: "alice", before: func() { s.manifests = nil }, asked: 5},
 	}
@@ -470,8 +471,12 @@ func TestAnswersAreKept(t *testing.T) {
 		if step.before != nil {
 			step.before()
 		}
-		if _, err := s.ask(t, l, step.user); err != nil {
+		preview, err := s.ask(t, l, step.user)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if preview.Age != step.age {
+			t.Errorf("%s: it is %s old, want %s", step.reason, preview.Age, step.age)
 		}
 		if s.engine.asked != step.asked {
 			t.Fatalf("%s: the engine was asked %d times, want %d", step.reason, s.engine.asked, step.asked)

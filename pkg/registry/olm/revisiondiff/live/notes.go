@@ -95,6 +95,9 @@ func owners(item *rollout.PreviewItem, change *diff.Change) string {
 		switch owner := ownerOf(field.Path, item.Taken); {
 		case owner != "":
 			part += " by " + owner
+		case item.IsSecret():
+			// Claims on stringData are not claims on data: that nobody has it
+			// cannot be told.
 		case field.Op == diff.Add:
 			part += " was removed"
 		default:
