@@ -67,6 +67,9 @@ func TestFacts(t *testing.T) {
 			t.Run("F5EveryRepresentation", func(t *testing.T) { representations(t, w.in(t), h, kind, ref) })
 		})
 	}
+	t.Run("F6Handover", func(t *testing.T) { handover(t, w.in(t), h, kinds()["ConfigMap"]) })
+	t.Run("F7Forged", func(t *testing.T) { forged(t, w.in(t), kinds()["ConfigMap"]) })
+	t.Run("F8Undeclared", func(t *testing.T) { undeclared(t, w.in(t), h, kinds()["Deployment"]) })
 }
 
 // apply makes the object as the manifest says, whatever it is now, and lets the
