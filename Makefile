@@ -72,6 +72,10 @@ test-race: ## Unit tests with the race detector; needs a C compiler
 test-matrix: ## What we rely on of the host, on each of its supported minors; HOSTS="v1.34 v1.35 v1.36"
 	@hack/test-matrix.sh $(HOSTS)
 
+.PHONY: soak
+soak: tools ## Minutes of trouble, then everything must be as the rule says; SOAK=3m EXTENSIONS=200 SEED=n, FULL=1 for ten minutes of it
+	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" SOAK="$(or $(SOAK),1)" FULL="$(FULL)" EXTENSIONS="$(EXTENSIONS)" SEED="$(SEED)" go test -run '^TestSoak$$' -count 1 -v -timeout 1h ./test/soak
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target in turn, FUZZTIME=30s each
 	@hack/fuzz.sh
@@ -79,6 +83,10 @@ fuzz: ## Fuzz every target in turn, FUZZTIME=30s each
 .PHONY: bench-reads
 bench-reads: tools ## Measure reads beside custom resources on a real control plane, 6 minutes; FULL=1 for more of it, 25 minutes
 	@cd test/bench && BENCH=reads FULL="$(FULL)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestReads$$' -count 1 -v -timeout 2h ./reads
+
+.PHONY: bench-rollout
+bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a plain loop, 8 minutes; FULL=1 for the matrix, hours
+	@cd test/bench && BENCH=rollout FULL="$(FULL)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRollout$$' -count 1 -v -timeout 6h ./rollout
 
 .PHONY: bench
 bench: ## Run the benchmarks

@@ -1,0 +1,40 @@
+// Package order is what the benchmark and the program with its peers say to each
+// other: one line of JSON for each order, and one for its answer.
+package order
+
+// Verb is what is to be done with releases.
+type Verb string
+
+// Verbs of orders.
+const (
+	// Apply makes the cluster as the releases' objects are, whatever was there.
+	Apply Verb = "apply"
+	// Rollback goes back to what was applied before.
+	Rollback Verb = "rollback"
+	// Remove deletes the releases.
+	Remove Verb = "remove"
+)
+
+// Order asks for one thing to be done with releases.
+type Order struct {
+	Verb     Verb      `json:"verb"`
+	Releases []Release `json:"releases"`
+	// Workers is how many releases, or for a loop how many objects, are worked on
+	// at a time.
+	Workers int `json:"workers"`
+}
+
+// Release is a set of objects under a name.
+type Release struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// File has the objects: a JSON array.
+	File string `json:"file"`
+}
+
+// Answer says how it went.
+type Answer struct {
+	// Millis is how long it took, without reading the files.
+	Millis float64 `json:"millis"`
+	Error  string  `json:"error,omitempty"`
+}

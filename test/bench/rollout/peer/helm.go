@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/kube"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/penstock-project/penstock/test/bench/rollout/order"
+)
+
+// timeout of one action of Helm's.
+const timeout = 5 * time.Minute
+
+// helm is Helm's Go SDK as a controller uses it: one process, an action for each
+// release, objects by server-side apply, releases kept in Secrets, no waiting for
+// workloads.
+type helm struct {
+	config *rest.Config
+	// served is what is known of the kinds that are served, for all actions.
+	served discovery.CachedDiscoveryInterface
+	mapper meta.RESTMapper
+	// installed are the releases that there are.
+	installed map[string]bool
+}
+
+func newHelm(config *rest.Config) (*helm, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	served := memory.NewMemCacheClient(client)
+	return &helm{config: config, served: served, mapper: restmapper.NewDeferredDiscoveryRESTMapper(served), installed: map[string]bool{}}, nil
+}
+
+func (h *helm) prepare(o order.Order) (func(context.Context) error, error) {
+	var tasks []func(context.Context) error
+	for _, release := range o.Releases {
+		task, err := h.task(o.Verb, release)
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, task)
+		h.installed[release.Name] = o.Verb != order.Remove
+	}
+	return func(ctx context.Context) error {
+		return each(ctx, o.Workers, tasks, func(ctx context.Context, do func(context.Context) error) error { return do(ctx) })
+	}, nil
+}
+
+func (h *helm) task(verb order.Verb, release order.Release) (func(context.Context) error, error) {
+	configuration := action.NewConfiguration()
+	if err := configuration.Init(&getter{helm: h, namespace: release.Namespace}, release.Namespace, "secrets"); err != nil {
+		return nil, fmt.Errorf("setting up Helm: %w", err)
+	}
+	if verb == order.Apply {
+		packed, err := pack(release)
+		if err != nil {
+			return nil, err
+		}
+		if !h.installed[release.Name] {
+			return func(ctx context.Context) error { return install(ctx, configuration, release, packed) }, nil
+		}
+		return func(ctx context.Context) error { return upgrade(ctx, configuration, release, packed) }, nil
+	}
+	if verb == order.Rollback {
+		return func(context.Context) error { return rollback(configuration, release) }, nil
+	}
+	return func(context.Context) error { return uninstall(configuration, release) }, nil
+}
+
+func install(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart) error {
+	do := action.NewInstall(configuration)
+	do.ReleaseName, do.Namespace, do.Timeout = release.Name, release.Namespace, timeout
+	do.WaitStrategy, do.ServerSideApply = kube.HookOnlyStrategy, true
+	_, err := do.RunWithContext(ctx, packed, nil)
+	return err
+}
+
+func upgrade(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart) error {
+	do := action.NewUpgrade(configuration)
+	do.Namespace, do.Timeout = release.Namespace, timeout
+	// As an owner who puts right what others changed.
+	do.WaitStrategy, do.ServerSideApply, do.ForceConflicts = kube.HookOnlyStrategy, "true", true
+	_, err := do.RunWithContext(ctx, release.Name, packed, nil)
+	return err
+}
+
+func rollback(configuration *action.Configuration, release order.Release) error {
+	do := action.NewRollback(configuration)
+	do.Timeout = timeout
+	do.WaitStrategy, do.ServerSideApply, do.ForceConflicts = kube.HookOnlyStrategy, "true", true
+	return do.Run(release.Name)
+}
+
+func uninstall(configuration *action.Configuration, release order.Release) error {
+	do := action.NewUninstall(configuration)
+	do.Timeout, do.WaitStrategy = timeout, kube.HookOnlyStrategy
+	_, err := do.Run(release.Name)
+	return err
+}
+
+// pack makes a chart of the objects, a template each.
+func pack(release order.Release) (*chart.Chart, error) {
+	objects, err := read(release)
+	if err != nil {
+		return nil, err
+	}
+	packed := &chart.Chart{Metadata: &chart.Metadata{Name: release.Name, Version: "1.0.0", APIVersion: chart.APIVersionV2}}
+	for i, object := range objects {
+		text := strings.ReplaceAll(string(object), "{{", `{{ "{{" }}`)
+		packed.Templates = append(packed.Templates, &common.File{Name: fmt.Sprintf("templates/%04d.yaml", i), Data: []byte(text)})
+	}
+	return packed, nil
+}
+
+// getter gives Helm clients that are not throttled, and what the process knows of
+// the kinds that are served.
+type getter struct {
+	*helm
+	namespace string
+}
+
+// ToRESTConfig implements Helm's RESTClientGetter.
+func (g *getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
+
+// ToDiscoveryClient implements Helm's RESTClientGetter.
+func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return g.served, nil
+}
+
+// ToRESTMapper implements Helm's RESTClientGetter.
+func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
+
+// ToRawKubeConfigLoader implements Helm's RESTClientGetter.
+func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
+}

@@ -1,0 +1,121 @@
+// Command peer does what `make bench-rollout` compares Penstock with, in a process
+// of its own, so that its processor time and memory can be told apart: Helm's Go
+// SDK, and a loop of one server-side apply for each object. It reads orders from
+// standard input, a line each, and answers each with a line.
+//
+//	peer helm KUBECONFIG
+//	peer loop KUBECONFIG
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/penstock-project/penstock/test/bench/rollout/order"
+)
+
+// system carries orders out.
+type system interface {
+	// prepare reads what an order needs and returns how to carry it out: only
+	// that is measured.
+	prepare(o order.Order) (func(context.Context) error, error)
+}
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "peer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if len(args) != 2 {
+		return fmt.Errorf("want a system and a kubeconfig file, have %q", args)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", args[1])
+	if err != nil {
+		return fmt.Errorf("reading kubeconfig %s: %w", args[1], err)
+	}
+	// The server has priority and fairness; a limit here would be all one measures.
+	config.QPS = -1
+	config.UserAgent = "peer/" + args[0]
+	var peer system
+	switch args[0] {
+	case "helm":
+		peer, err = newHelm(config)
+	case "loop":
+		peer, err = newLoop(config)
+	default:
+		return fmt.Errorf("there is no system %q: want helm or loop", args[0])
+	}
+	if err != nil {
+		return err
+	}
+	return serve(ctx, peer, in, out)
+}
+
+// serve answers orders until there are no more.
+func serve(ctx context.Context, peer system, in io.Reader, out io.Writer) error {
+	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var o order.Order
+		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+			return fmt.Errorf("reading an order: %w", err)
+		}
+		if err := answers.Encode(carryOut(ctx, peer, o)); err != nil {
+			return fmt.Errorf("answering: %w", err)
+		}
+	}
+	return lines.Err()
+}
+
+func carryOut(ctx context.Context, peer system, o order.Order) order.Answer {
+	do, err := peer.prepare(o)
+	if err != nil {
+		return order.Answer{Error: err.Error()}
+	}
+	began := time.Now()
+	err = do(ctx)
+	answer := order.Answer{Millis: float64(time.Since(began)) / float64(time.Millisecond)}
+	if err != nil {
+		answer.Error = err.Error()
+	}
+	return answer
+}
+
+// each calls a function for every item, some at a time.
+func each[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, workers))
+	for _, item := range items {
+		group.Go(func() error { return do(ctx, item) })
+	}
+	return group.Wait()
+}
+
+// read returns the objects of a release.
+func read(release order.Release) ([]json.RawMessage, error) {
+	content, err := os.ReadFile(release.File)
+	if err != nil {
+		return nil, fmt.Errorf("reading the objects of %s: %w", release.Name, err)
+	}
+	var objects []json.RawMessage
+	if err := json.Unmarshal(content, &objects); err != nil {
+		return nil, fmt.Errorf("reading the objects of %s: %w", release.Name, err)
+	}
+	return objects, nil
+}
+
+var (
+	_ system = (*helm)(nil)
+	_ system = (*loop)(nil)
+)

@@ -1,0 +1,264 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	typed "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// author is the user agent of whoever writes revisions.
+const author = "author"
+
+// writers is how many revisions are written at a time.
+const writers = 16
+
+// ours is Penstock, and somebody who writes revisions and waits until they have
+// Succeeded.
+type ours struct {
+	w         *world
+	title     string
+	flatten   bool
+	server    *penstock.Server
+	revisions typed.ClusterExtensionRevisionInterface
+
+	mu sync.Mutex
+	// known are the revisions that exist and whether they have Succeeded.
+	known map[string]bool
+	// changed is closed, and replaced, when known has changed.
+	changed chan struct{}
+	// numbers and contents of the newest revision of each extension.
+	numbers  map[string]int
+	contents map[string]string
+}
+
+// startOurs starts Penstock. With flatten everything is in one phase.
+func startOurs(w *world, program *penstock.Program, title string, flatten bool, flags ...string) *ours {
+	w.t.Helper()
+	o := &ours{w: w, title: title, flatten: flatten, known: map[string]bool{}, changed: make(chan struct{}), numbers: map[string]int{}, contents: map[string]string{}}
+	o.server = program.Serve(w.t, o, penstock.DataDir(w.t), flags...)
+	config := rest.CopyConfig(w.config)
+	config.UserAgent = author
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o.revisions = client.OlmV1alpha1().ClusterExtensionRevisions()
+	o.follow()
+	return o
+}
+
+// Kubeconfig is the way into the cluster for Penstock.
+func (o *ours) Kubeconfig() string { return o.w.kubeconfig }
+
+// follow keeps up with revisions until the case ends.
+func (o *ours) follow() {
+	o.w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	changes, err := o.revisions.Watch(ctx, metav1.ListOptions{})
+	// What an APIService says of itself and where requests are sent are two things.
+	for deadline := time.Now().Add(patience); apierrors.IsServiceUnavailable(err) && time.Now().Before(deadline); {
+		<-time.After(settling)
+		changes, err = o.revisions.Watch(ctx, metav1.ListOptions{})
+	}
+	if err != nil {
+		cancel()
+		o.w.t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for change := range changes.ResultChan() {
+			if revision, ok := change.Object.(*olmv1alpha1.ClusterExtensionRevision); ok {
+				o.note(change.Type, revision)
+			}
+		}
+	})
+	o.w.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+func (o *ours) note(change watch.EventType, revision *olmv1alpha1.ClusterExtensionRevision) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if change == watch.Deleted {
+		delete(o.known, revision.Name)
+	} else {
+		o.known[revision.Name] = meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
+	}
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+// until returns when what is known of revisions is as wanted.
+func (o *ours) until(ctx context.Context, what string, is func(known map[string]bool) bool) error {
+	for {
+		o.mu.Lock()
+		done, changed := is(o.known), o.changed
+		o.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-o.server.Ended():
+			return errors.New("penstock has ended: " + o.server.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
+		}
+	}
+}
+
+func (o *ours) succeeded(ctx context.Context, names []string) error {
+	return o.until(ctx, "revisions to succeed", func(known map[string]bool) bool {
+		for _, name := range names {
+			if !known[name] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (o *ours) name() string { return o.title }
+
+// apply writes a revision of each release, the same again when it is the same.
+func (o *ours) apply(ctx context.Context, releases []release) (time.Duration, error) {
+	names, bodies := make([]string, len(releases)), make([][]byte, len(releases))
+	for i, r := range releases {
+		names[i], bodies[i] = o.revision(r)
+	}
+	began := time.Now()
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i, name := range names {
+		group.Go(func() error {
+			_, err := o.revisions.Patch(writing, name, types.ApplyPatchType, bodies[i], metav1.PatchOptions{FieldManager: author, Force: ptr.To(true)})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, fmt.Errorf("writing revisions: %w", err)
+	}
+	err := o.succeeded(ctx, names)
+	return time.Since(began), err
+}
+
+// revision is what is written for a release.
+func (o *ours) revision(r release) (name string, body []byte) {
+	if o.flatten {
+		r = r.flat()
+	}
+	var phases []any
+	for _, p := range r.phases {
+		var objects []any
+		for _, object := range p.objects {
+			objects = append(objects, map[string]any{"object": object})
+		}
+		phases = append(phases, map[string]any{"name": p.name, "objects": objects})
+	}
+	content := string(encoded(map[string]any{"phases": phases}))
+	if o.contents[r.name] != content {
+		o.contents[r.name] = content
+		o.numbers[r.name]++
+	}
+	number := o.numbers[r.name]
+	name = fmt.Sprintf("%s-%d", r.name, number)
+	return name, encoded(map[string]any{
+		"apiVersion": olmv1alpha1.SchemeGroupVersion.String(), "kind": "ClusterExtensionRevision", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"revision": number, "phases": phases},
+	})
+}
+
+// rollback asks for the revision before the newest one.
+func (o *ours) rollback(ctx context.Context, releases []release) (time.Duration, error) {
+	began := time.Now()
+	var names []string
+	for _, r := range releases {
+		back := &olmv1alpha1.RevisionRollback{}
+		back.APIVersion, back.Kind = olmv1alpha1.SchemeGroupVersion.String(), "RevisionRollback"
+		body, err := json.Marshal(back)
+		if err != nil {
+			return 0, err
+		}
+		var done olmv1alpha1.RevisionRollback
+		raw, err := o.raw().Post().AbsPath("/apis/"+olmv1alpha1.SchemeGroupVersion.String(), "clusterextensionrevisions",
+			fmt.Sprintf("%s-%d", r.name, o.numbers[r.name]-1), "rollback").SetHeader("Content-Type", "application/json").Body(body).DoRaw(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("rolling back %s: %w: %s", r.name, err, raw)
+		}
+		if err := json.Unmarshal(raw, &done); err != nil {
+			return 0, err
+		}
+		o.numbers[r.name]++
+		delete(o.contents, r.name)
+		names = append(names, done.Status.Revision)
+	}
+	err := o.succeeded(ctx, names)
+	return time.Since(began), err
+}
+
+func (o *ours) raw() rest.Interface {
+	config := rest.CopyConfig(o.w.config)
+	config.UserAgent = author
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		o.w.t.Fatal(err)
+	}
+	return client.OlmV1alpha1().RESTClient()
+}
+
+// repair waits: nobody has to ask.
+func (o *ours) repair(ctx context.Context, releases []release) (time.Duration, error) {
+	began := time.Now()
+	for _, r := range releases {
+		if err := o.w.repaired(ctx, r); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// remove deletes all revisions of the releases, and waits until they are gone:
+// then their objects are.
+func (o *ours) remove(ctx context.Context, releases []release) (time.Duration, error) {
+	began := time.Now()
+	var chains []string
+	for _, r := range releases {
+		chains = append(chains, r.name)
+	}
+	selector := metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + " in (" + strings.Join(chains, ",") + ")"}
+	if err := o.revisions.DeleteCollection(ctx, metav1.DeleteOptions{}, selector); err != nil {
+		return 0, fmt.Errorf("deleting revisions: %w", err)
+	}
+	err := o.until(ctx, "revisions to be gone", func(known map[string]bool) bool { return len(known) == 0 })
+	return time.Since(began), err
+}
+
+func (o *ours) usage() (usage, error) { return usageOf(o.server.Pid()) }
+func (o *ours) rest() error           { return forgetPeak(o.server.Pid()) }
+
+// sends passes the author's requests too: he is to Penstock what Helm and kubectl
+// are to themselves.
+func (o *ours) sends(r plane.Request) bool {
+	return r.UserAgent == author || strings.HasPrefix(r.UserAgent, "penstock/")
+}

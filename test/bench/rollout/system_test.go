@@ -1,0 +1,218 @@
+package rollout
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/bench/rollout/order"
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+// system is one way to roll out, at work on one control plane. Its methods return
+// how long it took until all was done.
+type system interface {
+	name() string
+	// apply makes the cluster as the releases say.
+	apply(ctx context.Context, releases []release) (time.Duration, error)
+	// rollback goes back to what was there before the last apply, which is given.
+	rollback(ctx context.Context, releases []release) (time.Duration, error)
+	// repair puts a release right that somebody has changed.
+	repair(ctx context.Context, releases []release) (time.Duration, error)
+	// remove deletes the releases. For Penstock that is done when their objects are
+	// gone, for the others when the server has taken the last delete.
+	remove(ctx context.Context, releases []release) (time.Duration, error)
+	// usage is what its processes took so far; rest forgets their peak.
+	usage() (usage, error)
+	rest() error
+	// sends passes the requests that it makes.
+	sends(plane.Request) bool
+}
+
+// peer is Helm or a loop, in a process of its own.
+type peer struct {
+	w       *world
+	title   string
+	kind    string
+	workers int
+
+	pid     int
+	orders  io.Writer
+	answers *bufio.Scanner
+}
+
+// startPeer starts the program of the peers.
+func startPeer(w *world, program, title, kind string, workers int) *peer {
+	w.t.Helper()
+	cmd := exec.Command(program, kind, w.kubeconfig)
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	answers, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = orders.Close() // it ends when there are no more orders
+		if err := cmd.Wait(); err != nil {
+			w.t.Errorf("%s: %v\n%s", title, err, complaints.String())
+		}
+	})
+	return &peer{w: w, title: title, kind: kind, workers: workers, pid: cmd.Process.Pid, orders: orders, answers: bufio.NewScanner(answers)}
+}
+
+func (p *peer) name() string { return p.title }
+
+func (p *peer) apply(_ context.Context, releases []release) (time.Duration, error) {
+	return p.order(order.Apply, releases)
+}
+
+// rollback of a loop is to apply the old manifests again.
+func (p *peer) rollback(_ context.Context, releases []release) (time.Duration, error) {
+	if p.kind == "loop" {
+		return p.order(order.Apply, releases)
+	}
+	return p.order(order.Rollback, releases)
+}
+
+func (p *peer) repair(_ context.Context, releases []release) (time.Duration, error) {
+	return p.order(order.Apply, releases)
+}
+
+func (p *peer) remove(_ context.Context, releases []release) (time.Duration, error) {
+	return p.order(order.Remove, releases)
+}
+
+func (p *peer) order(verb order.Verb, releases []release) (time.Duration, error) {
+	o := order.Order{Verb: verb, Workers: p.workers}
+	dir, err := os.MkdirTemp(p.w.t.TempDir(), "order")
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range releases {
+		raw, err := json.Marshal(r.objects())
+		if err != nil {
+			return 0, err
+		}
+		file := filepath.Join(dir, r.name+".json")
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
+			return 0, err
+		}
+		o.Releases = append(o.Releases, order.Release{Name: r.name, Namespace: r.namespace, File: file})
+	}
+	if err := json.NewEncoder(p.orders).Encode(o); err != nil {
+		return 0, fmt.Errorf("sending an order: %w", err)
+	}
+	if !p.answers.Scan() {
+		return 0, fmt.Errorf("waiting for an answer: %w", errors.Join(p.answers.Err(), io.ErrUnexpectedEOF))
+	}
+	var answer order.Answer
+	if err := json.Unmarshal(p.answers.Bytes(), &answer); err != nil {
+		return 0, fmt.Errorf("reading an answer: %w", err)
+	}
+	if answer.Error != "" {
+		return 0, errors.New(answer.Error)
+	}
+	return time.Duration(answer.Millis * float64(time.Millisecond)), nil
+}
+
+func (p *peer) usage() (usage, error)      { return usageOf(p.pid) }
+func (p *peer) rest() error                { return forgetPeak(p.pid) }
+func (p *peer) sends(r plane.Request) bool { return strings.HasPrefix(r.UserAgent, "peer/") }
+
+// kubectl applies all manifests at once, a process for each step.
+type kubectl struct {
+	w       *world
+	program string
+	spent   usage
+}
+
+func startKubectl(w *world) *kubectl {
+	tools, err := plane.Tools(w.t.Context(), os.Stderr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &kubectl{w: w, program: filepath.Join(tools, "kubectl")}
+}
+
+func (k *kubectl) name() string { return "kubectl" }
+
+func (k *kubectl) apply(ctx context.Context, releases []release) (time.Duration, error) {
+	return k.run(ctx, releases, "apply", "--server-side", "--force-conflicts")
+}
+
+func (k *kubectl) rollback(ctx context.Context, releases []release) (time.Duration, error) {
+	return k.apply(ctx, releases)
+}
+
+func (k *kubectl) repair(ctx context.Context, releases []release) (time.Duration, error) {
+	return k.apply(ctx, releases)
+}
+
+func (k *kubectl) remove(ctx context.Context, releases []release) (time.Duration, error) {
+	return k.run(ctx, releases, "delete", "--wait=false")
+}
+
+func (k *kubectl) run(ctx context.Context, releases []release, args ...string) (time.Duration, error) {
+	var items []any
+	for _, r := range releases {
+		for _, o := range r.objects() {
+			items = append(items, o)
+		}
+	}
+	raw, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	if err != nil {
+		return 0, err
+	}
+	file := filepath.Join(k.w.t.TempDir(), "manifests.json")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		return 0, err
+	}
+	args = append(args, "--kubeconfig", k.w.kubeconfig, "-f", file)
+	cmd := exec.CommandContext(ctx, k.program, args...)
+	// What it knows of the kinds that are served, it keeps in a cache; a folder of
+	// the case's own is empty at first, as after an upgrade of the cluster.
+	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+k.w.cluster.Plane().Dir()+"/kubectl-cache")
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	took := time.Since(began)
+	if err != nil {
+		return 0, fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	k.spent.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if rusage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		k.spent.peak = max(k.spent.peak, uint64(rusage.Maxrss)<<10)
+	}
+	return took, nil
+}
+
+func (k *kubectl) usage() (usage, error)      { return k.spent, nil }
+func (k *kubectl) rest() error                { k.spent.peak = 0; return nil }
+func (k *kubectl) sends(r plane.Request) bool { return strings.HasPrefix(r.UserAgent, "kubectl") }
+
+// buildPeer builds the program of the peers.
+func buildPeer(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "peer")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./peer").CombinedOutput(); err != nil {
+		t.Fatalf("building the peers: %v\n%s", err, out)
+	}
+	return path
+}

@@ -1,0 +1,116 @@
+package rollout
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/bench/measure"
+)
+
+// results of a case: samples by step and system, one for each repeat.
+type results struct {
+	title string
+	steps []string
+	names []string
+	of    map[string]map[string][]sample
+}
+
+// measure takes all systems through a case, as often as is to be repeated, and
+// adds the tables.
+func (b *bench) measure(t *testing.T, bundle bundle, roundTrip time.Duration, systems []string) *results {
+	t.Helper()
+	r := &results{title: fmt.Sprintf("%s (%s), %s round trip", bundle.title, bundle.size(), roundTrip), names: systems, of: map[string]map[string][]sample{}}
+	for _, step := range steps(bundle, len(bundle.first) > 1) {
+		r.steps = append(r.steps, step.name)
+		r.of[step.name] = map[string][]sample{}
+	}
+	for repeat := range b.repeats {
+		for i := range systems {
+			// Each round begins with another one.
+			name := systems[(repeat+i)%len(systems)]
+			b.say("%s: %s, %d of %d", r.title, name, repeat+1, b.repeats)
+			t.Run(fmt.Sprintf("%s/%d", name, repeat), func(t *testing.T) {
+				for step, sample := range b.run(t, bundle, roundTrip, b.starters()[name]) {
+					r.of[step][name] = append(r.of[step][name], sample)
+				}
+			})
+		}
+	}
+	if t.Failed() {
+		t.FailNow() // half of a comparison is none
+	}
+	r.print(b.report)
+	return r
+}
+
+// print adds a table with a row for each step and system.
+func (r *results) print(report *measure.Report) {
+	table := report.Table(r.title, "step", "system", "ms", "least to most", "requests", "writes", "dry-runs", "reads", "rights", "client CPU ms", "kube-apiserver CPU ms", "client peak MB")
+	for _, step := range r.steps {
+		for _, name := range r.names {
+			samples := r.of[step][name]
+			wall := r.spread(step, name, func(s sample) float64 { return s.millis })
+			number := func(of func(sample) float64) string {
+				return fmt.Sprintf("%.0f", r.spread(step, name, of).Median)
+			}
+			least, most := wall.Median, wall.Median
+			for _, s := range samples {
+				least, most = min(least, s.millis), max(most, s.millis)
+			}
+			table.Row(step, name, fmt.Sprintf("%.0f", wall.Median), fmt.Sprintf("%.0f to %.0f", least, most),
+				number(func(s sample) float64 { return float64(s.requests()) }),
+				number(func(s sample) float64 { return float64(s.writes) }),
+				number(func(s sample) float64 { return float64(s.dryRuns) }),
+				number(func(s sample) float64 { return float64(s.reads) }),
+				number(func(s sample) float64 { return float64(s.asks) }),
+				number(func(s sample) float64 { return s.clientCPU }),
+				number(func(s sample) float64 { return s.serverCPU }),
+				number(func(s sample) float64 { return s.peak / 1e6 }))
+		}
+	}
+}
+
+func (r *results) spread(step, name string, of func(sample) float64) measure.Spread {
+	var values []float64
+	for _, s := range r.of[step][name] {
+		values = append(values, of(s))
+	}
+	return measure.SpreadOf(values)
+}
+
+// compared are the times of a step as verdicts need them.
+func (r *results) compared(step string) *measure.Result {
+	result := &measure.Result{Case: measure.Case{Name: step}, Millis: map[string][]float64{}}
+	for name, samples := range r.of[step] {
+		for _, s := range samples {
+			result.Millis[name] = append(result.Millis[name], s.millis)
+		}
+	}
+	return result
+}
+
+// judgeOne compares one extension with what is to be reached.
+func (b *bench) judgeOne(r *results, roundTrip time.Duration) {
+	at := fmt.Sprintf(", %s round trip", roundTrip)
+	install, touched := r.compared("install"), r.compared("upgrade, one field")
+	b.report.AtLeast("install, one phase, no preflight, beside the parallel loop"+at, 1/1.25, install, nameBare, nameParallel)
+	b.report.AtLeast("install beside the parallel loop"+at, 1/2.0, install, nameOurs, nameParallel)
+	b.report.AtLeast("install beside kubectl"+at, 1, install, nameOurs, nameKubectl)
+	b.report.AtLeast("install beside Helm"+at, 1, install, nameOurs, nameHelm)
+	b.report.AtLeast("upgrade of one field beside Helm"+at, 3, touched, nameOurs, nameHelm)
+	b.report.AtMost("requests to the cluster when nothing changes"+at, 0, b.engineRequests(r), "requests")
+}
+
+// engineRequests are what Penstock's engine sent when the same was applied again:
+// all but the author's one request.
+func (b *bench) engineRequests(r *results) float64 {
+	s := r.spread("the same again", nameOurs, func(s sample) float64 { return float64(s.requests() - s.asks) })
+	return s.Median - 1
+}
+
+// judgeMany compares many extensions with what is to be reached.
+func (b *bench) judgeMany(r *results, n int, roundTrip time.Duration) {
+	at := fmt.Sprintf(", %d extensions, %s round trip", n, roundTrip)
+	b.report.AtLeast("install beside the parallel loop"+at, 1/3.0, r.compared("install"), nameOurs, nameParallel)
+}

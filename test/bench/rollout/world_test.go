@@ -1,0 +1,301 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/cluster/plane"
+)
+
+const (
+	// patience bounds whatever is waited for.
+	patience = 10 * time.Minute
+	// settling is how long is waited behind a step for what a system does when it
+	// has said that it is done: its processor time counts.
+	settling = 300 * time.Millisecond
+)
+
+// heldPrefix begins the names of Deployments that do not become available by
+// themselves.
+const heldPrefix = "held-"
+
+// world is a fresh control plane of one case.
+type world struct {
+	t       *testing.T
+	cluster *cluster.Cluster
+	// kubeconfig and config are a way into the cluster, as far away as the case
+	// says.
+	kubeconfig string
+	config     *rest.Config
+	// near is for what is not measured.
+	near      dynamic.Interface
+	apiserver int
+}
+
+func newWorld(t *testing.T, roundTrip time.Duration) *world {
+	t.Helper()
+	c := cluster.Start(t)
+	w := &world{t: t, cluster: c, kubeconfig: c.Kubeconfig(), config: c.Config()}
+	config := c.Config()
+	config.UserAgent = "bench"
+	var err error
+	if w.near, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if w.apiserver, err = c.Plane().Pid("kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	if roundTrip > 0 {
+		w.moveAway(roundTrip)
+	}
+	w.runDeployments()
+	w.warmUp()
+	return w
+}
+
+// moveAway puts a round trip between the cluster and whoever works on it.
+func (w *world) moveAway(roundTrip time.Duration) {
+	w.t.Helper()
+	file, err := clientcmd.LoadFromFile(w.kubeconfig)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, c := range file.Clusters {
+		address, err := url.Parse(c.Server)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		c.Server = "https://" + delayed(w.t, address.Host, roundTrip)
+		w.config.Host = c.Server
+	}
+	w.kubeconfig = filepath.Join(w.t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*file, w.kubeconfig); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func deployments() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+}
+
+func namespaces() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+}
+
+// runDeployments makes every Deployment available at once, so that what is
+// measured is not how long containers take to start.
+func (w *world) runDeployments() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	w.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	running.Go(func() {
+		for ctx.Err() == nil {
+			changes, err := w.near.Resource(deployments()).Watch(ctx, metav1.ListOptions{})
+			if err != nil {
+				continue // the context has ended
+			}
+			for change := range changes.ResultChan() {
+				if live, ok := change.Object.(*unstructured.Unstructured); ok && change.Type != watch.Deleted {
+					w.makeAvailable(ctx, live)
+				}
+			}
+		}
+	})
+}
+
+func (w *world) makeAvailable(ctx context.Context, live *unstructured.Unstructured) {
+	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+	if observed == live.GetGeneration() || strings.HasPrefix(live.GetName(), heldPrefix) {
+		return
+	}
+	status, err := json.Marshal(map[string]any{"status": available(live)})
+	if err == nil {
+		_, err = w.near.Resource(deployments()).Namespace(live.GetNamespace()).
+			Patch(ctx, live.GetName(), types.MergePatchType, status, metav1.PatchOptions{FieldManager: "deployment-controller"}, "status")
+	}
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		w.t.Errorf("acting for the controller of Deployments: %v", err)
+	}
+}
+
+// warmUp makes kube-apiserver do once what it does for the first time.
+func (w *world) warmUp() {
+	w.t.Helper()
+	w.namespaces([]release{{name: "warm-up", namespace: "warm-up"}})
+	for _, o := range smallRelease("warm-up", 4, "1", "1").objects() {
+		object := &unstructured.Unstructured{Object: o}
+		object.SetNamespace("warm-up")
+		resource := schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(object.GetKind()) + "s"}
+		if object.GetKind() == "Deployment" {
+			resource = deployments()
+		}
+		client := w.near.Resource(resource).Namespace("warm-up")
+		if _, err := client.Apply(w.t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "bench"}); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := client.Delete(w.t.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// namespaces makes those that releases need. No system does it: without
+// controllers nobody could take them away again.
+func (w *world) namespaces(releases []release) {
+	w.t.Helper()
+	wanted := map[string]bool{}
+	for _, r := range releases {
+		wanted[r.namespace] = true
+		for _, o := range r.objects() {
+			if name, ok := o["metadata"].(map[string]any)["namespace"].(string); ok {
+				wanted[name] = true
+			}
+		}
+	}
+	for name := range wanted {
+		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		ns.SetName(name)
+		_, err := w.near.Resource(namespaces()).Create(w.t.Context(), ns, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// image of a release's marker in the cluster; "" when there is none.
+func (w *world) image(r release) string {
+	w.t.Helper()
+	wanted := &unstructured.Unstructured{Object: marker(r)}
+	live, err := w.near.Resource(deployments()).Namespace(wanted.GetNamespace()).Get(w.t.Context(), wanted.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return ""
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return fmt.Sprint(container(live.Object)["image"])
+}
+
+// drift changes the image of a release's marker behind everybody's back.
+func (w *world) drift(r release) {
+	w.t.Helper()
+	wanted := &unstructured.Unstructured{Object: marker(r)}
+	patch, err := json.Marshal([]any{map[string]any{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "registry.example.com/drift:1"}})
+	if err == nil {
+		_, err = w.near.Resource(deployments()).Namespace(wanted.GetNamespace()).
+			Patch(w.t.Context(), wanted.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: "somebody"})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// repaired returns when the marker of a release is again as the release says.
+func (w *world) repaired(ctx context.Context, r release) error {
+	wanted := &unstructured.Unstructured{Object: marker(r)}
+	changes, err := w.near.Resource(deployments()).Namespace(wanted.GetNamespace()).
+		Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + wanted.GetName()})
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", wanted.GetName(), err)
+	}
+	defer changes.Stop()
+	for change := range changes.ResultChan() {
+		live, ok := change.Object.(*unstructured.Unstructured)
+		if ok && container(live.Object)["image"] == container(wanted.Object)["image"] {
+			return nil
+		}
+	}
+	return fmt.Errorf("waiting for %s to be repaired: %w", wanted.GetName(), context.Cause(ctx))
+}
+
+// sample is what one step took.
+type sample struct {
+	millis, clientCPU, serverCPU, peak float64
+	// writes, dryRuns, reads and asks are requests: those that may change
+	// something, dry-runs, those that read, and questions about rights.
+	writes, dryRuns, reads, asks int
+}
+
+// requests in all.
+func (s sample) requests() int { return s.writes + s.dryRuns + s.reads + s.asks }
+
+// step measures what a system does.
+func (w *world) step(s system, do func(ctx context.Context) (time.Duration, error)) sample {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	before, server, mark := w.begin(s)
+	took, err := do(ctx)
+	if err != nil {
+		w.t.Fatalf("%s: %v", s.name(), err)
+	}
+	<-time.After(settling)
+	after, err := s.usage()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	serverAfter, err := cpuOf(w.apiserver)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	result := sample{millis: millis(took), clientCPU: millis(after.cpu - before.cpu), serverCPU: millis(serverAfter - server), peak: float64(after.peak)}
+	result.count(w.cluster.Audit().Since(mark, s.sends, plane.Not(plane.ByVerb("watch"))))
+	return result
+}
+
+// begin reads what a step is compared with.
+func (w *world) begin(s system) (before usage, server time.Duration, mark plane.Mark) {
+	w.t.Helper()
+	if err := s.rest(); err != nil {
+		w.t.Fatal(err)
+	}
+	mark = w.cluster.Audit().Mark()
+	before, err := s.usage()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if server, err = cpuOf(w.apiserver); err != nil {
+		w.t.Fatal(err)
+	}
+	return before, server, mark
+}
+
+// count sorts requests. What goes on with time alone is left out: leases.
+func (s *sample) count(requests plane.Requests) {
+	for _, r := range requests {
+		switch {
+		case r.Resource == "leases":
+		case r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io":
+			s.asks++
+		case strings.Contains(r.URI, "dryRun=All"):
+			s.dryRuns++
+		case r.Verb == "get" || r.Verb == "list":
+			s.reads++
+		default:
+			s.writes++
+		}
+	}
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

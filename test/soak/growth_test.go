@@ -1,0 +1,96 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// state is what a process has when nothing happens.
+type state struct {
+	goroutines, heap float64
+}
+
+// rest waits a little and looks several times: the smallest numbers are those
+// without garbage and without what is just going on.
+func (w *world) rest() state {
+	w.t.Helper()
+	const looks = 12
+	best := state{goroutines: 1e9, heap: 1e18}
+	for range looks {
+		pause(w.t.Context(), 2*time.Second)
+		now := w.scrape()
+		best.goroutines, best.heap = min(best.goroutines, now.goroutines), min(best.heap, now.heap)
+	}
+	w.say("%.0f goroutines, %.0f MB of heap", best.goroutines, best.heap/1e6)
+	return best
+}
+
+// grown compares a process with itself after trouble. History grows by rights: a
+// chain keeps some archived revisions.
+func (w *world) grown(before, after state) {
+	w.t.Helper()
+	if most := before.goroutines*1.1 + 50; after.goroutines > most {
+		w.t.Errorf("%.0f goroutines have become %.0f, more than %.0f", before.goroutines, after.goroutines, most)
+	}
+	if most := before.heap*1.5 + 30e6; after.heap > most {
+		w.t.Errorf("%.0f MB of heap have become %.0f, more than %.0f", before.heap/1e6, after.heap/1e6, most/1e6)
+	}
+}
+
+// scrape reads the metrics of the process.
+func (w *world) scrape() state {
+	w.t.Helper()
+	found := regexp.MustCompile(`"Ready" port=(\d+)`).FindStringSubmatch(w.server.Log())
+	if found == nil {
+		w.t.Fatalf("the log names no port:\n%s", w.server.Log())
+	}
+	config := w.Config()
+	config.Host = "https://127.0.0.1:" + found[1]
+	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData, CertFile: config.CertFile, KeyFile: config.KeyFile}
+	body, err := fetch(w.t.Context(), config, "/metrics")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return state{goroutines: sample(body, "go_goroutines"), heap: sample(body, "go_memstats_heap_alloc_bytes")}
+}
+
+func fetch(ctx context.Context, config *rest.Config, path string) (string, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return "", fmt.Errorf("making a client: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("reading %s: %s: %s", path, response.Status, body)
+	}
+	return string(body), err
+}
+
+// sample finds a number without labels.
+func sample(metrics, name string) float64 {
+	for line := range strings.Lines(metrics) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			// What does not parse is no number of ours.
+			number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return number
+		}
+	}
+	return 0
+}

@@ -1,0 +1,111 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// settings are how long and how much.
+type settings struct {
+	duration   time.Duration
+	extensions int
+	seed       uint64
+}
+
+// readSettings: SOAK is how long there is trouble, EXTENSIONS how many chains there
+// are, SEED chooses what happens.
+func readSettings(t *testing.T) settings {
+	t.Helper()
+	s := settings{duration: 3 * time.Minute, extensions: 200, seed: uint64(time.Now().UnixNano())}
+	if os.Getenv("FULL") == "1" {
+		s.duration = 10 * time.Minute
+	}
+	if given := os.Getenv("SOAK"); given != "" && given != "1" {
+		duration, err := time.ParseDuration(given)
+		if err != nil {
+			t.Fatalf("SOAK: %v", err)
+		}
+		s.duration = duration
+	}
+	if n, err := strconv.Atoi(os.Getenv("EXTENSIONS")); err == nil && n > 0 {
+		s.extensions = n
+	}
+	if seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
+		s.seed = seed
+	}
+	return s
+}
+
+// TestSoak is the whole of it. Trouble comes twice: first with kills, then, for
+// the last third of the time, without, so that one process can be seen to grow.
+func TestSoak(t *testing.T) {
+	if os.Getenv("SOAK") == "" {
+		t.Skip("it takes minutes: run it by `make soak`")
+	}
+	s := readSettings(t)
+	fmt.Printf("%d extensions, %s of trouble, SEED=%d\n", s.extensions, s.duration, s.seed)
+	w := newWorld(t, s, penstock.Build(t))
+
+	w.say("installing")
+	for _, c := range w.chains {
+		w.author.upgrade(w.random("install", c.name), c)
+	}
+	w.settle()
+
+	w.say("trouble, with kills")
+	w.trouble(s.duration*2/3, true)
+	w.settle()
+
+	w.say("measuring at rest, after a restart")
+	w.restart()
+	w.settle()
+	before := w.rest()
+	w.say("trouble, without kills")
+	w.trouble(s.duration/3, false)
+	w.settle()
+	w.grown(before, w.rest())
+
+	w.say("deleting everything")
+	for _, c := range w.chains {
+		w.author.delete(c)
+	}
+	w.settle()
+	w.witness()
+	w.say("done: %s", w.tally.String())
+}
+
+// trouble lets everybody loose for some time.
+func (w *world) trouble(duration time.Duration, kills bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), duration)
+	defer cancel()
+	var running sync.WaitGroup
+	const authors, meddlers = 4, 2
+	for i := range authors {
+		running.Go(func() { w.write(ctx, w.random("author", fmt.Sprint(i)), i, authors) })
+	}
+	for i := range meddlers {
+		running.Go(func() { w.meddle(ctx, w.random("meddler", fmt.Sprint(i, kills))) })
+	}
+	if kills {
+		w.kill(ctx, w.random("killer", ""))
+	}
+	running.Wait()
+}
+
+// random numbers for a part, from the seed.
+func (w *world) random(part, name string) *rand.Rand {
+	sum := w.settings.seed
+	for _, b := range []byte(part + "/" + name) {
+		sum = sum*1099511628211 + uint64(b)
+	}
+	return rand.New(rand.NewPCG(w.settings.seed, sum))
+}
