@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -79,20 +80,36 @@ var ErrTooLarge = errors.New("decompressed data exceeds its limit")
 // Compress returns one zstd frame with a checksum. The same data gives the same
 // frame, in one version of Penstock; readers must not depend on it over versions.
 //
-// Encoders and decoders are made for each call: they are needed a few times per
-// rollout, and hold megabytes while they live.
+// Decoders are made for each call. Encoders are kept: one is more than a megabyte,
+// and to make one for each inventory of some hundred bytes was most of what a
+// rollout allocated.
 func Compress(data []byte) ([]byte, error) {
-	// A single segment always says how large its content is: Decompress wants
-	// to know before it begins.
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
-		zstd.WithZeroFrames(true), zstd.WithSingleSegment(true))
-	if err != nil {
-		return nil, fmt.Errorf("compressing: %w", err)
+	encoder, ok := encoders.Get().(*zstd.Encoder)
+	if !ok {
+		var err error
+		// A single segment always says how large its content is: Decompress wants
+		// to know before it begins.
+		encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
+			zstd.WithZeroFrames(true), zstd.WithSingleSegment(true))
+		if err != nil {
+			return nil, fmt.Errorf("compressing: %w", err)
+		}
 	}
-	// Nothing was written to a stream, so there is nothing that can fail.
-	defer func() { _ = encoder.Close() }()
-	return encoder.EncodeAll(data, nil), nil
+	frame := encoder.EncodeAll(data, nil)
+	if len(data) <= maxKept {
+		encoders.Put(encoder)
+	}
+	return frame, nil
 }
+
+// encoders that nobody uses just now. They have no state of their own between two
+// calls, so that no caller needs to know of them, and garbage collection drops what
+// rests: that is why this is no field of something.
+var encoders sync.Pool
+
+// maxKept is how much an encoder may have compressed that is kept: its buffers grow
+// with what they are given.
+const maxKept = 1 << 20
 
 // minDecoderMemory is what a decoder is told to allow, at least: it takes the
 // number for a limit of the window, too, and a small one would refuse small

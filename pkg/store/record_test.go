@@ -117,3 +117,48 @@ func FuzzDecompress(f *testing.F) {
 		}
 	})
 }
+
+// TestCompressKeepsNothing: what an encoder compressed before shows in no frame.
+func TestCompressKeepsNothing(t *testing.T) {
+	var inputs [][]byte
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, size := range []int{0, 1, 300, 5000, 70_000, 400_000, 1<<20 + 1} {
+		for range 4 {
+			data := make([]byte, size)
+			for i := range data {
+				// Something of both: words that repeat and bytes that do not.
+				data[i] = byte("abcdefgh"[random.IntN(8)])
+			}
+			inputs = append(inputs, data)
+		}
+	}
+	frames := map[int][]byte{}
+	for round := range 2 {
+		for _, i := range random.Perm(len(inputs)) {
+			frame, err := Compress(inputs[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, seen := frames[i]; seen && !bytes.Equal(before, frame) {
+				t.Errorf("round %d: the %d bytes of input %d have another frame than before", round, len(inputs[i]), i)
+			}
+			frames[i] = frame
+			content, err := Decompress(frame, 4<<20)
+			if err != nil || !bytes.Equal(content, inputs[i]) {
+				t.Errorf("round %d: input %d does not come back: %v", round, i, err)
+			}
+		}
+		runtime.GC() // drops encoders that rest
+	}
+}
+
+// BenchmarkCompress is what it costs to store an inventory.
+func BenchmarkCompress(b *testing.B) {
+	data := bytes.Repeat([]byte(`{"kind":"ConfigMap","name":"settings","namespace":"a"}`), 20)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Compress(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
