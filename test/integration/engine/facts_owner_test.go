@@ -54,7 +54,7 @@ func forged(t *testing.T, w world, kind kindOf) {
 		t.Fatal(err)
 	}
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
-		APIVersion: ref.APIVersion(), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)}}})
+		APIVersion: ref.APIVersion(), FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)}})
 	made, err := w.outsider.Resource(kind.resource).Namespace(ref.Namespace).Create(t.Context(), o, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
 		t.Fatal(err)
