@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
 const (
@@ -57,7 +58,7 @@ func TestCertificates(t *testing.T) {
 	})
 	t.Run("AnotherAuthority", func(t *testing.T) { anotherAuthority(t, c.In(t), p.Port) })
 	p.halt(t)
-	t.Run("Files", func(t *testing.T) { certificateFiles(t, c.In(t), dir) })
+	t.Run("Files", func(t *testing.T) { certificateFiles(t, c.In(t), dir, p.Port) })
 }
 
 // restored: whatever somebody does to what we need in the host, it is as it was
@@ -222,7 +223,8 @@ func anotherAuthority(t *testing.T, c *cluster.Cluster, port int) {
 }
 
 // certificateFiles: files are read again when they change, and so is the bundle.
-func certificateFiles(t *testing.T, c *cluster.Cluster, data string) {
+// The Service is one that somebody else has made.
+func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	dir := t.TempDir()
 	certFile, keyFile, caFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "ca.crt")
 	oldCA, oldCert, oldKey := newPair(t, "one")
@@ -230,7 +232,10 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string) {
 	write(t, caFile, oldCA)
 	write(t, certFile, oldCert)
 	write(t, keyFile, oldKey)
-	p := start(t, newOptions(t, c, data, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--register-ca-file="+caFile))
+	options := newOptions(t, c, data, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--register-ca-file="+caFile,
+		"--secure-port", strconv.Itoa(port), "--register-service-port", strconv.Itoa(port))
+	options.Version = "files"
+	p := start(t, options)
 	old := issuer(t, p.Port)
 	ctx, stop := context.WithCancel(t.Context())
 	wait := load(ctx, t, c)
@@ -258,6 +263,9 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string) {
 	dial(t, p.Port, newCA)
 	stop()
 	t.Logf("%d requests", wait())
+	if written := c.Audit().Since(0, plane.ByAgent("penstock/files/"), plane.ByResource("services"), plane.Writes()); len(written) > 0 {
+		t.Errorf("somebody else's Service was written:\n%s", written)
+	}
 }
 
 // issuer is who signed the certificate that a server shows: his key, as the
