@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -17,6 +18,9 @@ const (
 	// hostComplain how often we say so.
 	hostRetry    = time.Second
 	hostComplain = 15 * time.Second
+
+	// Hosts of 1.oldestMinor to 1.newestMinor are what we are tested with.
+	oldestMinor, newestMinor = 34, 36
 )
 
 // host is the cluster that Penstock extends: the kube-apiserver that sends us
@@ -57,6 +61,21 @@ func loadKubeconfig(path string) (*rest.Config, error) {
 		return nil, fmt.Errorf("reading kubeconfig %s: %w", path, err)
 	}
 	return config, nil
+}
+
+// doubtOf says why a version of the host is not one that we are tested with, or
+// nothing. What a host lacks is found out by asking it, not by its version.
+func doubtOf(gitVersion string) string {
+	version, err := utilversion.ParseSemantic(gitVersion)
+	switch {
+	case err != nil:
+		return "it cannot be read: " + err.Error()
+	case version.Major() != 1 || version.Minor() < oldestMinor:
+		return fmt.Sprintf("the oldest one is 1.%d", oldestMinor)
+	case version.Minor() > newestMinor:
+		return fmt.Sprintf("the newest one is 1.%d", newestMinor)
+	}
+	return ""
 }
 
 // userAgent names a part of this process, so that the host's audit log tells
@@ -112,6 +131,9 @@ func (h *host) wait(ctx context.Context) error {
 		version, err := client.ServerVersion()
 		if err == nil {
 			log.Info("Reached the host cluster", "server", h.config.Host, "version", version.GitVersion)
+			if doubt := doubtOf(version.GitVersion); doubt != "" {
+				log.Info("The host cluster's version is not one that Penstock is tested with", "version", version.GitVersion, "reason", doubt)
+			}
 			return nil
 		}
 		if time.Since(complained) > hostComplain {

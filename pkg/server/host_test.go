@@ -106,3 +106,15 @@ func TestKubeconfigErrors(t *testing.T) {
 		t.Error("a kubeconfig that is not there is no error")
 	}
 }
+
+func TestDoubtOf(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.36.3": "", "v1.34.0-eks-1a2b3c": "", "v1.35.4+k3s1": "",
+		"v1.33.9": "the oldest one is 1.34", "v1.37.0": "the newest one is 1.36", "v2.0.0": "the oldest one is 1.34",
+		"unknown": `it cannot be read: could not parse "unknown" as version`,
+	} {
+		if got := doubtOf(version); got != want {
+			t.Errorf("%s: got %q, want %q", version, got, want)
+		}
+	}
+}

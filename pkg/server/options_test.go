@@ -101,6 +101,15 @@ func TestValidate(t *testing.T) {
 			args:   []string{"--data-dir=/d", "--register", "--register-host=localhost:8443"},
 			want:   []string{`--register-host "localhost:8443" must be a DNS name or an IPv4 address`},
 		},
+		"Service": {
+			reason: "a Service that leads to all replicas",
+			args:   []string{"--data-dir=/d", "--register", "--register-service-port=443"},
+		},
+		"ServicePort": {
+			reason: "ports end somewhere, and a Service that nobody registers is a misunderstanding",
+			args:   []string{"--data-dir=/d", "--register-service-port=65536"},
+			want:   []string{"--register-service-port is 65536, and must be 0 (make a Service) to 65535", "--register-service-port is for --register"},
+		},
 		"EverythingAtOnce": {
 			reason: "all mistakes are named, not the first",
 			args:   []string{"--secure-port=-1", "--max-requests-inflight=-1", "--enable-admission-plugins=X"},
