@@ -40,6 +40,7 @@ func fences() []fence {
 		{"pkg/diff", []string{"pkg/manifest", "pkg/redact"}, "it is pure"},
 		{"pkg/store", []string{"pkg/manifest"}, "what is stored does not depend on what is done with it"},
 		{"pkg/rollout/probe", nil, "verdicts are functions of one object"},
+		{"pkg/rollout/definition", nil, "a definition is judged without a cluster"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
 		{"pkg/rollout/host", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},

@@ -43,6 +43,9 @@ type memory struct {
 	repairs map[manifest.ID]repairs
 	// deleted are the objects that accepted a delete of ours, as they were then.
 	deleted map[manifest.ID]host.Precondition
+	// judged is what is wrong with custom resources of a layer, by its key (see
+	// conform).
+	judged map[string][]Failure
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
 }
@@ -87,6 +90,7 @@ func newMemory() *memory {
 		failed:    map[manifest.Ref]failedAttempt{},
 		repairs:   map[manifest.ID]repairs{},
 		deleted:   map[manifest.ID]host.Precondition{},
+		judged:    map[string][]Failure{},
 		overtaken: map[manifest.ID]overtaken{},
 	}
 }

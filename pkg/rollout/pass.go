@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -151,6 +152,9 @@ func (p *pass) advance(ctx context.Context) error {
 		return nil
 	}
 	layer := p.Layers[li]
+	if good, err := p.conform(ctx, li); err != nil || !good {
+		return err
+	}
 	for si := range layer.Stages {
 		at := place{li, si}
 		if p.isReached(at) {
@@ -247,6 +251,9 @@ func (p *pass) memo(id manifest.ID) *Entry {
 
 // tidy keeps the memory of attempts from growing with the revisions of a chain.
 func (p *pass) tidy() {
+	maps.DeleteFunc(p.memory.judged, func(key string, _ []Failure) bool {
+		return !slices.ContainsFunc(p.Layers, func(layer Layer) bool { return layer.Key == key })
+	})
 	if len(p.memory.failed)+len(p.memory.passed)+len(p.memory.found)+len(p.memory.overtaken) == 0 {
 		return
 	}

@@ -74,10 +74,26 @@ func survivesNewSchemas(t *testing.T, c *chain) {
 	c.settled(t, two.objects()...)
 	c.quiet()
 
+	// A revision that uses what its own definition has not: that is known before
+	// anything of it is written, and without asking the server.
+	wrong := strict("value", "more", "even")
+	mark := c.Audit().Mark()
+	bad := w("3", "most")
+	c.become(rev(3).phase("first", configMap(ns, "first", "3")).phase("definitions", wrong).phase("instances", bad), two)
+	report := c.stuck("3/instances Strict.schema.example.com schema/w: ApplyRejected")
+	if text := messages(report); !strings.Contains(text, "spec.most") || !strings.Contains(text, "by the definition in the same revision") {
+		t.Errorf("the message does not name the field: %s", text)
+	}
+	if got := c.value(configMap(ns, "first", "")); got != "absent" {
+		t.Error("an earlier phase was written")
+	}
+	few(t, "the judgement", c.spent(mark), nil)
+	c.roll(two)
+
 	// A revision that uses what no definition has.
-	three := rev(3).phase("all", strict("value", "more"), w("3", "most"))
+	three := rev(4).phase("all", w("3", "most"))
 	c.become(three, two)
-	report := c.stuck("3/all Strict.schema.example.com schema/w: ApplyRejected")
+	report = c.stuck("4/all Strict.schema.example.com schema/w: ApplyRejected")
 	if text := messages(report); !strings.Contains(text, "most") {
 		t.Errorf("the message does not name the field: %s", text)
 	}
