@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -24,6 +26,7 @@ func TestFacts(t *testing.T) {
 	if err := h.SelfTest(t.Context()); err != nil || h.PostsCreates() {
 		t.Fatalf("the self-test finds that create-only apply works: fallback %t, %v", h.PostsCreates(), err)
 	}
+	t.Run("F7NoApplyByPost", func(t *testing.T) { postsCannotApply(t, w.in(t)) })
 	for name, kind := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
@@ -70,6 +73,27 @@ func TestFacts(t *testing.T) {
 	t.Run("F6Handover", func(t *testing.T) { handover(t, w.in(t), h, kinds()["ConfigMap"]) })
 	t.Run("F7Forged", func(t *testing.T) { forged(t, w.in(t), kinds()["ConfigMap"]) })
 	t.Run("F8Undeclared", func(t *testing.T) { undeclared(t, w.in(t), h, kinds()["Deployment"]) })
+}
+
+// postsCannotApply: who POSTs cannot make himself an Apply entry: the server writes one of
+// an update in its place. So a create has to be an apply.
+func postsCannotApply(t *testing.T, w world) {
+	ns := w.namespace(t)
+	configMaps := w.outsider.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(ns)
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"namespace": ns, "name": "posted", "managedFields": []any{map[string]any{
+			"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "time": "2026-01-02T12:00:00Z",
+			"fieldsV1": map[string]any{"f:data": map[string]any{"f:a": map[string]any{}}}}}},
+		"data": map[string]any{"a": "1"}}}
+	posted, err := configMaps.Create(t.Context(), object, metav1.CreateOptions{FieldManager: manager})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range posted.GetManagedFields() {
+		if entry.Operation == metav1.ManagedFieldsOperationApply {
+			t.Errorf("the entry was kept: %v", entry)
+		}
+	}
 }
 
 // apply makes the object as the manifest says, whatever it is now, and lets the

@@ -1,0 +1,189 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// The numbers are those of docs/reference/engine-conformance.md: bugs of other engines.
+
+// writesOf n passes, without those of the inventory.
+func (s *saga) writesOf(t *testing.T, passes int) []string {
+	t.Helper()
+	s.spent()
+	for range passes {
+		s.mustPass(t)
+	}
+	writes, _ := s.spent()
+	return slices.DeleteFunc(writes, func(line string) bool { return strings.HasPrefix(line, "save") })
+}
+
+// TestB4OtherSpellings: a value that the server spells differently is applied once.
+func TestB4OtherSpellings(t *testing.T) {
+	s := newSaga()
+	s.webhook = func(o *thing) {
+		if o.fields["data:value"].value == "0.5" {
+			o.fields["data:value"] = owned{"500m", o.fields["data:value"].by}
+		}
+	}
+	s.roll(t, s.revision(1).phase("base", "Deployment.apps a/x=0.5", "ConfigMap a/x=0.5"))
+	if writes := s.writesOf(t, 10); len(writes) > 0 || s.content("ConfigMap a/x") != "500m" {
+		t.Errorf("it was written again: %v", writes)
+	}
+	s.restart()
+	if writes := s.writesOf(t, 10); len(writes) > 0 {
+		t.Errorf("after a restart it was written again: %v", writes)
+	}
+}
+
+// TestB5OrphansAreFree: an object that is left has no mark of ours, and can be had again.
+func TestB5OrphansAreFree(t *testing.T) {
+	s := newSaga()
+	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
+	s.orphan[1] = true
+	s.roll(t)
+	left := s.objects[refOf("ConfigMap a/x").ID]
+	if left == nil {
+		t.Fatal("it was deleted")
+	}
+	for path, field := range left.fields {
+		if strings.Contains(path, "penstock.dev") || slices.ContainsFunc(field.by, func(by string) bool { return strings.HasPrefix(by, "penstock/") }) {
+			t.Errorf("%s is still there: %+v", path, field)
+		}
+	}
+	delete(s.orphan, 1)
+	s.roll(t, s.revision(2).adopting(stage.AdoptUncontrolled).phase("base", "ConfigMap a/x=2"))
+	if got := s.content("ConfigMap a/x"); got != "2" {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// TestB6TwoActiveRevisionsDoNotFight: the newer one has what it reached, whoever comes
+// last.
+func TestB6TwoActiveRevisionsDoNotFight(t *testing.T) {
+	s := newSaga()
+	one := s.revision(1).phase("base", "ConfigMap a/x=1", "ConfigMap a/y=1")
+	s.roll(t, one)
+	s.roll(t, s.revision(2).phase("base", "ConfigMap a/x=2"), one)
+	if writes := s.writesOf(t, 10); len(writes) > 0 || s.content("ConfigMap a/x") != "2" || s.content("ConfigMap a/y") != "1" {
+		t.Errorf("x is %s, y is %s, and there were %v", s.content("ConfigMap a/x"), s.content("ConfigMap a/y"), writes)
+	}
+}
+
+// TestB10StatusIsAFieldLikeOthers: only what was written through the status
+// subresource is none of our business, whatever other kinds of the group have.
+func TestB10StatusIsAFieldLikeOthers(t *testing.T) {
+	wanted := object(t, `{"spec":{"a":"1"},"status":{"mode":"on"}}`)
+	for name, tc := range map[string]struct {
+		subresource string
+		want        int
+	}{"no subresource": {"", 1}, "subresource": {`,"subresource":"status"`, 0}} {
+		live := &unstructured.Unstructured{Object: object(t, `{"metadata":{"managedFields":[
+			{"manager":"penstock/a","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:a":{}}}},
+			{"manager":"somebody","operation":"Update"`+tc.subresource+`,"fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:mode":{}}}}]},
+			"spec":{"a":"1"},"status":{"mode":"off"}}`)}
+		if got := lostFields(wanted, live, "penstock/a"); len(got) != tc.want {
+			t.Errorf("%s: lost are %v, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// TestB12StaleDeletesAreJudgedAgain: a delete that comes too late is no error.
+func TestB12StaleDeletesAreJudgedAgain(t *testing.T) {
+	s := newSaga()
+	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
+	s.lagging = true
+	s.alter(refOf("ConfigMap a/x").ID, func(o *thing) { o.set("annotations:note", "hello", "somebody") })
+	s.become()
+	s.mustPass(t)
+	if s.left() > 0 {
+		t.Error("it is still there")
+	}
+}
+
+// TestB13ReportsDoNotFlap: what is told of many failures does not depend on who came
+// first.
+func TestB13ReportsDoNotFlap(t *testing.T) {
+	var first string
+	for round := range 20 {
+		s := newSaga()
+		s.engine.Parallel = 8
+		var objects []string
+		for i := range 30 {
+			objects = append(objects, fmt.Sprintf("ConfigMap a/m%02d=1", i))
+		}
+		s.refuse = func(_ string, ref manifest.Ref) error {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: ref.Kind}, ref.Name, nil)
+		}
+		s.become(s.revision(1).phase("base", objects...))
+		got := strings.Join(failures(s.mustPass(t)), "\n")
+		if round == 0 {
+			first = got
+		}
+		if got != first || strings.Count(got, "\n") != 29 {
+			t.Fatalf("first it was\n%s\nand now\n%s", first, got)
+		}
+	}
+}
+
+// TestB14RepairsBackOff: whoever fights gets few answers.
+func TestB14RepairsBackOff(t *testing.T) {
+	s := newSaga()
+	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
+	var writes []string
+	for range 100 {
+		s.alter(refOf("ConfigMap a/x").ID, func(o *thing) { o.set("data:value", "mine", "fighter") })
+		writes = append(writes, s.writesOf(t, 1)...)
+	}
+	if len(writes) != fightAllowance {
+		t.Errorf("100 rounds within a moment made %d writes, want %d", len(writes), fightAllowance)
+	}
+}
+
+// TestB15NamespaceAndContentInOnePhase: that the namespace is not there yet does not
+// hold the phase back that makes it.
+func TestB15NamespaceAndContentInOnePhase(t *testing.T) {
+	s := newSaga()
+	s.refuse = func(_ string, ref manifest.Ref) error {
+		if ref.Namespace != "" && s.objects[refOf("Namespace a").ID] == nil {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, ref.Namespace)
+		}
+		return nil
+	}
+	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1", "Namespace a=1"))
+	if got := s.content("ConfigMap a/x"); got != "1" {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// TestB16CreateIsOneWrite: a controller that writes status at once meets nothing that
+// has to be done behind the create.
+func TestB16CreateIsOneWrite(t *testing.T) {
+	s := newSaga()
+	s.become(s.revision(1).phase("base", "Deployment.apps a/x=1"))
+	s.refuse = func(verb string, _ manifest.Ref) error {
+		if verb == "apply" && len(s.objects) > 0 {
+			return errors.New("it was written again")
+		}
+		return nil
+	}
+	writes := s.writesOf(t, 1)
+	s.alter(refOf("Deployment.apps a/x").ID, func(o *thing) { o.readyAt = o.generation })
+	writes = append(writes, s.writesOf(t, 3)...)
+	if len(writes) != 1 {
+		t.Errorf("a create is %v", writes)
+	}
+	if report := s.mustPass(t); !report.Layers[0].Complete {
+		t.Errorf("stuck with %v", failures(report))
+	}
+}
