@@ -59,6 +59,7 @@ func TestCertificates(t *testing.T) {
 	t.Run("AnotherAuthority", func(t *testing.T) { anotherAuthority(t, c.In(t), p.Port) })
 	p.halt(t)
 	t.Run("Files", func(t *testing.T) { certificateFiles(t, c.In(t), dir, p.Port) })
+	t.Run("Leaving", func(t *testing.T) { leaving(t, c.In(t), dir) })
 }
 
 // restored: whatever somebody does to what we need in the host, it is as it was
@@ -265,6 +266,36 @@ func certificateFiles(t *testing.T, c *cluster.Cluster, data string, port int) {
 	t.Logf("%d requests", wait())
 	if written := c.Audit().Since(0, plane.ByAgent("penstock/files/"), plane.ByResource("services"), plane.Writes()); len(written) > 0 {
 		t.Errorf("somebody else's Service was written:\n%s", written)
+	}
+}
+
+// leaving: whoever deletes all of Penstock, and not the registration first, must
+// not get it back from a process that still runs: nothing would answer for it.
+func leaving(t *testing.T, c *cluster.Cluster, dir string) {
+	options := newOptions(t, c, dir)
+	options.Version = "leaving"
+	start(t, options)
+	mark := c.Audit().Mark()
+	c.MustKubectl("delete", "namespace", "penstock-system", "--wait=false")
+	c.MustKubectl("delete", "apiservice", apiService)
+	deleted := c.Audit().Since(mark, plane.ByVerb("delete"), plane.ByResource("apiservices"))
+	if len(deleted) == 0 {
+		t.Fatal("the deletion is not in the audit log")
+	}
+	registration := func(r plane.Request) bool {
+		return plane.ByAgent("penstock/leaving/registration")(r) && r.Received.After(deleted[0].Received)
+	}
+	eventually(t, "the look at the namespace", func() error {
+		if len(c.Audit().Since(mark, registration, plane.ByVerb("get"), plane.ByResource("namespaces"))) == 0 {
+			return errors.New("nobody looked")
+		}
+		return nil
+	})
+	if written := c.Audit().Since(mark, registration, plane.Writes()); len(written) > 0 {
+		t.Errorf("the registration was put back:\n%s", written)
+	}
+	if out := c.Kubectl("get", "apiservice", apiService); out.ExitCode == 0 {
+		t.Errorf("there is a registration: %s", out)
 	}
 }
 

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -196,8 +197,23 @@ func TestReplicas(t *testing.T) {
 	if n := two.running.Load(); n != 0 {
 		t.Error("both replicas lead")
 	}
+	replicasFollow(t, c, first, second)
 	begin := time.Now()
 	first.halt(t)
 	await(t, "the second replica's term", two.began)
 	t.Logf("the second replica took over %s after the first one was told to stop", time.Since(begin))
+}
+
+// replicasFollow: another authority becomes that of both replicas.
+func replicasFollow(t *testing.T, c *cluster.Cluster, replicas ...*process) {
+	t.Helper()
+	old := issuer(t, replicas[0].Port)
+	c.MustKubectl("delete", "secret", "penstock-ca", system)
+	eventually(t, "leaves of another authority", func() error {
+		one, two := issuer(t, replicas[0].Port), issuer(t, replicas[1].Port)
+		if bytes.Equal(one, old) || !bytes.Equal(one, two) {
+			return missingError{"they are not of the same new one"}
+		}
+		return nil
+	})
 }
