@@ -50,8 +50,8 @@ type model struct {
 	watchedAt int
 	changes   []change
 	lagging   bool
-	// named objects are watched by name.
-	named map[manifest.ID]bool
+	// named objects are watched by name, for some owner.
+	named map[string]map[manifest.ID]bool
 
 	// writes and reads since they were last asked for.
 	writes, reads []string
@@ -590,25 +590,38 @@ func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have := m.watched[id]
-	if have == nil || !m.named[id] && have.fields["labels:"+testNames().ChainLabel].value == "" {
+	if have == nil || !m.isNamed(id) && have.fields["labels:"+testNames().ChainLabel].value == "" {
 		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(m.watchedAt)}, observe.Absent
 	}
 	seen := testNames().Observe(have.partial())
 	seen.Object = have.whole()
-	if m.named[id] {
+	if m.isNamed(id) {
 		seen.Managed = append([]metav1.ManagedFieldsEntry{}, have.metadata().ManagedFields...)
 	}
 	return seen, observe.Present
 }
 
 // Want tells which objects to watch by name; all kinds are watched by label.
-func (m *model) Want(_ string, interests ...observe.Interest) {
+func (m *model) Want(owner string, interests ...observe.Interest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.named = map[manifest.ID]bool{}
-	for _, i := range interests {
-		m.named[i.ID] = i.ByName
+	if m.named == nil {
+		m.named = map[string]map[manifest.ID]bool{}
 	}
+	m.named[owner] = map[manifest.ID]bool{}
+	for _, i := range interests {
+		m.named[owner][i.ID] = i.ByName
+	}
+}
+
+// isNamed is true for what somebody has watched by name.
+func (m *model) isNamed(id manifest.ID) bool {
+	for _, wanted := range m.named {
+		if wanted[id] {
+			return true
+		}
+	}
+	return false
 }
 
 // Drop is not needed.

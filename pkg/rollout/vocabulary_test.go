@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,8 @@ type saga struct {
 	orphan map[int64]bool
 	freeze *Freeze
 	budget *Budget
+	// owner is the chain; empty is argocd.
+	owner string
 }
 
 func newSaga() *saga {
@@ -66,7 +69,7 @@ func (s *saga) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 // pass is one Reconcile.
 func (s *saga) pass() (Report, error) {
 	return s.engine.Reconcile(context.Background(), Work{
-		Owner: "argocd", Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget,
+		Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget,
 	})
 }
 

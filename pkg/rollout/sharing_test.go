@@ -1,0 +1,182 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// pair are two extensions in one cluster that want some of the same objects.
+type pair struct {
+	chains []*saga
+	last   int64
+	// acting is the chain whose pass is running.
+	acting string
+	// aimed are deletes of what is the other's, by uid; the server refuses them when
+	// they are guarded.
+	aimed map[types.UID]string
+}
+
+// beside is another chain in the same cluster.
+func (s *saga) beside(owner string) *saga {
+	other := &saga{model: s.model, clock: s.clock, owner: owner, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}}
+	other.restart()
+	return other
+}
+
+// TestTwoExtensions: whatever two extensions want, in which order, with which
+// protection, and whenever one of them dies, each object is one's alone in the end,
+// nobody deletes what is the other's, and they leave each other in peace.
+func TestTwoExtensions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := newSaga()
+		one.owner = "one"
+		p := &pair{chains: []*saga{one, one.beside("two")}}
+		one.refuse = p.watchDeletes
+		either := func(t *rapid.T) *saga { return rapid.SampledFrom(p.chains).Draw(t, "chain") }
+		t.Repeat(map[string]func(*rapid.T){
+			"pass":    func(t *rapid.T) { p.pass(t, either(t)) },
+			"restart": func(t *rapid.T) { either(t).restart() },
+			"upgrade": func(t *rapid.T) { p.upgrade(t, either(t)) },
+			"archive": func(t *rapid.T) { p.archive(t, either(t)) },
+			"delete":  func(t *rapid.T) { one.erase(refOf(rapid.SampledFrom(pool()).Draw(t, "object")).ID) },
+			"watch":   func(t *rapid.T) { one.deliver(rapid.IntRange(1, 4).Draw(t, "changes")) },
+			"lag":     func(t *rapid.T) { one.lagging = rapid.Bool().Draw(t, "lagging") },
+		})
+		one.lagging = false
+		reports := p.settle(t)
+		p.compare(t, reports)
+	})
+}
+
+// watchDeletes notes the delete of what the other one has applied and labelled.
+func (p *pair) watchDeletes(verb string, ref manifest.Ref) error {
+	have := p.chains[0].objects[ref.ID]
+	if verb != "delete" || have == nil {
+		return nil
+	}
+	label := have.fields["labels:"+testNames().ChainLabel]
+	if label.value != "" && label.value != p.acting && slices.Contains(label.by, "penstock/"+label.value) {
+		p.aimed[have.uid] = fmt.Sprintf("%s deleted %s, which is %s's", p.acting, ref.ID, label.value)
+	}
+	return nil
+}
+
+func (p *pair) pass(t *rapid.T, s *saga) Report {
+	p.acting, p.aimed = s.owner, map[types.UID]string{}
+	report, err := s.pass()
+	for uid, what := range p.aimed {
+		if s.deleted[uid] {
+			t.Fatal(what)
+		}
+	}
+	if err != nil {
+		t.Fatalf("reconciling %s: %v", s.owner, err)
+	}
+	return report
+}
+
+func (p *pair) upgrade(t *rapid.T, s *saga) {
+	if len(s.layers) > 2 {
+		t.Skip("enough revisions")
+	}
+	p.last++
+	protections := []stage.Adoption{stage.AdoptNever, stage.AdoptUncontrolled, stage.AdoptAlways}
+	r := s.revision(p.last).adopting(rapid.SampledFrom(protections).Draw(t, "adopt"))
+	objects := rapid.Permutation(pool()).Draw(t, "order")[:rapid.IntRange(1, 4).Draw(t, "objects")]
+	for i := range objects {
+		objects[i] += fmt.Sprintf("=%s-%d", s.owner, p.last)
+	}
+	r.phase("base", objects...)
+	s.layers = append([]Layer{r.layer()}, s.layers...)
+}
+
+func (p *pair) archive(t *rapid.T, s *saga) {
+	if len(s.layers) == 0 {
+		t.Skip("no revision")
+	}
+	i := rapid.IntRange(0, len(s.layers)-1).Draw(t, "layer")
+	s.layers = slices.Delete(slices.Clone(s.layers), i, i+1)
+}
+
+// settle lets both do passes until neither sends anything.
+func (p *pair) settle(t *rapid.T) []Report {
+	one := p.chains[0]
+	for range 200 {
+		one.controllers()
+		one.deliver(len(one.changes))
+		one.spent()
+		var reports []Report
+		for _, s := range p.chains {
+			reports = append(reports, p.pass(t, s))
+		}
+		writes, reads := one.spent()
+		if len(writes)+len(reads)+len(one.changes) == 0 && len(one.unready()) == 0 {
+			return reports
+		}
+		one.clock.SetTime(one.clock.Now().Add(2 * time.Minute))
+	}
+	t.Fatal("they do not come to rest")
+	return nil
+}
+
+// compare holds the cluster to the rule: an object belongs to a chain that lists it.
+func (p *pair) compare(t *rapid.T, reports []Report) {
+	wanted := make([]map[manifest.ID]manifest.Digest, len(p.chains))
+	for i, s := range p.chains {
+		wanted[i] = map[manifest.ID]manifest.Digest{}
+		for _, layer := range slices.Backward(s.layers) {
+			for n, stg := range layer.Stages {
+				for _, step := range stg.Steps {
+					if n < s.stored.Reached[layer.Key] {
+						wanted[i][step.ID] = step.Digest
+					}
+				}
+			}
+		}
+	}
+	for _, name := range pool() {
+		id := refOf(name).ID
+		o := p.chains[0].objects[id]
+		for i, s := range p.chains {
+			digest, wants := wanted[i][id]
+			switch {
+			case wants && o == nil:
+				t.Errorf("%s is missing, and %s wants it", id, s.owner)
+			case wants && o.fields["labels:"+testNames().ChainLabel].value == s.owner:
+				if have := o.fields["annotations:"+testNames().AppliedAnnotation].value; have != string(digest) {
+					t.Errorf("%s is %s's, at %s instead of %s", id, s.owner, have, digest)
+				}
+			case wants && reports[i].Layers[0].Complete && len(s.layers) == 1:
+				t.Errorf("%s is not %s's, who is content: %+v", id, s.owner, o)
+			}
+		}
+		if o == nil {
+			continue
+		}
+		owner := o.fields["labels:"+testNames().ChainLabel].value
+		if i := slices.IndexFunc(p.chains, func(s *saga) bool { return s.owner == owner }); i < 0 || !p.lists(i, id) {
+			t.Errorf("%s belongs to %q, who does not list it: %+v", id, owner, o)
+		}
+	}
+}
+
+// lists is true for a chain with an object in any layer, reached or not: what was
+// ours before is kept until then.
+func (p *pair) lists(i int, id manifest.ID) bool {
+	for _, layer := range p.chains[i].layers {
+		for _, stg := range layer.Stages {
+			if slices.ContainsFunc(stg.Steps, func(step stage.Step) bool { return step.ID == id }) {
+				return true
+			}
+		}
+	}
+	return false
+}
