@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
 // Config is what follows from the options, the host and the store.
@@ -45,9 +46,11 @@ type ExtraConfig struct {
 	trust       *trust
 	keeper      *keeper
 	controllers []Controller
-	redactor    *redact.Redactor
-	ready       func(Serving)
-	api         *api
+	// entries are shared by the caches of the server and of the controllers.
+	entries  *clusterextensionrevision.Entries
+	redactor *redact.Redactor
+	ready    func(Serving)
+	api      *api
 	// snapshots is nil when none are wanted.
 	snapshots *snapshots
 	// metrics of this server that belong to no library.
@@ -77,7 +80,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		Extra: ExtraConfig{
 			scheme: scheme, codecs: codecs, host: host, database: db,
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
-			controllers: o.Controllers, redactor: redactor, ready: o.Ready,
+			controllers: o.Controllers, entries: o.entries, redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
 		},
 	}

@@ -10,12 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
 // termGrace is how long controllers may take to finish what they are at when
@@ -65,6 +67,7 @@ type terms struct {
 	store    Store
 	// namespace is Term.Namespace.
 	namespace string
+	entries   *clusterextensionrevision.Entries
 }
 
 // run is one term. It returns when ctx has ended and everything has stopped, or
@@ -78,6 +81,7 @@ func (t *terms) run(ctx context.Context) error {
 	ctrllog.SetLogger(klog.Background())
 	mgr, err := manager.New(t.loopback, manager.Options{
 		Scheme: t.scheme,
+		Cache:  cache.Options{DefaultTransform: t.entries.Transform},
 		Logger: klog.FromContext(ctx),
 		// The API server serves metrics and health of the whole process.
 		Metrics:                 metricsserver.Options{BindAddress: "0"},

@@ -34,5 +34,7 @@ func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	return scheme, serializer.NewCodecFactory(scheme)
+	// Lists are written item by item: as one piece of JSON a list of thousands of
+	// revisions takes twice its size in memory, for as long as its reader takes.
+	return scheme, serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
 }

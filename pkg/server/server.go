@@ -216,6 +216,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 			controllers: s.extra.controllers, loopback: loopback, host: s.extra.host.configFor("controllers"),
 			scheme: s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
 			namespace: s.extra.namespace,
+			entries:   s.extra.entries,
 		}
 		leadership := &leadership{
 			host: s.extra.host.configFor("leader-election"), namespace: s.extra.namespace,

@@ -2,10 +2,13 @@ package clusterextensionrevision
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -36,12 +39,26 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 }
 
 // PrepareForUpdate keeps everything but status, and the line that sums it up.
-func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
 	revision.Spec = stored.Spec
 	metav1.ResetObjectMetaForStatus(&revision.ObjectMeta, &stored.ObjectMeta)
 	revision.Status.RequestedBy = stored.Status.RequestedBy
 	summarize(revision)
+	if requester, ok := request.UserFrom(ctx); ok && requester.GetName() == user.APIServerUser {
+		forgetStatusManagers(revision)
+	}
+}
+
+// forgetStatusManagers drops from managedFields who updated which field of status.
+// It is always the controllers, who own status as a whole, and would be a fifth of
+// every revision: in the store, in each cache of it and in every list, also where
+// only metadata is asked for. What was applied to status is kept: there it has a
+// meaning.
+func forgetStatusManagers(revision *olm.ClusterExtensionRevision) {
+	revision.ManagedFields = slices.DeleteFunc(revision.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Subresource == "status" && entry.Operation == metav1.ManagedFieldsOperationUpdate
+	})
 }
 
 // ValidateUpdate says what is wrong with a status.

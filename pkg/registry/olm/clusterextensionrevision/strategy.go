@@ -252,9 +252,13 @@ func setSizes(revision *olm.ClusterExtensionRevision, held *staged, sizes map[en
 		if entry.Object != nil {
 			return
 		}
-		entry.Size = sizes[keyOf(entry)]
+		size := sizes[keyOf(entry)]
 		if object, ok := held.find(keyOf(entry)); ok {
-			entry.Size = sizeOf(object)
+			size = sizeOf(object)
+		}
+		// Entries that are right as they are may be those of a cache.
+		if entry.Size != size {
+			entry.Size = size
 		}
 	})
 }

@@ -3,6 +3,7 @@ package clusterextensionrevision
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,5 +83,27 @@ func TestUnreadableChain(t *testing.T) {
 	err := r.storeContents(nil, false)(ctx, &olm.ClusterExtensionRevision{})
 	if !errors.Is(held.failed(), unreadable) || err == nil {
 		t.Errorf("the create went on, error %v", err)
+	}
+}
+
+// Who updated status is remembered of nobody once the controllers write it; what
+// was applied, and what is not status, is.
+func TestStatusManagersAreForgotten(t *testing.T) {
+	entries := []metav1.ManagedFieldsEntry{
+		{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply},
+		{Manager: "somebody", Operation: metav1.ManagedFieldsOperationApply, Subresource: "status"},
+		{Manager: "penstock", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status"},
+		{Manager: "penstock", Operation: metav1.ManagedFieldsOperationUpdate},
+	}
+	for requester, want := range map[string][]metav1.ManagedFieldsEntry{
+		user.APIServerUser: {entries[0], entries[1], entries[3]},
+		"alice":            entries,
+	} {
+		revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{ManagedFields: slices.Clone(entries)}}
+		ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: requester})
+		statusStrategy{&strategy{}}.PrepareForUpdate(ctx, revision, &olm.ClusterExtensionRevision{})
+		if diff := cmp.Diff(want, revision.ManagedFields); diff != "" {
+			t.Errorf("a write of status by %s (-want +got):\n%s", requester, diff)
+		}
 	}
 }
