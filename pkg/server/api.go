@@ -105,6 +105,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			OptsGetter: options,
 			Bodies:     a.store.Packs,
 			Heads:      a.store.Heads,
+			Entries:    a.extra.entries,
 			Digester:   a.store.Digester,
 			Authorizer: a.authorizer,
 			Redactor:   a.extra.redactor,

@@ -80,7 +80,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		Extra: ExtraConfig{
 			scheme: scheme, codecs: codecs, host: host, database: db,
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
-			controllers: o.Controllers, entries: o.entries, redactor: redactor, ready: o.Ready,
+			controllers: o.Controllers, entries: clusterextensionrevision.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
 		},
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/redact"
-	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
 const (
@@ -86,16 +85,12 @@ type Options struct {
 	// Ready, when set, is called when the server is ready, and registered if it
 	// is to be; and again when it started over, see Run.
 	Ready func(Serving)
-
-	// entries are shared by the caches of the server and of the controllers.
-	entries *clusterextensionrevision.Entries
 }
 
 // NewOptions returns the defaults.
 func NewOptions() (*Options, error) {
 	_, codecs := newScheme()
-	entries := clusterextensionrevision.NewEntries()
-	recommended := options.NewRecommendedOptions(storagePrefix, entries.Codec(codecs.LegacyCodec(servedVersions()...)))
+	recommended := options.NewRecommendedOptions(storagePrefix, codecs.LegacyCodec(servedVersions()...))
 	recommended.SecureServing.BindPort = defaultPort
 	// What these would do is done here: the host's client has its own
 	// options, and there is no other network between us and the host.
@@ -123,7 +118,6 @@ func NewOptions() (*Options, error) {
 		Run:          run,
 		Version:      "unknown",
 		Lease:        defaultLeaseTimes(),
-		entries:      entries,
 	}, nil
 }
 

@@ -48,7 +48,7 @@ type Deps struct {
 // the storage of the revisions, whose Stored the filter WithBodies needs.
 // OptsGetter leads to etcd; which codec and version are stored is set here.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
-	deps.OptsGetter = storedAsJSON{RESTOptionsGetter: deps.OptsGetter, codecs: codecs}
+	deps.OptsGetter = storedAsJSON{RESTOptionsGetter: deps.OptsGetter, codecs: codecs, entries: deps.Entries}
 	storage, err := clusterextensionrevision.NewStorage(deps.Deps)
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
@@ -115,6 +115,8 @@ func (s textSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 type storedAsJSON struct {
 	generic.RESTOptionsGetter
 	codecs serializer.CodecFactory
+	// entries are shared by what is decoded; nil shares none.
+	entries *clusterextensionrevision.Entries
 }
 
 // GetRESTOptions returns the options with our codec.
@@ -125,6 +127,9 @@ func (g storedAsJSON) GetRESTOptions(resource schema.GroupResource, example runt
 	}
 	config := *options.StorageConfig
 	config.Codec = g.codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)
+	if g.entries != nil {
+		config.Codec = g.entries.Codec(config.Codec)
+	}
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	options.StorageConfig = &config
 	return options, nil

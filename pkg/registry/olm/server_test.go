@@ -132,6 +132,7 @@ func newServer(t *testing.T, settings settings) *server {
 			OptsGetter: restOptions(client),
 			Bodies:     s.bodies,
 			Heads:      s.heads,
+			Entries:    clusterextensionrevision.NewEntries(),
 			Digester:   digester,
 			Authorizer: s.rules,
 		},

@@ -46,6 +46,8 @@ type Deps struct {
 	Bodies Bodies
 	// Heads keeps the numbers.
 	Heads Heads
+	// Entries are shared by all revisions that are read from etcd; nil shares none.
+	Entries *Entries
 	// Digester must be that of Bodies and of the filter.
 	Digester manifest.Digester
 	// Authorizer says whether a caller may get a Secret.
