@@ -117,21 +117,36 @@ func (b *bench) settle() {
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	for {
-		var list olmv1alpha1.ClusterExtensionRevisionList
+		count, behind, err := b.behind(ctx)
 		// After a restart the cache of the server is not filled at once.
-		if err := b.direct.decode(ctx, revisions+"?resourceVersion=0", &list); err != nil && !busy(err) {
+		if err != nil && !busy(err) {
 			b.t.Fatal(err)
 		}
-		behind := 0
+		if err == nil && behind == 0 && count >= b.settings.revisions {
+			return
+		}
+		b.say("%d revisions, %d not looked at by the controllers yet", count, behind)
+		b.pause(time.Second)
+	}
+}
+
+// behind counts revisions, and those whose status is not of their generation. It
+// asks page by page: a list of everything would be garbage of its size in the
+// memory that is measured next.
+func (b *bench) behind(ctx context.Context) (count, behind int, err error) {
+	for next := ""; ; {
+		var list olmv1alpha1.ClusterExtensionRevisionList
+		if err := b.direct.decode(ctx, fmt.Sprintf("%s?limit=%d&continue=%s", revisions, pageSize, next), &list); err != nil {
+			return count, behind, err
+		}
 		for i := range list.Items {
 			if list.Items[i].Status.ObservedGeneration != list.Items[i].Generation {
 				behind++
 			}
 		}
-		if behind == 0 && len(list.Items) >= b.settings.revisions {
-			return
+		count += len(list.Items)
+		if next = list.Continue; next == "" {
+			return count, behind, nil
 		}
-		b.say("%d revisions, %d not looked at by the controllers yet", len(list.Items), behind)
-		b.pause(time.Second)
 	}
 }

@@ -1,7 +1,13 @@
 package reads
 
 import (
+	"bufio"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
@@ -32,12 +38,47 @@ func (b *bench) resident(state string, empty measure.Memory) measure.Memory {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.profileHeap(fmt.Sprintf("%d objects %s", b.operator.Objects, state))
 	above := ""
 	if empty.RSS > 0 {
 		above = fmt.Sprintf("%.0f", measure.MB(m.RSS)-measure.MB(empty.RSS))
 	}
 	mb := func(n uint64) string { return fmt.Sprintf("%.0f", measure.MB(n)) }
-	b.report.Table("Memory of penstock at rest, MB", "revisions", "state", "resident", "above empty", "heap and stacks", "mapped files", "peak").
-		Row(fmt.Sprintf("%d of %d objects", b.settings.revisions, b.operator.Objects), state, mb(m.RSS), above, mb(m.Anon), mb(m.File), mb(m.Peak))
+	b.report.Table("Memory of penstock at rest, MB", "revisions", "state", "resident", "above empty", "heap and stacks", "mapped files", "peak", "database").
+		Row(fmt.Sprintf("%d of %d objects", b.settings.revisions, b.operator.Objects), state, mb(m.RSS), above, mb(m.Anon), mb(m.File), mb(m.Peak), mb(b.database()))
 	return m
+}
+
+// database is how large the file of the store is, in bytes. It is mapped: what has
+// been read of it since the start counts as resident.
+func (b *bench) database() uint64 {
+	b.t.Helper()
+	info, err := os.Stat(filepath.Join(b.dataDir, "etcd", "member", "snap", "db"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return uint64(info.Size())
+}
+
+// peerMemory notes what kube-apiserver has resident, in its own words: what
+// records cost that it keeps.
+func (b *bench) peerMemory(state string) {
+	b.t.Helper()
+	response, err := b.host.do(b.t.Context(), http.MethodGet, "/metrics", "text/plain", nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	const metric = "process_resident_memory_bytes "
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if text, found := strings.CutPrefix(lines.Text(), metric); found {
+			bytes, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			b.report.Table("Memory of kube-apiserver, MB", "custom resources", "resident").Row(state, fmt.Sprintf("%.0f", bytes/1e6))
+			return
+		}
+	}
+	b.t.Fatalf("kube-apiserver has no metric %s", metric)
 }

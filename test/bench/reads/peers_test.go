@@ -33,10 +33,12 @@ func (b *bench) peers(inline bool) {
 	b.t.Helper()
 	b.say("creating %d custom resources of the same records", b.settings.revisions)
 	stored := b.stored()
+	b.peerMemory("none")
 	b.define(smallGroup, smallPeers)
 	b.each(func(ctx context.Context, o operator.Operator, number int) error {
 		return b.createPeer(ctx, smallGroup, smallPeers, stored[fmt.Sprintf("%s-%d", o.Name, number)])
 	})
+	b.peerMemory(fmt.Sprintf("%d small ones, just created", b.settings.revisions))
 	if b.inline = inline; !inline {
 		return
 	}
@@ -55,6 +57,7 @@ func (b *bench) peers(inline bool) {
 		record.Object["spec"].(map[string]any)["phases"] = phases
 		return b.createPeer(ctx, inlineGroup, inlinePeers, record)
 	})
+	b.peerMemory(fmt.Sprintf("%d with the manifests inline besides, just created", b.settings.revisions))
 }
 
 // stored are the revisions as they are read, by name.

@@ -28,7 +28,7 @@ type settings struct {
 // readSettings are the default ones, more with FULL=1, and next to nothing with
 // FULL=0, which is for working on the benchmark itself.
 func readSettings() settings {
-	s := settings{revisions: 5000, chainLength: 5, rounds: 9, burst: 25, rest: 30 * time.Second}
+	s := settings{revisions: 5000, chainLength: 5, rounds: 7, burst: 25, rest: 30 * time.Second}
 	switch os.Getenv("FULL") {
 	case "0":
 		s.revisions, s.rounds, s.burst, s.rest = 300, 3, 5, 2*time.Second
@@ -55,6 +55,7 @@ func TestReads(t *testing.T) {
 		b.singles()
 		b.history()
 		b.diffs()
+		b.live()
 	})
 	t.Run("Sixty", func(t *testing.T) {
 		const objects, bytesEach = 60, 800
@@ -98,6 +99,7 @@ func (b *bench) run(title, reference string, c measure.Case) *measure.Result {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.profileCase(title, c)
 	b.report.Result(title, result, reference)
 	return result
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/cluster"
@@ -138,6 +139,10 @@ func (c *client) do(ctx context.Context, method, path, accept string, body []byt
 	if body != nil {
 		request.Header.Set("Content-Type", asJSON)
 	}
+	return c.send(request)
+}
+
+func (c *client) send(request *http.Request) (*http.Response, error) {
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, err
@@ -147,7 +152,7 @@ func (c *client) do(ctx context.Context, method, path, accept string, body []byt
 	}
 	defer response.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
-	return nil, &statusError{code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %s", method, path, response.Status, text)}
+	return nil, &statusError{code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %s", request.Method, request.URL.Path, response.Status, text)}
 }
 
 // statusError is an answer that is no success.
@@ -161,6 +166,23 @@ func (e *statusError) Error() string { return e.text }
 // read reads an answer to its end.
 func (c *client) read(ctx context.Context, path, accept string) (int64, error) {
 	response, err := c.do(ctx, http.MethodGet, path, accept, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return io.Copy(io.Discard, response.Body)
+}
+
+// readAs is read, as JSON, of somebody else.
+func (c *client) readAs(ctx context.Context, path, user, group string) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Accept", asJSON)
+	request.Header.Set(authenticationv1.ImpersonateUserHeader, user)
+	request.Header.Set(authenticationv1.ImpersonateGroupHeader, group)
+	response, err := c.send(request)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,69 @@
+package reads
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/test/bench/measure"
+)
+
+// profileTime is how long what a profile is made of goes on.
+const profileTime = 5 * time.Second
+
+// profileHeap writes what Penstock has on its heap into the directory that
+// PROFILE names, for `go tool pprof`. Without PROFILE it does nothing: a profile
+// costs a garbage collection that nothing else here would have.
+func (b *bench) profileHeap(state string) {
+	b.t.Helper()
+	if dir := os.Getenv("PROFILE"); dir != "" {
+		b.profile(b.t.Context(), dir, "heap "+state, "/debug/pprof/heap?gc=1")
+	}
+}
+
+// profileCase writes what Penstock does while the subjects that are Penstock do
+// what they do, one after the other.
+func (b *bench) profileCase(title string, c measure.Case) {
+	b.t.Helper()
+	dir := os.Getenv("PROFILE")
+	if dir == "" {
+		return
+	}
+	for _, subject := range c.Subjects {
+		if !strings.HasPrefix(subject.Name, aggregated) {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(b.t.Context(), profileTime)
+		go func() {
+			for ctx.Err() == nil {
+				// What fails here has failed when it was measured.
+				_, _ = subject.Do(ctx)
+			}
+		}()
+		name := strings.Join([]string{"cpu", title, c.Name, subject.Name}, " ")
+		b.profile(b.t.Context(), dir, name, fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", profileTime.Seconds()))
+		cancel()
+	}
+}
+
+func (b *bench) profile(ctx context.Context, dir, name, path string) {
+	b.t.Helper()
+	response, err := b.direct.do(ctx, http.MethodGet, path, "*/*", nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil {
+		file := strings.NewReplacer(" ", "-", ",", "", "/", "").Replace(name) + ".pprof"
+		err = os.WriteFile(filepath.Join(dir, file), content, 0o600)
+	}
+	if err != nil {
+		b.t.Fatalf("writing the profile of %s: %v", name, err)
+	}
+}
