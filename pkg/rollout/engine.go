@@ -40,6 +40,7 @@ type Reader interface {
 
 // Observer tells what is known of objects (see package observe).
 type Observer interface {
+	// Want must not keep the interests: they are used for something else then.
 	Want(owner string, interests ...observe.Interest)
 	Get(id manifest.ID) (observe.Observation, observe.Presence)
 	Drop(owner string)
@@ -82,6 +83,8 @@ type Engine struct {
 
 	mu       sync.Mutex
 	memories map[string]*memory
+	// scratches are for passes to borrow.
+	scratches sync.Pool
 }
 
 // New returns an engine.
@@ -162,9 +165,9 @@ func (e *Engine) begin(work Work) *pass {
 		Work:      work,
 		who:       e.Identity(work.Owner),
 		inventory: work.Inventory.clone(),
-		saved:     work.Inventory.clone(),
-		places:    map[manifest.ID]place{},
-		outcomes:  map[manifest.ID]outcome{},
+		saved:     work.Inventory,
+		places:    make(map[manifest.ID]place, len(work.Inventory.Entries)),
+		outcomes:  make(map[manifest.ID]outcome, len(work.Inventory.Entries)),
 		refused:   map[manifest.ID]Failure{},
 		guarded:   map[manifest.ID]bool{},
 		memory:    mem,

@@ -56,7 +56,9 @@ type task struct {
 
 // watch tells the observer what this chain is about.
 func (p *pass) watch() {
-	wanted := map[manifest.ID]observe.Interest{}
+	scratch := p.engine.borrow()
+	defer p.engine.giveBack(scratch)
+	wanted := scratch.wanted
 	for id, entry := range p.inventory.Entries {
 		wanted[id] = observe.Interest{ID: id, Version: entry.Version}
 	}
@@ -75,13 +77,12 @@ func (p *pass) watch() {
 			}
 		}
 	}
-	interests := make([]observe.Interest, 0, len(wanted))
 	for id, interest := range wanted {
 		interest.ByName = p.memory.hidden[id]
-		interests = append(interests, interest)
+		scratch.interests = append(scratch.interests, interest)
 	}
-	slices.SortFunc(interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
-	p.engine.Observer.Want(p.Owner, interests...)
+	slices.SortFunc(scratch.interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
+	p.engine.Observer.Want(p.Owner, scratch.interests...)
 }
 
 // assign applies the first half of the one rule.

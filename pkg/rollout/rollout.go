@@ -227,11 +227,6 @@ type Event struct {
 	Message string
 }
 
-// sortedIDs returns the ids of entries in a stable order.
-func sortedIDs(entries map[manifest.ID]Entry) []manifest.ID {
-	return slices.SortedFunc(maps.Keys(entries), compareIDs)
-}
-
 // compareIDs orders by group, kind, namespace and name.
 func compareIDs(a, b manifest.ID) int {
 	for _, pair := range [...][2]string{{a.Group, b.Group}, {a.Kind, b.Kind}, {a.Namespace, b.Namespace}, {a.Name, b.Name}} {

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // holdStage makes the objects of a stage that belong to its layer as they should
@@ -18,7 +19,7 @@ import (
 func (p *pass) holdStage(ctx context.Context, at place) error {
 	var tasks []task
 	for _, step := range p.stage(at).Steps {
-		if p.places[step.ID] == at {
+		if p.places[step.ID] == at && !p.rests(at, step) {
 			tasks = append(tasks, task{place: at, step: step})
 		}
 	}
@@ -42,6 +43,23 @@ func (p *pass) holdStage(ctx context.Context, at place) error {
 		p.outcomes[t.step.ID] = results[i].outcome
 	}
 	return p.save(ctx)
+}
+
+// rests looks at an object of which nothing has to be done or written down, which
+// is nearly all of them nearly always: a task for each would be most of what an
+// idle pass costs. It is false when there is anything to do.
+func (p *pass) rests(at place, step stage.Step) bool {
+	layer := p.Layers[at.layer]
+	entry, known := p.inventory.Entries[step.ID]
+	if layer.Paused || !known || entry.Revision != layer.Revision || entry.Rank != at.stage || entry.Version != step.Version {
+		return false
+	}
+	if Decide(p.who, step, p.look(step.ID), &entry).Action != Idle {
+		return false
+	}
+	p.outcomes[step.ID] = outcome{applied: true}
+	p.memory.done(step.Ref)
+	return true
 }
 
 // decide applies the table to one object.

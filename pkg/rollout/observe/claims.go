@@ -22,7 +22,7 @@ func newClaims() claims {
 }
 
 // Want replaces what an owner wants. Watches start and stop accordingly; it does
-// not wait for them. The interests must not be changed afterwards.
+// not wait for them. It keeps a copy of the interests.
 func (c *Cache) Want(owner string, interests ...Interest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,6 +30,7 @@ func (c *Cache) Want(owner string, interests ...Interest) {
 	if known && slices.EqualFunc(old, interests, Interest.equal) {
 		return
 	}
+	interests = slices.Clone(interests)
 	c.claim(owner, old, interests)
 	c.interests[owner] = interests
 }

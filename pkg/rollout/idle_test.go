@@ -1,0 +1,99 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// still is a cluster in which nothing happens any more: what there is to see was
+// looked at once, so that looking costs what it costs in a real cache, which is
+// nearly nothing (see observe.BenchmarkGet).
+type still struct {
+	*model
+	seen map[manifest.ID]observe.Observation
+}
+
+func (s *still) Get(id manifest.ID) (observe.Observation, observe.Presence) {
+	seen, found := s.seen[id]
+	if !found {
+		return observe.Observation{ID: id}, observe.Absent
+	}
+	return seen, observe.Present
+}
+
+func (s *still) Want(string, ...observe.Interest) {}
+
+// idleSaga is a chain of so many objects, in two phases, that was rolled out, with
+// an engine that has found nothing to do once already.
+func idleSaga(t testing.TB, objects int) *saga {
+	t.Helper()
+	s := newSaga()
+	var config, deploy []string
+	for i := range objects / 2 {
+		config = append(config, fmt.Sprintf("ConfigMap a/settings-%d=1,more", i))
+		deploy = append(deploy, fmt.Sprintf("Deployment.apps a/server-%d=1,more", i))
+	}
+	s.roll(t, s.revision(1).phase("config", config...).phase("deploy", deploy...))
+	cluster := &still{model: s.model, seen: map[manifest.ID]observe.Observation{}}
+	for id := range s.objects {
+		if seen, presence := s.Get(id); presence == observe.Present {
+			cluster.seen[id] = seen
+		}
+	}
+	s.engine = New(Options{Writer: s.model, Reader: s.model, Observer: cluster, Names: testNames(), Clock: s.clock, Parallel: 1})
+	s.spent()
+	for range 2 {
+		if _, err := s.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if writes, reads := s.spent(); len(writes)+len(reads) > 0 {
+		t.Fatalf("the chain is not idle: %v %v", writes, reads)
+	}
+	return s
+}
+
+// TestIdlePassMakesLittleGarbage: chains are looked at again and again, by every
+// event of one of their objects. What a pass with nothing to do leaves to the
+// garbage collector is paid by all that is idle.
+func TestIdlePassMakesLittleGarbage(t *testing.T) {
+	const objects, passes, most = 60, 50, 1024
+	s := idleSaga(t, objects)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range passes {
+		if _, err := s.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	each := (after.TotalAlloc - before.TotalAlloc) / passes / objects
+	t.Logf("an idle pass over %d objects makes %d bytes of garbage for each, in %d pieces for all",
+		objects, each, (after.Mallocs-before.Mallocs)/passes)
+	if each > most {
+		t.Errorf("an idle pass makes %d bytes of garbage for each object, want %d at most", each, most)
+	}
+}
+
+// BenchmarkIdlePass is a pass over a chain in which nothing changed. The number of
+// interest is ns/object: the target is 10 µs.
+func BenchmarkIdlePass(b *testing.B) {
+	for _, objects := range []int{12, 60, 1000} {
+		b.Run(fmt.Sprint(objects), func(b *testing.B) {
+			s := idleSaga(b, objects)
+			work := Work{Owner: "argocd", Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.engine.Reconcile(context.Background(), work); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*objects), "ns/object")
+		})
+	}
+}
