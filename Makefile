@@ -81,8 +81,8 @@ fuzz: ## Fuzz every target in turn, FUZZTIME=30s each
 	@hack/fuzz.sh
 
 .PHONY: bench-reads
-bench-reads: tools ## Measure reads beside custom resources on a real control plane, 6 minutes; FULL=1 for more of it, 25 minutes
-	@cd test/bench && BENCH=reads FULL="$(FULL)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestReads$$' -count 1 -v -timeout 2h ./reads
+bench-reads: tools ## Measure reads beside custom resources on a real control plane, 8 minutes; FULL=1 for more of it, 25 minutes; PROFILE=<folder> for profiles
+	@cd test/bench && BENCH=reads FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestReads$$' -count 1 -v -timeout 2h ./reads
 
 .PHONY: bench-rollout
 bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a plain loop, 8 minutes; FULL=1 for the matrix, hours
