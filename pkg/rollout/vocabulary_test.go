@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -262,4 +263,9 @@ func (s *saga) content(object string) string {
 		return "absent"
 	}
 	return o.fields["data:value"].value
+}
+
+// sortedIDs returns the ids of entries in a stable order.
+func sortedIDs(entries map[manifest.ID]Entry) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(entries), compareIDs)
 }
