@@ -97,3 +97,20 @@ func BenchmarkIdlePass(b *testing.B) {
 		})
 	}
 }
+
+// An object of which nothing has to be done in the cluster may have something to be
+// written down: that it is wanted after all.
+func TestRestingObjectIsNotDoomed(t *testing.T) {
+	s := newSaga()
+	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1"))
+	id := refOf("ConfigMap a/x").ID
+	entry := s.stored.Entries[id]
+	entry.Doomed = true
+	s.stored.Entries[id] = entry
+	if _, err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if s.stored.Entries[id].Doomed {
+		t.Error("what a layer wants may still go")
+	}
+}

@@ -49,9 +49,8 @@ func (p *pass) holdStage(ctx context.Context, at place) error {
 // is nearly all of them nearly always: a task for each would be most of what an
 // idle pass costs. It is false when there is anything to do.
 func (p *pass) rests(at place, step stage.Step) bool {
-	layer := p.Layers[at.layer]
 	entry, known := p.inventory.Entries[step.ID]
-	if layer.Paused || !known || entry.Revision != layer.Revision || entry.Rank != at.stage || entry.Version != step.Version {
+	if p.Layers[at.layer].Paused || !known || !entry.equal(p.settled(entry, at, step)) {
 		return false
 	}
 	if Decide(p.who, step, p.look(step.ID), &entry).Action != Idle {
@@ -175,9 +174,15 @@ func surprised(err error) bool {
 
 // idle notes which layer the object belongs to by now; that costs no request.
 func (p *pass) idle(t task) carried {
-	entry := p.inventory.Entries[t.step.ID]
-	entry.Revision, entry.Rank, entry.Version, entry.Doomed = p.Layers[t.layer].Revision, t.stage, t.step.Version, false
+	entry := p.settled(p.inventory.Entries[t.step.ID], t.place, t.step)
 	return carried{outcome: outcome{applied: true}, entry: &entry}
+}
+
+// settled is the entry of an object of which nothing has to be done: as it was, but
+// where the object belongs now, and it is not to go.
+func (p *pass) settled(entry Entry, at place, step stage.Step) Entry {
+	entry.Revision, entry.Rank, entry.Version, entry.Doomed = p.Layers[at.layer].Revision, at.stage, step.Version, false
+	return entry
 }
 
 // held returns the last failure again while it is too early for another try of
