@@ -88,6 +88,10 @@ bench-reads: tools ## Measure reads beside custom resources on a real control pl
 bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a plain loop, 8 minutes; FULL=1 for the matrix, hours
 	@cd test/bench && BENCH=rollout FULL="$(FULL)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRollout$$' -count 1 -v -timeout 6h ./rollout
 
+.PHONY: bench-webhooks
+bench-webhooks: tools ## Measure the webhooks beside one that does nothing, 2 minutes
+	@cd test/bench && BENCH=webhooks PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestWebhooks$$' -count 1 -v -timeout 30m ./webhooks
+
 .PHONY: bench
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $$(git grep -l 'func Benchmark' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')

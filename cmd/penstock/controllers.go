@@ -49,7 +49,7 @@ func controllers(settings *rolloutSettings) []server.Controller {
 // startChains puts together what rolls chains out: the door to the cluster, what
 // is known of it, the engine between them, and the controller that drives it.
 func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) error {
-	target, err := host.New(host.Options{Config: component(term.Host, "rollout"), Redactor: term.Redactor})
+	target, err := host.New(host.Options{Config: component(term.Target, "rollout"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the target cluster: %w", err)
 	}
@@ -62,7 +62,7 @@ func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) err
 	names := chain.Names()
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	watches, err := observe.New(observe.Options{
-		Config:  countedFor(component(term.Host, "watch"), door.Counter(), host.Watch),
+		Config:  countedFor(component(term.Target, "watch"), door.Counter(), host.Watch),
 		Mapping: door.Discover,
 		Names:   names,
 		Notify:  notifier(ctx, changed),

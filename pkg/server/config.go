@@ -18,6 +18,7 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
@@ -37,6 +38,8 @@ type ExtraConfig struct {
 	database   *database
 	standing   standing
 	identities *identities
+	// webhooks for kinds of the host.
+	webhooks []webhook.Webhook
 	// registration is nil when nothing is to be registered.
 	registration *registration
 	namespace    string
@@ -115,7 +118,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	if err := primeClientCAs(ctx, c.Generic, client); err != nil {
 		return nil, err
 	}
-	if c.Extra.identities, err = newIdentities(host, o.Namespace); err != nil {
+	if c.Extra.identities, err = newIdentities(host, o.Namespace, o.Register); err != nil {
 		return nil, err
 	}
 	return c, c.addRegistration(o)
@@ -155,6 +158,9 @@ func (c *Config) applyOptions(o *Options) error {
 		return err
 	}
 	if err := c.addPowers(o); err != nil {
+		return err
+	}
+	if err := c.exemptWebhooks(o); err != nil {
 		return err
 	}
 	reason := c.Extra.standing.degraded
@@ -238,6 +244,7 @@ func (c *Config) addRegistration(o *Options) error {
 			core: core, aggregator: services, identities: c.Extra.identities, namespace: o.Namespace,
 			host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
 			trust: c.Extra.trust, versions: servedVersions(), now: time.Now,
+			webhooks: c.Extra.webhooks,
 		}
 		if o.RegisterServicePort != 0 {
 			c.Extra.registration.elsewhere, c.Extra.registration.port = true, o.RegisterServicePort

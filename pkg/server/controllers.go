@@ -39,10 +39,14 @@ type Term struct {
 	// Manager has clients and caches for our own API. What is added to it runs
 	// until the term ends.
 	Manager manager.Manager
-	// Host is for clients of the host cluster. It has no rate limit.
+	// Host is for clients of the host cluster in the name of this process. It has no
+	// rate limit.
 	Host *rest.Config
 	// Namespace of the host for everything that belongs to this process.
 	Namespace string
+	// Target is for clients of the cluster that revisions are rolled out to, in the
+	// name of the engine.
+	Target *rest.Config
 	// Redactor hides what is not to be in messages, events and logs.
 	Redactor *redact.Redactor
 	// Liveness is where a loop says how one can see that it hangs.
@@ -60,6 +64,7 @@ type terms struct {
 	// loopback is a privileged client configuration for our own API.
 	loopback *rest.Config
 	host     *rest.Config
+	target   *rest.Config
 	scheme   *runtime.Scheme
 	liveness *Liveness
 	metrics  *termMetrics
@@ -93,7 +98,7 @@ func (t *terms) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the controllers' manager: %w", err)
 	}
-	term := Term{Manager: mgr, Host: t.host, Namespace: t.namespace, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
+	term := Term{Manager: mgr, Host: t.host, Target: t.target, Namespace: t.namespace, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
 	for _, controller := range t.controllers {
 		if err := controller.Start(ctx, term); err != nil {
 			return fmt.Errorf("starting controller %s: %w", controller.Name, err)

@@ -36,8 +36,6 @@ func (i *identities) ensureFreezePolicy(ctx context.Context) error {
 func (i *identities) freezePieces() []piece {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	policies, name := i.client.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap
-	binding := admissionapply.ValidatingAdmissionPolicyBinding(name).WithSpec(
-		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(name).WithValidationActions("Deny"))
 	return []piece{
 		{
 			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), name: name,
@@ -48,10 +46,15 @@ func (i *identities) freezePieces() []piece {
 		{
 			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), name: name,
 			apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options)
+				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, freezeBinding(), options)
 			},
 		},
 	}
+}
+
+func freezeBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
+	return admissionapply.ValidatingAdmissionPolicyBinding(olmv1alpha1.FreezeConfigMap).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(olmv1alpha1.FreezeConfigMap).WithValidationActions("Deny"))
 }
 
 // freezePolicy is about the one ConfigMap, and what is in it. Who only adds a label

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -11,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
@@ -28,6 +30,10 @@ const (
 	tokenLifetime = time.Hour
 	// tokenTimeout bounds the request for one.
 	tokenTimeout = 5 * time.Second
+	// rightsTimeout bounds the wait for the host to know of rights that were given,
+	// and rightsPoll is how often it is asked.
+	rightsTimeout = 10 * time.Second
+	rightsPoll    = 50 * time.Millisecond
 )
 
 // job is something that this process does in the host in a name of its own, so
@@ -42,6 +48,9 @@ type job struct {
 	onlyDryRuns bool
 }
 
+// jobs are all that have an identity of their own.
+func jobs() []job { return []job{engine(), reader()} }
+
 // identities are the names under which jobs are done: ServiceAccounts in the
 // namespace of this process, with tokens that are asked for when they are needed,
 // renewed while they are used, and kept in memory only.
@@ -50,14 +59,33 @@ type identities struct {
 	host      *host
 	namespace string
 	now       func() time.Time
+
+	// there is closed when the jobs have what they need, as far as this process is
+	// to see to it.
+	there   chan struct{}
+	ensured sync.Once
 }
 
-func newIdentities(host *host, namespace string) (*identities, error) {
+// newIdentities returns the identities of a process that creates them itself, or
+// that finds them there.
+func newIdentities(host *host, namespace string, creates bool) (*identities, error) {
 	client, err := kubernetes.NewForConfig(host.configFor("identities"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the identities of jobs: %w", err)
 	}
-	return &identities{client: client, host: host, namespace: namespace, now: time.Now}, nil
+	i := &identities{client: client, host: host, namespace: namespace, now: time.Now, there: make(chan struct{})}
+	if !creates {
+		i.ensured.Do(func() { close(i.there) })
+	}
+	return i, nil
+}
+
+// wait returns when the jobs have what they need, or when ctx ends.
+func (i *identities) wait(ctx context.Context) {
+	select {
+	case <-i.there:
+	case <-ctx.Done():
+	}
 }
 
 // user is who the host takes a job for.
@@ -74,7 +102,8 @@ func (i *identities) remedy(j job) string {
 		i.namespace, j.name)
 }
 
-// config returns a client configuration for a job. It sends no request; what keeps
+// config returns a client configuration for a job, which the host's audit log knows
+// as a part of this process too. It sends no request; what keeps
 // the job from having a token is the error of whatever is asked with it, a
 // ServiceUnavailable that says what to do.
 func (i *identities) config(j job) *rest.Config {
@@ -117,8 +146,34 @@ func (i *identities) ensureAll(ctx context.Context, jobs []job) error {
 		if err != nil {
 			return err
 		}
+		i.await(ctx, j)
 	}
+	i.ensured.Do(func() { close(i.there) })
 	return nil
+}
+
+// await returns when the host knows of the rights of a job, which it learns from a
+// watch. What begins too early would be told that it may not, and come back later
+// each time.
+func (i *identities) await(ctx context.Context, j job) {
+	ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(i.config(j))
+	for err == nil {
+		first := j.rules[0]
+		allowed := false
+		allowed, err = mayI(ctx, client, access{verb: first.Verbs[0], resource: schema.GroupVersionResource{
+			Group: first.APIGroups[0], Version: "*", Resource: first.Resources[0]}})
+		if allowed {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-time.After(rightsPoll):
+		}
+	}
+	klog.FromContext(ctx).Error(err, "It is not known whether the host knows the rights of a job", "job", j.name)
 }
 
 // ensure applies the objects of a job. What is as it should be is not changed.
@@ -175,8 +230,6 @@ func (i *identities) limits(j job, options metav1.ApplyOptions) []piece {
 		return nil
 	}
 	policies := i.client.AdmissionregistrationV1()
-	binding := admissionapply.ValidatingAdmissionPolicyBinding(j.name).WithSpec(
-		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(j.name).WithValidationActions("Deny"))
 	return []piece{
 		{
 			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), name: j.name,
@@ -187,10 +240,15 @@ func (i *identities) limits(j job, options metav1.ApplyOptions) []piece {
 		{
 			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), name: j.name,
 			apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, binding, options)
+				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, dryRunBinding(j.name), options)
 			},
 		},
 	}
+}
+
+func dryRunBinding(name string) *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
+	return admissionapply.ValidatingAdmissionPolicyBinding(name).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(name).WithValidationActions("Deny"))
 }
 
 // dryRunPolicy refuses every write of a user that is not the dry-run of a plain

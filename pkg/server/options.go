@@ -16,6 +16,7 @@ import (
 	baseversion "k8s.io/component-base/version"
 
 	"github.com/penstock-project/penstock/pkg/admission"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
@@ -72,6 +73,9 @@ type Options struct {
 	// Redact are rules (see redact.ParseRule) of fields whose values are shown to
 	// nobody, besides the content of Secrets.
 	Redact []string
+	// GuardInstallLevels are resources of the host (see installlevel.ParseResource)
+	// whose install levels are looked at when they are written; none for none.
+	GuardInstallLevels []string
 
 	Recommended *options.RecommendedOptions
 	Run         *options.ServerRunOptions
@@ -117,7 +121,9 @@ func NewOptions() (*Options, error) {
 		Recommended:  recommended,
 		Run:          run,
 		Version:      "unknown",
-		Lease:        defaultLeaseTimes(),
+
+		GuardInstallLevels: installlevel.DefaultResources(),
+		Lease:              defaultLeaseTimes(),
 	}, nil
 }
 
@@ -160,6 +166,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Serve a store although it is not the one that the host cluster knows. The value is the one that the refusal ends with: it is good for this one decision, and for no other store or later loss.")
 	fs.StringArrayVar(&o.Redact, "redact", o.Redact,
 		"Field whose value appears in no diff, condition, event or log, as is the content of Secrets. May be given several times. "+redact.Grammar+".")
+	fs.StringSliceVar(&o.GuardInstallLevels, "guard-install-levels", o.GuardInstallLevels,
+		"Resources of the host cluster, as group/resource, whose annotation release.openshift.io/install-level is checked when it is set or changed. Empty for none.")
 
 	etcd := &o.Recommended.Etcd.StorageConfig
 	fs = sets.FlagSet("external etcd")
@@ -247,6 +255,9 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--secure-port is %d, and must be 0 (any free port) to 65535", port))
 	}
 	if _, err := o.redactor(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := o.webhooks(); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, o.validateRegistration()...)

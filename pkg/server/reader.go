@@ -34,9 +34,6 @@ func reader() job {
 	}
 }
 
-// jobs are all that have an identity of their own.
-func jobs() []job { return []job{reader()} }
-
 // newLive makes what compares revisions with the cluster.
 func (a *api) newLive() (*live.Live, error) {
 	job, identities := reader(), a.extra.identities

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	applyregistrationv1 "k8s.io/kube-aggregator/pkg/client/applyconfiguration/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
 )
 
 const (
@@ -28,6 +31,8 @@ const (
 	fieldManager = "penstock"
 	// serviceName is the Service behind which kube-apiserver finds us.
 	serviceName = "penstock"
+	// serviceAccount is that of this process, where it runs in a pod.
+	serviceAccount = "penstock"
 	// registeredAnnotation changes with every registration: a change of an
 	// APIService makes the aggregator look at once whether we answer, where it
 	// might otherwise wait for half a minute.
@@ -59,6 +64,8 @@ type registration struct {
 	trust    *trust
 	versions []schema.GroupVersion
 	now      func() time.Time
+	// webhooks for kinds of the host.
+	webhooks []webhook.Webhook
 }
 
 // ensureNamespace makes the namespace where everything of this process lives.
@@ -72,9 +79,9 @@ func ensureNamespace(ctx context.Context, client kubernetes.Interface, name stri
 	return nil
 }
 
-// register writes the identities of jobs, Service and APIServices, and returns when
-// the host has found the latter available. It can be repeated: what is as it
-// should be is not changed, but for the time of registration.
+// register writes the identities of jobs, Service and APIServices, waits until the
+// host has found the latter available, and writes the webhooks. It can be repeated:
+// what is as it should be is not changed, but for the time of registration.
 func (r *registration) register(ctx context.Context) error {
 	leaving, err := whyLeaving(ctx, r.core, r.namespace)
 	switch {
@@ -104,7 +111,8 @@ func (r *registration) register(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	// Last: the host reaches us.
+	return r.applyWebhooks(ctx)
 }
 
 func apiServiceName(version schema.GroupVersion) string {
@@ -130,7 +138,10 @@ func (r *registration) pieces() []piece {
 			apply: func(ctx context.Context) (metav1.Object, error) { return r.keepAPIService(ctx, version) },
 		})
 	}
-	return pieces
+	return append(pieces, piece{
+		resource: admissionv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"), name: webhookConfiguration, trusting: true,
+		apply: r.keepWebhooks,
+	})
 }
 
 // stamp is the time of a registration.

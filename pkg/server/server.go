@@ -147,6 +147,9 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, err
 	}
 	generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler(c.extra.metrics, measured))
+	for path, handler := range c.extra.webhookHandlers() {
+		generic.Handler.NonGoRestfulMux.Handle(path, handler)
+	}
 	return s, nil
 }
 
@@ -213,7 +216,8 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	}
 	if len(s.extra.controllers) > 0 {
 		terms := &terms{
-			controllers: s.extra.controllers, loopback: loopback, host: s.extra.host.configFor("controllers"),
+			controllers: s.extra.controllers, loopback: loopback,
+			host: s.extra.host.configFor("controllers"), target: s.extra.identities.config(engine()),
 			scheme: s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
 			namespace: s.extra.namespace,
 			entries:   s.extra.entries,
@@ -222,7 +226,10 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 			host: s.extra.host.configFor("leader-election"), namespace: s.extra.namespace,
 			identity: s.extra.identity, times: s.extra.lease, term: terms.run,
 		}
-		parts = append(parts, leadership.run)
+		parts = append(parts, func(ctx context.Context) {
+			s.extra.identities.wait(ctx)
+			leadership.run(ctx)
+		})
 	}
 	return parts
 }

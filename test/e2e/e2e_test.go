@@ -91,6 +91,7 @@ func TestPenstock(t *testing.T) {
 	// Alone, after all that makes requests.
 	w.run("DryRun", dryRun)
 	w.run("Idle", idle)
+	w.run("OwnRights", ownRights)
 	w.run("Restart", restart)
 	// They have servers of their own.
 	t.Run("StoreLost", func(t *testing.T) { storeLost(w.in(t)) })

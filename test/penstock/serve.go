@@ -17,7 +17,8 @@ import (
 // served is what the log says when the host has answered for our API.
 const served = "The host cluster serves our API"
 
-// Host has a kubeconfig file: a *cluster.Cluster, or one of its users.
+// Host has a kubeconfig file: a *cluster.Cluster, or one of its users. In the former
+// the program has its own user, with the rights of artifacts/deploy and no others.
 type Host interface{ Kubeconfig() string }
 
 // Server is a running `penstock serve`.
@@ -46,6 +47,9 @@ func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string
 // Launch is Serve that waits for nothing.
 func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...string) *Server {
 	t.Helper()
+	if cluster, ok := host.(administered); ok {
+		host = install(t, cluster)
+	}
 	args := append([]string{"serve", "--kubeconfig", host.Kubeconfig(), "--data-dir", dataDir,
 		"--bind-address", "127.0.0.1", "--secure-port", "0", "--register"}, flags...)
 	s := &Server{cmd: exec.Command(p.path, args...), ended: make(chan struct{}), grown: make(chan struct{})}

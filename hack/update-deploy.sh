@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Writes artifacts/deploy: the rights that Penstock uses, and the registration of its
+# webhooks, from what the code asks for. A test of pkg/server says when it is old.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+mkdir -p artifacts/deploy
+go test ./pkg/server -run '^TestDeploy$' -count=1 -update

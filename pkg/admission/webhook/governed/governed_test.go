@@ -1,0 +1,58 @@
+package governed
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+)
+
+func object(label string, managers ...webhook.Manager) *webhook.Object {
+	o := &webhook.Object{Metadata: webhook.Metadata{ManagedFields: managers}}
+	if label != "" {
+		o.Metadata.Labels = webhook.Labels{"penstock.dev/chain": label}
+	}
+	return o
+}
+
+func applied(chain string) webhook.Manager {
+	return webhook.Manager{Manager: "penstock/" + chain, Operation: "Apply"}
+}
+
+func TestJudge(t *testing.T) {
+	going := object("argocd", applied("argocd"))
+	now := "2026-11-21T00:00:00Z"
+	going.Metadata.DeletionTimestamp = &now
+	governed := object("argocd", webhook.Manager{Manager: "kubectl", Operation: "Update"}, applied("argocd"))
+	for name, tc := range map[string]struct {
+		reason    string
+		operation admissionv1.Operation
+		sub       string
+		old, new  *webhook.Object
+		says      string
+	}{
+		"Delete":       {reason: "what it is for", operation: admissionv1.Delete, old: governed, says: `deleting ConfigMap default/a is not for you: extension "argocd"`},
+		"NotOurs":      {reason: "no mark", operation: admissionv1.Delete, old: object("")},
+		"CopiedLabel":  {reason: "EndpointSlices have the labels of their Service", operation: admissionv1.Delete, old: object("argocd")},
+		"OtherManager": {reason: "the label alone is no proof", operation: admissionv1.Delete, old: object("argocd", applied("lighthouse"))},
+		"NotApplied":   {reason: "we only ever apply", operation: admissionv1.Delete, old: object("argocd", webhook.Manager{Manager: "penstock/argocd", Operation: "Update"})},
+		"Going":        {reason: "it is being deleted", operation: admissionv1.Delete, old: going},
+		"Finalizer":    {reason: "finalizers are removed", operation: admissionv1.Update, old: going, new: object("")},
+		"Update":       {reason: "drift is repaired", operation: admissionv1.Update, old: governed, new: governed},
+		"Unlabel":      {reason: "to delete it then", operation: admissionv1.Update, old: governed, new: object("", applied("argocd")), says: "taking the marks of Penstock off ConfigMap default/a"},
+		"Relabel":      {reason: "to another chain", operation: admissionv1.Update, old: governed, new: object("other", applied("argocd"), applied("other")), says: "taking the marks"},
+		"Unmanage":     {reason: "wiped managedFields", operation: admissionv1.Update, old: governed, new: object("argocd"), says: "taking the marks"},
+		"Status":       {reason: "subresources delete nothing", operation: admissionv1.Update, sub: "status", old: governed, new: object("")},
+		"Create":       {reason: "there was nothing", operation: admissionv1.Create, new: governed},
+		"NoOld":        {reason: "a deletion that says nothing", operation: admissionv1.Delete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judge(webhook.Review{Operation: tc.operation, Kind: "ConfigMap", Namespace: "default", Name: "a", SubResource: tc.sub, Old: tc.old, Object: tc.new})
+			if (got == "") != (tc.says == "") || !strings.HasPrefix(got, tc.says) {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.says)
+			}
+		})
+	}
+}

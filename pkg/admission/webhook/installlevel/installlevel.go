@@ -1,0 +1,115 @@
+// Package installlevel refuses install levels on objects of the host that nobody
+// could act upon, where somebody writes them.
+package installlevel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+)
+
+const (
+	levelAnnotation      = "release.openshift.io/install-level"
+	createOnlyAnnotation = "release.openshift.io/create-only"
+
+	timeoutSeconds = 2
+	// maxValue is how much of a wrong value is repeated, in bytes.
+	maxValue = 64
+)
+
+// DefaultResources are looked at when nobody says otherwise.
+func DefaultResources() []string { return []string{"config.openshift.io/*", "operator.openshift.io/*"} }
+
+// Resource is a group with one of its resources, or all.
+type Resource struct{ Group, Resource string }
+
+// ParseResource reads "config.openshift.io/*" or "apps/deployments"; the core group
+// has no name: "/configmaps".
+func ParseResource(text string) (Resource, error) {
+	group, resource, ok := strings.Cut(text, "/")
+	switch {
+	case !ok || resource == "" || strings.Contains(resource, "/"):
+		return Resource{}, fmt.Errorf("%q must be group/resource, such as config.openshift.io/* or /configmaps", text)
+	case group == "*":
+		return Resource{}, fmt.Errorf("%q: all groups would be every write in the cluster: name the groups", text)
+	case group == "olm.operatorframework.io" || group == "hco.kubevirt.io":
+		return Resource{}, errors.New(group + " is served by Penstock itself, which looks at what is in revisions anyway")
+	default:
+		return Resource{group, resource}, nil
+	}
+}
+
+// Webhook is the guard for some resources.
+func Webhook(resources []Resource) webhook.Webhook {
+	var rules []admissionregistrationv1.RuleWithOperations
+	for _, r := range resources {
+		rules = append(rules, admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{r.Group}, APIVersions: []string{"*"}, Resources: []string{r.Resource}, Scope: ptr.To(admissionregistrationv1.AllScopes)},
+		})
+	}
+	in := func(object string) string {
+		return fmt.Sprintf("(has(%[1]s.metadata.annotations) && '%[2]s' in %[1]s.metadata.annotations)", object, levelAnnotation)
+	}
+	return webhook.Webhook{
+		Name:  "install-level",
+		Judge: judge,
+		Registration: webhook.Registration{
+			Rules: rules,
+			// It catches mistakes early; the rollout looks again. Nobody should wait
+			// for us to write a cluster's configuration, least of all to repair it.
+			FailurePolicy:  admissionregistrationv1.Ignore,
+			TimeoutSeconds: timeoutSeconds,
+			Conditions: []admissionregistrationv1.MatchCondition{
+				{Name: "has-install-level", Expression: in("object")},
+				{Name: "not-being-deleted", Expression: "!has(object.metadata.deletionTimestamp)"},
+				{Name: "is-set-or-changed", Expression: "oldObject == null || !" + in("oldObject") +
+					fmt.Sprintf(" || object.metadata.annotations['%[1]s'] != oldObject.metadata.annotations['%[1]s']", levelAnnotation)},
+			},
+		},
+	}
+}
+
+// judge refuses a level that is set or changed and means nothing. What was there
+// before stays: an object must not become unwritable, and least of all undeletable.
+func judge(r webhook.Review) string {
+	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update ||
+		r.SubResource != "" || r.Object == nil || r.Object.Metadata.DeletionTimestamp != nil {
+		return ""
+	}
+	level, ok := r.Object.Metadata.Annotations[levelAnnotation]
+	if !ok || r.Old != nil && string(r.Old.Metadata.Annotations[levelAnnotation]) == string(level) {
+		return ""
+	}
+	if value, ok := text(level); !ok || value != "0" && value != "1" {
+		return fmt.Sprintf(`%s: annotation %s is %s, want "0" or "1"`, r, levelAnnotation, shown(level))
+	}
+	if value, _ := text(r.Object.Metadata.Annotations[createOnlyAnnotation]); value != "true" {
+		return fmt.Sprintf(`%s: annotation %s is %s, which needs %s: "true" beside it`, r, levelAnnotation, shown(level), createOnlyAnnotation)
+	}
+	return ""
+}
+
+// text returns a value that is a string; null is none.
+func text(raw json.RawMessage) (string, bool) {
+	var value *string
+	if err := json.Unmarshal(raw, &value); err != nil || value == nil {
+		return "", false
+	}
+	return *value, true
+}
+
+func shown(raw json.RawMessage) string {
+	if len(raw) <= maxValue {
+		return string(raw)
+	}
+	return strings.ToValidUTF8(string(raw[:maxValue]), "") + "…"
+}

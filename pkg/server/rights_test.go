@@ -1,0 +1,42 @@
+package server
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write artifacts/deploy anew")
+
+// What people apply is made of what the code asks for. That it is enough, and that
+// nothing is refused, is for the suites to show that run under it.
+func TestDeploy(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, string) error{
+		"base/rbac.yaml": WriteServerRights, "base/rbac-engine.yaml": WriteJobRights, "webhooks.yaml": WriteWebhooks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var made bytes.Buffer
+			if err := write(&made, defaultNamespace); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("..", "..", "artifacts", "deploy", name)
+			if *update {
+				if err := os.WriteFile(path, made.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(found), made.String()); diff != "" {
+				t.Errorf("%s is not what the code asks for; run hack/update-deploy.sh (-found +want):\n%s", path, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,31 @@
+package e2e_test
+
+import (
+	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// engineUser is in whose name objects of extensions are written.
+const engineUser = "system:serviceaccount:penstock-system:penstock-engine"
+
+// ownRights: in all that was done so far Penstock has lacked no right in its own
+// name, and has written objects of extensions in the engine's name only.
+func ownRights(w world) {
+	own := w.Audit().Since(0, plane.ByUser(penstock.Username))
+	if denied := own.Where(func(r plane.Request) bool { return r.Code == 403 }); len(denied) > 0 {
+		w.t.Errorf("requests of Penstock itself without a right:\n%s", denied)
+	}
+	for _, resource := range []string{"deployments", "services", "customresourcedefinitions", "clusterroles"} {
+		written := func(user string) plane.Requests {
+			return w.Audit().Since(0, plane.ByUser(user), plane.ByResource(resource), plane.Writes(), func(r plane.Request) bool {
+				return r.Namespace != "penstock-system" && r.Name != "penstock-engine" && r.Name != "penstock-reader"
+			})
+		}
+		if by := written(penstock.Username); len(by) > 0 {
+			w.t.Errorf("Penstock has written %s in its own name:\n%s", resource, by)
+		}
+		if by := written(engineUser); len(by) == 0 {
+			w.t.Errorf("the engine has written no %s: the test sees nothing", resource)
+		}
+	}
+}
