@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/directory"
+	"github.com/penstock-project/penstock/pkg/source/release"
 )
 
 // renderOptions are the flags of penstock render.
@@ -29,6 +30,8 @@ type renderOptions struct {
 	version             string
 	paused              bool
 	output              string
+	layout              string
+	release             release.Options
 }
 
 // newRenderCommand makes a revision of plain manifests. It talks to nobody.
@@ -39,13 +42,21 @@ func newRenderCommand() *cobra.Command {
 		Short: "Turn plain manifests into a ClusterExtensionRevision",
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, hidden ones excepted.\n" +
-			"With - the manifests come from standard input. What is wrong is reported with file and line.",
+			"With - the manifests come from standard input. What is wrong is reported with file and line.\n\n" +
+			"With --layout release the files are those of an OpenShift release, named 0000_<run level>_<component>_<anything>:\n" +
+			"each run level becomes a phase, and annotations say for which clusters a manifest is. What an annotation asks\n" +
+			"and no flag answers is an error. Manifests with release.openshift.io/delete are left out: what a revision does\n" +
+			"not list any more is deleted when it has succeeded.",
 		Example: "  penstock render ./manifests --name cert-manager --revision 1 | kubectl create -f -\n" +
 			"  penstock render ./manifests --name cert-manager --revision 2 --paused | kubectl create -f -\n" +
+			"  penstock render ./release --layout release --profile self-managed-high-availability --name cluster --revision 1\n" +
 			"  kustomize build ./overlay | penstock render - --name lighthouse --revision 2 | kubectl create -f -",
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := options.validate(); err != nil {
+				return err
+			}
+			if err := options.validateLayout(command, args[0]); err != nil {
 				return err
 			}
 			return render(command, args[0], options)
@@ -60,6 +71,8 @@ func newRenderCommand() *cobra.Command {
 		"Version of the extension that the manifests are, for the history; an annotation of the revision.")
 	flags.BoolVar(&options.paused, "paused", false,
 		"Make the revision Paused: nothing of it is written until its lifecycleState is set to Active, and what it would change can be read first.")
+	flags.StringVar(&options.layout, "layout", plainLayout, "What the directory is: plain, or release for the manifests of an OpenShift release.")
+	options.addReleaseFlags(flags)
 	flags.StringVarP(&options.output, "output", "o", "yaml", "Format: yaml or json.")
 	for _, required := range []string{"name", "revision"} {
 		if err := command.MarkFlagRequired(required); err != nil {
@@ -93,7 +106,7 @@ func (o renderOptions) validate() error {
 // render reads, prints the revision on stdout and a summary for people on
 // stderr.
 func render(command *cobra.Command, from string, options renderOptions) error {
-	phases, err := readPhases(command.Context(), command.InOrStdin(), from)
+	phases, notes, err := readLayout(command, from, options)
 	if err != nil {
 		return fmt.Errorf("nothing rendered:\n%w", err)
 	}
@@ -107,7 +120,7 @@ func render(command *cobra.Command, from string, options renderOptions) error {
 	if _, err := command.OutOrStdout().Write(encoded); err != nil {
 		return fmt.Errorf("writing the revision: %w", err)
 	}
-	_, err = io.WriteString(command.ErrOrStderr(), summary(phases, options))
+	_, err = io.WriteString(command.ErrOrStderr(), summary(phases, options)+notes)
 	return err
 }
 
@@ -161,6 +174,9 @@ func checkLimits(phases []source.Phase) error {
 		for _, object := range phase.Objects {
 			size += len(object.JSON)
 		}
+	}
+	if len(phases) > v1alpha1.MaxPhases {
+		return fmt.Errorf("%d phases are more than the %d that a revision can have: split them into several extensions", len(phases), v1alpha1.MaxPhases)
 	}
 	if count := source.Count(phases); count > v1alpha1.MaxObjects {
 		return fmt.Errorf("%d objects are more than the %d that a revision can have: split them into several extensions", count, v1alpha1.MaxObjects)

@@ -10,7 +10,6 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/source"
 )
 
 // maxListDepth bounds lists in lists.
@@ -36,7 +35,9 @@ func (p place) String() string {
 
 // collector gathers objects and what is wrong with them.
 type collector struct {
-	objects  []manifest.Object
+	objects  []Located
+	keep     func(Located) (bool, error)
+	read     int
 	places   map[manifest.ID]place
 	problems problems
 }
@@ -45,16 +46,19 @@ func newCollector(limit int) *collector {
 	return &collector{places: map[manifest.ID]place{}, problems: problems{limit: limit}}
 }
 
-// phases returns what was gathered, or all errors. Nothing at all is an error
-// with the given text.
-func (c *collector) phases(nothing string) ([]source.Phase, error) {
+// found returns what was gathered, or all errors. Nothing at all is an error with
+// the given text.
+func (c *collector) found(nothing string) ([]Located, error) {
 	if err := c.problems.err(); err != nil {
 		return nil, err
 	}
-	if len(c.objects) == 0 {
+	switch {
+	case c.read == 0:
 		return nil, errors.New(nothing)
+	case len(c.objects) == 0:
+		return nil, fmt.Errorf("none of the %d manifests is wanted", c.read)
 	}
-	return source.Sort(c.objects)
+	return c.objects, nil
 }
 
 // file reads all documents of a file.
@@ -149,12 +153,23 @@ func (c *collector) object(file string, object map[string]any, at *position) {
 		c.invalid(file, object, at, err)
 		return
 	}
+	c.read++
+	located := Located{Object: parsed, File: file, Line: at.line}
+	if c.keep != nil {
+		wanted, err := c.keep(located)
+		if err != nil {
+			c.problems.add(file, at.line, "%v", err)
+		}
+		if err != nil || !wanted {
+			return
+		}
+	}
 	if first, twice := c.places[parsed.ID]; twice {
 		c.problems.add(file, at.line, "%s is already at %s: an object can be in a revision once", parsed.ID, first)
 		return
 	}
 	c.places[parsed.ID] = place{file, at.line}
-	c.objects = append(c.objects, parsed)
+	c.objects = append(c.objects, located)
 }
 
 // invalid reports each field on its own line.

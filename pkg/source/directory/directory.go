@@ -22,6 +22,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
@@ -38,6 +39,19 @@ type Options struct {
 	// MaxErrors bounds the errors that are returned; what is left out is
 	// counted. 0 is 50.
 	MaxErrors int
+	// Keep says of each object whether it is wanted, before it is compared with
+	// the others: what is left out may be there twice. An error is told with the
+	// place of the object. Nil keeps all.
+	Keep func(Located) (bool, error)
+}
+
+// Located is an object and where it was read.
+type Located struct {
+	manifest.Object
+	// File is the slash-separated path below the directory.
+	File string
+	// Line in the file, counted from 1.
+	Line int
 }
 
 func (o Options) collector() *collector {
@@ -45,12 +59,23 @@ func (o Options) collector() *collector {
 	if limit <= 0 {
 		limit = defaultMaxErrors
 	}
-	return newCollector(limit)
+	c := newCollector(limit)
+	c.keep = o.Keep
+	return c
 }
 
 // Render reads all manifests of a file system and sorts them into phases. What
 // is wrong with them is an *Errors; no manifests at all is an error too.
 func Render(ctx context.Context, fsys fs.FS, options Options) ([]source.Phase, error) {
+	located, err := Read(ctx, fsys, options)
+	if err != nil {
+		return nil, err
+	}
+	return sorted(located)
+}
+
+// Read is Render without phases: the objects in the order of files and documents.
+func Read(ctx context.Context, fsys fs.FS, options Options) ([]Located, error) {
 	collector := options.collector()
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -64,7 +89,7 @@ func Render(ctx context.Context, fsys fs.FS, options Options) ([]source.Phase, e
 	if err != nil {
 		return nil, err
 	}
-	return collector.phases("no manifests found: looked for *.yaml, *.yml and *.json")
+	return collector.found("no manifests found: looked for *.yaml, *.yml and *.json")
 }
 
 // RenderStream reads all manifests of one stream, YAML or JSON, under a name to
@@ -79,7 +104,20 @@ func RenderStream(ctx context.Context, stream io.Reader, name string, options Op
 	}
 	collector := options.collector()
 	collector.file(name, text)
-	return collector.phases("no manifests found in " + name)
+	located, err := collector.found("no manifests found in " + name)
+	if err != nil {
+		return nil, err
+	}
+	return sorted(located)
+}
+
+// sorted puts objects into phases by their kind.
+func sorted(located []Located) ([]source.Phase, error) {
+	objects := make([]manifest.Object, len(located))
+	for i := range located {
+		objects[i] = located[i].Object
+	}
+	return source.Sort(objects)
 }
 
 // visit reads one entry of the walk when it is a file of manifests.

@@ -1,0 +1,167 @@
+package release
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
+)
+
+// Annotations that say for which clusters a manifest is.
+const (
+	includePrefix          = "include.release.openshift.io/"
+	excludePrefix          = "exclude.release.openshift.io/"
+	capabilityAnnotation   = "capability.openshift.io/name"
+	featureSetAnnotation   = "release.openshift.io/feature-set"
+	featureGateAnnotation  = "release.openshift.io/feature-gate"
+	majorVersionAnnotation = "release.openshift.io/major-version"
+)
+
+const (
+	defaultFeatureSet = "Default"
+	everyCapability   = "*"
+)
+
+// leavesOut says why a manifest is not wanted, "" when it is. An error is what
+// cannot be decided.
+func (o Options) leavesOut(object manifest.Object) (string, error) {
+	var content struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(object.JSON, &content); err != nil {
+		return "", fmt.Errorf("reading the annotations of %s: %w", object.ID, err)
+	}
+	annotations := content.Metadata.Annotations
+	for _, question := range []func(manifest.ID, map[string]string) (string, error){
+		o.profile, o.excluded, o.features, o.gates, o.capabilities, deleted, majorVersion,
+	} {
+		if why, err := question(object.ID, annotations); why != "" || err != nil {
+			return why, err
+		}
+	}
+	// Of what is wanted only: others may have been written for another Penstock.
+	_, offences := release.MarkOf(object)
+	return "", checkMarks(offences)
+}
+
+// profile keeps what is for the cluster's profile, by the word "true" alone.
+func (o Options) profile(id manifest.ID, annotations map[string]string) (string, error) {
+	if o.Profile == "" {
+		for key := range annotations {
+			if name, ok := strings.CutPrefix(key, includePrefix); ok {
+				return "", fmt.Errorf("%s is for clusters of some profiles, one is %q: say which one this is for with --profile", id, name)
+			}
+		}
+		return "", nil
+	}
+	switch value, found := annotations[includePrefix+o.Profile]; {
+	case value == "true":
+		return "", nil
+	case found && value != "false":
+		return "", fmt.Errorf(`%s: annotation %s is %q, want "true" or "false"`, id, includePrefix+o.Profile, value)
+	}
+	return "not for profile " + o.Profile, nil
+}
+
+// excluded leaves out what is not for clusters of some identifiers.
+func (o Options) excluded(_ manifest.ID, annotations map[string]string) (string, error) {
+	for _, identifier := range o.Exclude {
+		if annotations[excludePrefix+identifier] == "true" {
+			return "excluded for " + identifier, nil
+		}
+	}
+	return "", nil
+}
+
+// features keeps what is for the feature set, or for none.
+func (o Options) features(id manifest.ID, annotations map[string]string) (string, error) {
+	value, found := annotations[featureSetAnnotation]
+	if !found {
+		return "", nil
+	}
+	if _, both := annotations[featureGateAnnotation]; both {
+		return "", fmt.Errorf("%s has both annotations %s and %s, which leave open what is meant: remove one", id, featureSetAnnotation, featureGateAnnotation)
+	}
+	set := o.FeatureSet
+	if set == "" {
+		set = defaultFeatureSet
+	}
+	if slices.Contains(list(value, ","), set) {
+		return "", nil
+	}
+	return "not for feature set " + set, nil
+}
+
+// gates keeps what has all the gates on that it names, and all off that it names
+// behind a minus.
+func (o Options) gates(id manifest.ID, annotations map[string]string) (string, error) {
+	value, found := annotations[featureGateAnnotation]
+	if !found {
+		return "", nil
+	}
+	if o.FeatureGates == nil {
+		return "", fmt.Errorf("%s depends on the feature gates %q: say which ones are on with --feature-gates (--feature-gates= for none)", id, value)
+	}
+	for _, gate := range list(value, ",") {
+		name, off := strings.CutPrefix(gate, "-")
+		if slices.Contains(o.FeatureGates, name) == off {
+			return "feature gates", nil
+		}
+	}
+	return "", nil
+}
+
+// capabilities keeps what needs only capabilities that the cluster has.
+func (o Options) capabilities(id manifest.ID, annotations map[string]string) (string, error) {
+	value, found := annotations[capabilityAnnotation]
+	if !found {
+		return "", nil
+	}
+	if len(o.Capabilities) == 0 {
+		return "", fmt.Errorf("%s needs the capabilities %q: say which ones the cluster has with --capabilities (--capabilities=* for all)", id, value)
+	}
+	if slices.Contains(o.Capabilities, everyCapability) {
+		return "", nil
+	}
+	for _, capability := range list(value, "+") {
+		if !slices.Contains(o.Capabilities, capability) {
+			return "capability " + capability, nil
+		}
+	}
+	return "", nil
+}
+
+// deleted leaves out what is to be deleted: an object of the chain goes when no
+// revision lists it any more.
+func deleted(id manifest.ID, annotations map[string]string) (string, error) {
+	switch value, found := annotations[release.DeleteAnnotation]; {
+	case !found:
+		return "", nil
+	case value != "true":
+		return "", fmt.Errorf(`%s: annotation %s is %q, want "true"`, id, release.DeleteAnnotation, value)
+	}
+	return "to be deleted", nil
+}
+
+func majorVersion(id manifest.ID, annotations map[string]string) (string, error) {
+	if value, found := annotations[majorVersionAnnotation]; found {
+		return "", fmt.Errorf("%s is for the major versions %q (annotation %s), which cannot be told from here: remove the annotation, or the manifest", id, value, majorVersionAnnotation)
+	}
+	return "", nil
+}
+
+// list splits a value, without blanks.
+func list(value, separator string) []string {
+	var parts []string
+	for part := range strings.SplitSeq(value, separator) {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}

@@ -1,0 +1,112 @@
+// Package release reads the manifests of an OpenShift release: files named
+// 0000_<run level>_<component>_<anything>.yaml, whose annotations say for which
+// clusters they are. Each run level becomes a phase; components are side by side
+// in it.
+//
+// What an annotation asks is answered by an option, or refused with the option's
+// name: nothing is left out or put in because somebody forgot to say something.
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/manifest/release"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// Options say for which cluster the manifests are wanted.
+type Options struct {
+	// MaxErrors is that of directory.Options.
+	MaxErrors int
+	// Profile of the cluster: manifests without
+	// include.release.openshift.io/<Profile>: "true" are left out. Empty refuses
+	// manifests that have any such annotation.
+	Profile string
+	// Exclude are identifiers of clusters: manifests with
+	// exclude.release.openshift.io/<identifier>: "true" are left out.
+	Exclude []string
+	// Capabilities that the cluster has; "*" is all of them. Empty refuses
+	// manifests that need one.
+	Capabilities []string
+	// FeatureSet of the cluster; empty is Default.
+	FeatureSet string
+	// FeatureGates that are on. Nil refuses manifests that ask for one.
+	FeatureGates []string
+}
+
+// Result is what was read.
+type Result struct {
+	// Phases by run level, the lowest first, without empty ones.
+	Phases []source.Phase
+	// LeftOut counts manifests that are not wanted, by reason.
+	LeftOut map[string]int
+}
+
+// fileName is how release manifests are named: a run level and a component.
+var fileName = regexp.MustCompile(`^0000_([0-9]+)_([a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*?)_`)
+
+// Render reads all manifests of a file system. What is wrong with them is a
+// *directory.Errors.
+func Render(ctx context.Context, fsys fs.FS, options Options) (Result, error) {
+	result := Result{LeftOut: map[string]int{}}
+	located, err := directory.Read(ctx, fsys, directory.Options{
+		MaxErrors: options.MaxErrors,
+		Keep: func(object directory.Located) (bool, error) {
+			if fileName.FindStringSubmatch(path.Base(object.File)) == nil {
+				return false, errors.New("the file is not named 0000_<run level>_<component>_<anything>, so it has no run level: rename it, or render without --layout release")
+			}
+			why, err := options.leavesOut(object.Object)
+			if why != "" {
+				result.LeftOut[why]++
+			}
+			return why == "" && err == nil, err
+		},
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	result.Phases = byRunLevel(located)
+	return result, nil
+}
+
+// byRunLevel puts objects into phases. Run levels compare as text, as file names
+// do: whoever has three digits has three everywhere.
+func byRunLevel(located []directory.Located) []source.Phase {
+	byLevel := map[string]*source.Phase{}
+	slices.SortStableFunc(located, func(a, b directory.Located) int {
+		return strings.Compare(path.Base(a.File), path.Base(b.File))
+	})
+	for _, object := range located {
+		level := fileName.FindStringSubmatch(path.Base(object.File))[1]
+		phase, known := byLevel[level]
+		if !known {
+			phase = &source.Phase{Name: "run-level-" + level}
+			byLevel[level] = phase
+		}
+		phase.Objects = append(phase.Objects, object.Object)
+	}
+	var phases []source.Phase
+	for _, level := range slices.Sorted(maps.Keys(byLevel)) {
+		phases = append(phases, *byLevel[level])
+	}
+	return phases
+}
+
+// checkMarks refuses install levels and create-only marks that the server would
+// refuse.
+func checkMarks(offences []release.Offence) error {
+	var errs []error
+	for _, offence := range offences {
+		errs = append(errs, fmt.Errorf("%s", offence))
+	}
+	return errors.Join(errs...)
+}
