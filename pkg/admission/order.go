@@ -14,6 +14,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/apiserver/pkg/server/options"
 
+	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
 )
 
@@ -32,6 +33,9 @@ func Order() []string {
 
 		// First what is decided in this process, without a request.
 		validatingpolicy.PluginName,
+		// Still in this process; behind the policies, so that what they refuse is
+		// told for their reason.
+		installlevels.PluginName,
 		// Before the webhooks: the manifests of somebody who may not have them
 		// applied are not sent to others. Behind the policies, because it asks the
 		// cluster hundreds of questions.
@@ -44,19 +48,24 @@ func Order() []string {
 // Register makes options know all plugins, in Order.
 func Register(options *options.AdmissionOptions) {
 	options.Plugins.Register(powers.PluginName, func(io.Reader) (admission.Interface, error) { return powers.New(), nil })
+	options.Plugins.Register(installlevels.PluginName, func(io.Reader) (admission.Interface, error) { return installlevels.New(), nil })
 	options.RecommendedPluginOrder = Order()
 }
 
 // Initializer gives our plugins what they need.
 type Initializer struct {
-	Powers powers.Deps
+	Powers        powers.Deps
+	InstallLevels installlevels.Deps
 }
 
 var _ admission.PluginInitializer = Initializer{}
 
 // Initialize implements admission.PluginInitializer.
 func (i Initializer) Initialize(plugin admission.Interface) {
-	if plugin, ok := plugin.(*powers.Plugin); ok {
+	switch plugin := plugin.(type) {
+	case *powers.Plugin:
 		plugin.SetDeps(i.Powers)
+	case *installlevels.Plugin:
+		plugin.SetDeps(i.InstallLevels)
 	}
 }

@@ -65,6 +65,9 @@ func (i Identity) managerOf(chain string) string {
 // the inventory, or nil. Decide is a function of its arguments alone, and the
 // only place where such decisions are made.
 func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
+	if step.Policy.CreateOnly {
+		return decideCreateOnly(seen)
+	}
 	switch seen.Presence {
 	case observe.Absent:
 		if memo != nil && !memo.Intent() && older(seen.ResourceVersion, memo.ResourceVersion) {

@@ -41,6 +41,12 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.entry != nil {
 		p.inventory.Entries[id] = *result.entry
 	}
+	if result.forgotten {
+		delete(p.inventory.Entries, id)
+	}
+	if result.provided != "" {
+		p.memory.provided[id] = result.provided
+	}
 	if result.reread {
 		delete(p.memory.found, id)
 	}

@@ -48,6 +48,9 @@ type memory struct {
 	judged map[string][]Failure
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
+	// provided are the create-only objects that were there, at which version: a
+	// watch that says otherwise at an older one is late.
+	provided map[manifest.ID]string
 }
 
 // overtaken counts the passes in a row in which every write to an object came too
@@ -92,6 +95,7 @@ func newMemory() *memory {
 		deleted:   map[manifest.ID]host.Precondition{},
 		judged:    map[string][]Failure{},
 		overtaken: map[manifest.ID]overtaken{},
+		provided:  map[manifest.ID]string{},
 	}
 }
 

@@ -59,6 +59,7 @@ func (p *pass) watch() {
 	scratch := p.engine.borrow()
 	defer p.engine.giveBack(scratch)
 	wanted := scratch.wanted
+	createOnly := map[manifest.ID]bool{}
 	for id, entry := range p.inventory.Entries {
 		wanted[id] = observe.Interest{ID: id, Version: entry.Version}
 	}
@@ -69,6 +70,9 @@ func (p *pass) watch() {
 				interest := wanted[step.ID]
 				interest.ID, interest.Version = step.ID, step.Version
 				wanted[step.ID] = interest
+				if step.Policy.CreateOnly {
+					createOnly[step.ID] = true
+				}
 			}
 			for _, gate := range stg.Gates {
 				interest := wanted[gate.ID]
@@ -78,7 +82,8 @@ func (p *pass) watch() {
 		}
 	}
 	for id, interest := range wanted {
-		interest.ByName = p.memory.hidden[id]
+		// Nobody's object has no label by which it could be watched.
+		interest.ByName = p.memory.hidden[id] || createOnly[id]
 		scratch.interests = append(scratch.interests, interest)
 	}
 	slices.SortFunc(scratch.interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
@@ -165,8 +170,7 @@ func (p *pass) advance(ctx context.Context) error {
 			p.ended(at)
 			continue
 		}
-		ready, err := p.preflight(ctx, at)
-		if err != nil || !ready {
+		if ready, err := p.preflight(ctx, at); err != nil || !ready {
 			return err
 		}
 		p.inventory.Reached[layer.Key] = si + 1
@@ -255,18 +259,21 @@ func (p *pass) tidy() {
 	maps.DeleteFunc(p.memory.judged, func(key string, _ []Failure) bool {
 		return !slices.ContainsFunc(p.Layers, func(layer Layer) bool { return layer.Key == key })
 	})
-	if len(p.memory.failed)+len(p.memory.passed)+len(p.memory.found)+len(p.memory.overtaken) == 0 {
+	if len(p.memory.failed)+len(p.memory.passed)+len(p.memory.found)+len(p.memory.overtaken)+len(p.memory.provided) == 0 {
 		return
 	}
 	wanted, known := map[manifest.Ref]bool{}, map[manifest.ID]bool{}
+	createOnly := map[manifest.ID]bool{}
 	for id := range p.inventory.Entries {
 		wanted[p.ref(id)], known[id] = true, true
 	}
 	for _, stg := range p.stages() {
 		for _, step := range stg.Steps {
 			wanted[step.Ref], known[step.ID] = true, true
+			createOnly[step.ID] = createOnly[step.ID] || step.Policy.CreateOnly
 		}
 	}
+	maps.DeleteFunc(p.memory.provided, func(id manifest.ID, _ string) bool { return !createOnly[id] })
 	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] }, func(id manifest.ID) bool { return known[id] })
 }
 

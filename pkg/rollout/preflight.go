@@ -16,7 +16,14 @@ import (
 // of its phase: no write of a phase starts while one of its objects would be
 // refused or collide. A check that passed is not repeated while the object and
 // its manifest stay the same.
+//
+// An installation by levels has no such check: there one object that is refused
+// does not keep its siblings from being written, as there is nothing yet that a
+// half-written phase could break.
 func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
+	if p.Layers[at.layer].Levels {
+		return true, nil
+	}
 	phase := p.stage(at).Phase
 	var tasks []task
 	for si, stg := range p.Layers[at.layer].Stages[at.stage:] {
@@ -105,7 +112,7 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if !options.CreateOnly {
 		yielded = p.yielded(t.step.ID)
 	}
-	body, err := p.bodyWithout(ctx, t.step.Ref, yielded)
+	body, err := p.bodyWithout(ctx, t.step, yielded)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // item looks at one object, and once more when it changed in between.
@@ -49,20 +50,23 @@ func (p *previewer) stays(ctx context.Context, i int) (PreviewItem, error) {
 	item.Exists = live != nil
 	decision := Decide(p.who, step, seen, memo)
 	item.Action, item.Message = decision.Action, decision.Message
+	if decision.Action == Idle && step.Policy.CreateOnly {
+		item.Message = "exists, and is create-only: left as it is"
+	}
 	switch decision.Action {
 	case Create:
-		item.Drifted = memo != nil && !memo.Intent() && memo.Digest == step.Digest
+		item.Drifted = memo != nil && !memo.Intent() && memo.Digest == step.Digest && !step.Policy.CreateOnly
 		if !p.grants[i].Create {
 			return item, nil
 		}
-		return item, p.try(ctx, &item, nil)
+		return item, p.try(ctx, &item, step, nil)
 	case Update, Adopt, Recover, Verify:
 		item.Drifted = memo != nil && memo.UID == seen.UID && memo.Digest == step.Digest
 		if item.Action == Adopt {
 			_, owner := belongs(p.who, seen.Observation, memo)
 			item.Message = "exists already and " + owner
 		}
-		return item, p.try(ctx, &item, live)
+		return item, p.try(ctx, &item, step, live)
 	default:
 		return item, nil
 	}
@@ -116,12 +120,12 @@ func (p *previewer) read(ctx context.Context, ref manifest.Ref) (*unstructured.U
 
 // try asks the server what it would make of an object that exists as live, or
 // does not exist.
-func (p *previewer) try(ctx context.Context, item *PreviewItem, live *unstructured.Unstructured) error {
+func (p *previewer) try(ctx context.Context, item *PreviewItem, step stage.Step, live *unstructured.Unstructured) error {
 	var yielded []string
 	if live != nil {
 		yielded = p.yielded(item.ID)
 	}
-	body, err := p.bodyWithout(ctx, item.Ref, yielded)
+	body, err := p.bodyWithout(ctx, step, yielded)
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,26 @@ func (p *pass) report() Report {
 func (p *pass) reportLayer(li int) LayerReport {
 	layer := p.Layers[li]
 	report := LayerReport{Revision: layer.Revision, Complete: p.inventory.Reached[layer.Key] >= len(layer.Stages)}
+	level := p.runningLevel(li)
+	phases := map[string]int{}
 	for si, stg := range layer.Stages {
-		if n := len(report.Phases); n == 0 || report.Phases[n-1].Name != stg.Phase {
+		// By levels, a phase comes once for each of them.
+		n, known := phases[stg.Phase]
+		if !known {
+			n = len(report.Phases)
+			phases[stg.Phase] = n
 			report.Phases = append(report.Phases, PhaseReport{Name: stg.Phase})
 		}
-		at := place{li, si}
-		p.reportStage(at, &report.Phases[len(report.Phases)-1])
+		at, phase := place{li, si}, &report.Phases[n]
+		failuresBefore := len(phase.Failures)
+		p.reportStage(at, phase)
+		level.add(stg, phase.Failures[failuresBefore:])
 		report.Complete = report.Complete && p.complete(at)
 	}
 	report.Unseen = unseen(report.Phases)
+	if level != nil && !report.Complete {
+		report.Level = level
+	}
 	return report
 }
 
@@ -42,6 +53,32 @@ func unseen(phases []PhaseReport) bool {
 		}
 	}
 	return found
+}
+
+// runningLevel begins the report of the level that the stage reached last is of.
+// It never goes back: what became unready again is told, and waited for.
+func (p *pass) runningLevel(li int) *LevelReport {
+	layer := p.Layers[li]
+	if !layer.Levels || len(layer.Stages) == 0 {
+		return nil
+	}
+	last := max(0, min(p.inventory.Reached[layer.Key], len(layer.Stages))-1)
+	return &LevelReport{Number: layer.Stages[last].Level}
+}
+
+// add counts a stage. A nil report has no levels.
+func (l *LevelReport) add(stg stage.Stage, failures []Failure) {
+	switch {
+	case l == nil:
+	case stg.Level > l.Number:
+		l.Waiting += len(stg.Steps)
+	default:
+		l.Failures = append(l.Failures, failures...)
+		if stg.Level == l.Number {
+			l.Objects += len(stg.Steps)
+			l.Unready += len(failures)
+		}
+	}
 }
 
 // reportStage adds what is known of a stage to its phase.

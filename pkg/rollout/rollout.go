@@ -35,6 +35,9 @@ type Layer struct {
 	Revision int64
 	// Stages in order of rollout.
 	Stages []stage.Stage
+	// Levels is true for the first installation of something that has install
+	// levels: the stages are those of one level after the other.
+	Levels bool
 	// Paused layers hold on to their objects and write nothing.
 	Paused bool
 }
@@ -80,6 +83,10 @@ type Inventory struct {
 	Reached map[string]int
 	// Deletions are what the budget was charged with lately, oldest first.
 	Deletions []Deletion
+	// Levels holds the keys of the layers whose stages are ordered by install
+	// level. Reached counts those stages, so this is decided when the first one
+	// is reached, is stored with it, and never changes. The engine only keeps it.
+	Levels map[string]bool
 }
 
 // Entry is one object of the inventory.
@@ -122,7 +129,7 @@ func (e Entry) Intent() bool { return e.UID == "" }
 
 // clone returns a copy that can be changed without changing the original.
 func (i Inventory) clone() Inventory {
-	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached), Deletions: slices.Clone(i.Deletions)}
+	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached), Deletions: slices.Clone(i.Deletions), Levels: maps.Clone(i.Levels)}
 	if out.Entries == nil {
 		out.Entries = map[manifest.ID]Entry{}
 	}
@@ -134,7 +141,8 @@ func (i Inventory) clone() Inventory {
 
 // equal compares two inventories by value.
 func (i Inventory) equal(other Inventory) bool {
-	return maps.EqualFunc(i.Entries, other.Entries, Entry.equal) && maps.Equal(i.Reached, other.Reached) && slices.Equal(i.Deletions, other.Deletions)
+	return maps.EqualFunc(i.Entries, other.Entries, Entry.equal) && maps.Equal(i.Reached, other.Reached) && slices.Equal(i.Deletions, other.Deletions) &&
+		maps.Equal(i.Levels, other.Levels)
 }
 
 // Report is what one pass found and did.
@@ -166,6 +174,22 @@ type LayerReport struct {
 	// Unseen is true when nothing is known to be wrong with the layer, but not all
 	// of it can be seen: all its failures are Unseen, and there are some.
 	Unseen bool
+	// Level is the install level that runs; nil when levels do not order the
+	// layer, or all of them are done.
+	Level *LevelReport
+}
+
+// LevelReport is what an installation by levels is at.
+type LevelReport struct {
+	// Number of the level that runs.
+	Number int
+	// Objects of it, and how many of them are not as they should be or do not
+	// pass their probes.
+	Objects, Unready int
+	// Waiting is how many objects of later levels wait for it.
+	Waiting int
+	// Failures say what holds it up, in the order of rollout.
+	Failures []Failure
 }
 
 // PhaseReport is the state of one phase of a layer.

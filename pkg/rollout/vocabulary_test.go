@@ -69,9 +69,11 @@ func (s *saga) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 
 // pass is one Reconcile.
 func (s *saga) pass() (Report, error) {
-	return s.engine.Reconcile(context.Background(), Work{
-		Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget,
-	})
+	return s.engine.Reconcile(context.Background(), s.work())
+}
+
+func (s *saga) work() Work {
+	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget}
 }
 
 // save is a write too: a process may die before or behind it.
@@ -183,6 +185,13 @@ type script struct {
 	adopt  stage.Adoption
 	phases []stage.Phase
 	paused bool
+	levels bool
+}
+
+// byLevels makes it the first installation of something with install levels.
+func (r *script) byLevels() *script {
+	r.levels = true
+	return r
 }
 
 func (s *saga) revision(number int64) *script { return &script{saga: s, number: number} }
@@ -193,10 +202,12 @@ func (r *script) adopting(a stage.Adoption) *script {
 }
 
 // phase adds a phase of objects with their content: a value and more keys, as in
-// "ConfigMap a/x=1,more".
+// "ConfigMap a/x=1,more". Behind an @ is the install level of one that is to be
+// created only: "ConfigMap a/x=1@1".
 func (r *script) phase(name string, objects ...string) *script {
 	p := stage.Phase{Name: name}
 	for _, object := range objects {
+		object, level, createOnly := strings.Cut(object, "@")
 		object, value, _ := strings.Cut(object, "=")
 		data := map[string]any{}
 		for i, key := range strings.Split(value, ",") {
@@ -222,7 +233,11 @@ func (r *script) phase(name string, objects ...string) *script {
 			panic(err) // a mistake in a test
 		}
 		r.saga.bodies[made.Digest] = made.JSON
-		p.Steps = append(p.Steps, stage.Step{Ref: made.Ref})
+		step := stage.Step{Ref: made.Ref, Policy: stage.Policy{CreateOnly: createOnly}}
+		if level == "1" {
+			step.Level = 1
+		}
+		p.Steps = append(p.Steps, step)
 	}
 	r.phases = append(r.phases, p)
 	return r
@@ -235,11 +250,11 @@ func (r *script) layer() Layer {
 			phase.Steps[i].Policy.Adopt = r.adopt
 		}
 	}
-	stages, err := stage.Compile(r.phases, stage.Options{Probes: readiness{}})
+	stages, err := stage.Compile(r.phases, stage.Options{Probes: readiness{}, Levels: r.levels})
 	if err != nil {
 		panic(err) // a mistake in a test
 	}
-	return Layer{Key: fmt.Sprintf("uid-of-%d", r.number), Revision: r.number, Stages: stages, Paused: r.paused}
+	return Layer{Key: fmt.Sprintf("uid-of-%d", r.number), Revision: r.number, Stages: stages, Paused: r.paused, Levels: r.levels}
 }
 
 // roll makes revisions the layers of the chain, newest first, and lets it settle.

@@ -73,7 +73,9 @@ func (p *pass) intend(tasks []task) bool {
 	for _, t := range tasks {
 		switch p.decide(t, p.look(t.step.ID)).Action {
 		case Create, Adopt:
-			if _, known := p.inventory.Entries[t.step.ID]; !known {
+			// What is not in the inventory is never deleted, and that is what a
+			// create-only object must not be.
+			if _, known := p.inventory.Entries[t.step.ID]; !known && !t.step.Policy.CreateOnly {
 				p.inventory.Entries[t.step.ID] = Entry{
 					Version: t.step.Version, Revision: p.Layers[t.layer].Revision, Rank: t.stage,
 				}
@@ -111,6 +113,10 @@ type carried struct {
 	deleted *host.Precondition
 	// watching is true when the watch, which tries again by itself, will tell.
 	watching bool
+	// provided is the version of a create-only object that is there, and
+	// forgotten is true when it was ours and is not any more.
+	provided  string
+	forgotten bool
 	// looked is true when a changed object was read, and perhaps repaired.
 	looked bool
 	// lost says what someone else had changed when the object was read.
@@ -142,6 +148,9 @@ func (p *pass) carryOut(ctx context.Context, tasks []task, do func(context.Conte
 // execute does what has to be done with an object, and decides once more from a
 // live read when the object turns out to be another than was seen.
 func (p *pass) execute(ctx context.Context, t task) carried {
+	if t.step.Policy.CreateOnly {
+		return p.provide(ctx, t)
+	}
 	seen := p.look(t.step.ID)
 	decision := p.decide(t, seen)
 	if decision.Action == Idle {
@@ -284,7 +293,7 @@ func onto(seen Seen) host.ApplyOptions {
 
 // apply writes the object's manifest without the fields that are left to others.
 func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyOptions, yielded []string, events ...Event) carried {
-	body, err := p.bodyWithout(ctx, t.step.Ref, yielded)
+	body, err := p.bodyWithout(ctx, t.step, yielded)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // scaleSubresource is through which autoscalers and `kubectl scale` write.
@@ -211,8 +212,16 @@ func visit(here any, field manifest.FieldPath, do func(in map[string]any, name s
 }
 
 // bodyWithout is the manifest with our marks and without fields that are left to
-// others.
-func (p *pass) bodyWithout(ctx context.Context, ref manifest.Ref, yielded []string) ([]byte, error) {
+// others. Create-only objects bear no marks: they are not ours.
+func (p *pass) bodyWithout(ctx context.Context, step stage.Step, yielded []string) ([]byte, error) {
+	ref := step.Ref
+	if step.Policy.CreateOnly {
+		body, err := p.Bodies.Body(ctx, ref)
+		if err != nil {
+			return nil, &bodyError{ref, err}
+		}
+		return body, nil
+	}
 	if len(yielded) == 0 {
 		return p.body(ctx, ref)
 	}

@@ -86,6 +86,9 @@ func TestPenstock(t *testing.T) {
 		"InstanceGone":     instanceGone,
 		"Probes":           probes,
 		"Retention":        retention,
+		"Levels":           levels,
+		"LevelRace":        levelRace,
+		"LevelRefusals":    levelRefusals,
 	})
 	w.group("Real", map[string]scenario{"CertManager": certManager})
 	// Alone, after all that makes requests.

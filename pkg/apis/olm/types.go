@@ -189,6 +189,12 @@ type RevisionObject struct {
 	// Size of the canonical manifest in bytes; absent for a Secret. Ignored on
 	// write.
 	Size int64
+	// CreateOnly objects are created when they are absent and never touched
+	// after that. It is read from the manifest, and ignored on write.
+	CreateOnly bool
+	// InstallLevel is the level of an installation at which a create-only object
+	// is created. It is read from the manifest, and ignored on write.
+	InstallLevel int32
 	// CollisionProtection is for this object alone.
 	CollisionProtection CollisionProtection
 }

@@ -59,6 +59,8 @@ type shelf struct {
 	known     memories
 
 	mu sync.Mutex
+	// barred packs must not be read in this pass, and why.
+	barred map[string]error
 	// roots says which pack holds a digest. Most passes ask for none: it is made
 	// when the first one is asked for.
 	roots map[manifest.Digest]string
@@ -83,6 +85,16 @@ func (s *shelf) root(digest manifest.Digest) (string, bool) {
 	return root, ok
 }
 
+// bar keeps the manifests of a pack from being read.
+func (s *shelf) bar(root string, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.barred == nil {
+		s.barred = map[string]error{}
+	}
+	s.barred[root] = why
+}
+
 // Body returns the manifest that a layer refers to.
 func (s *shelf) Body(ctx context.Context, r manifest.Ref) ([]byte, error) {
 	s.mu.Lock() // one decode at a time: the workers of a stage ask for the same pack
@@ -90,6 +102,9 @@ func (s *shelf) Body(ctx context.Context, r manifest.Ref) ([]byte, error) {
 	root, ok := s.root(r.Digest)
 	if !ok {
 		return nil, fmt.Errorf("no revision of the chain refers to %s", r.Digest)
+	}
+	if err := s.barred[root]; err != nil {
+		return nil, err
 	}
 	bodies, err := s.library.read(ctx, root)
 	if err != nil {

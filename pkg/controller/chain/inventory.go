@@ -53,7 +53,10 @@ func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
 // It returns the objects given up.
 func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollout.Inventory, []manifest.ID) {
 	numbers, keys := identities(revisions)
-	out := rollout.Inventory{Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached), Deletions: l.inventory.Deletions}
+	out := rollout.Inventory{
+		Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached), Deletions: l.inventory.Deletions,
+		Levels: maps.Clone(l.inventory.Levels),
+	}
 	var given []manifest.ID
 	for id, entry := range out.Entries {
 		if !numbers[entry.Revision] {
@@ -62,6 +65,7 @@ func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollo
 		}
 	}
 	maps.DeleteFunc(out.Reached, func(key string, _ int) bool { return !keys[key] })
+	maps.DeleteFunc(out.Levels, func(key string, _ bool) bool { return !keys[key] })
 	slices.SortFunc(given, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 	return out, given
 }
@@ -76,6 +80,11 @@ func (l *ledger) outlived(revisions []olmv1alpha1.ClusterExtensionRevision) bool
 		}
 	}
 	for key := range l.inventory.Reached {
+		if !keys[key] {
+			return true
+		}
+	}
+	for key := range l.inventory.Levels {
 		if !keys[key] {
 			return true
 		}
@@ -118,12 +127,13 @@ func fromStore(in store.Inventory) rollout.Inventory {
 		out.Deletions = append(out.Deletions, rollout.Deletion(d))
 	}
 	maps.Copy(out.Reached, in.Reached)
+	out.Levels = maps.Clone(in.Levels)
 	return out
 }
 
 // toStore leaves the order to the store.
 func toStore(in rollout.Inventory) store.Inventory {
-	out := store.Inventory{Entries: make([]store.Entry, 0, len(in.Entries)), Reached: maps.Clone(in.Reached)}
+	out := store.Inventory{Entries: make([]store.Entry, 0, len(in.Entries)), Reached: maps.Clone(in.Reached), Levels: maps.Clone(in.Levels)}
 	for id, e := range in.Entries {
 		out.Entries = append(out.Entries, store.Entry{
 			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,

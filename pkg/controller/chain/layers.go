@@ -19,14 +19,14 @@ func isLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
 }
 
-// layer compiles a revision. An error means that the revision can never be rolled
+// layer compiles a revision, by install level or not. An error means that the revision can never be rolled
 // out as it is; validation keeps such revisions out of the store.
-func layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.Layer, error) {
+func layer(revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
 	probes, err := probes(revision.Spec.ProgressionProbes)
 	if err != nil {
 		return rollout.Layer{}, fmt.Errorf("progression probes of %s: %w", revision.Name, err)
 	}
-	stages, err := stage.Compile(phases(revision), stage.Options{Probes: probes})
+	stages, err := stage.Compile(phases(revision), stage.Options{Probes: probes, Levels: byLevels})
 	if err != nil {
 		return rollout.Layer{}, fmt.Errorf("phases of %s: %w", revision.Name, err)
 	}
@@ -34,6 +34,7 @@ func layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.Layer, error
 		Key:      string(revision.UID),
 		Revision: revision.Spec.Revision,
 		Stages:   stages,
+		Levels:   byLevels,
 		Paused:   revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused,
 	}, nil
 }
@@ -44,7 +45,10 @@ func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
 		steps := make([]stage.Step, 0, len(phase.Objects))
 		for _, object := range phase.Objects {
 			protection := cmp.Or(object.CollisionProtection, phase.CollisionProtection, revision.Spec.CollisionProtection)
-			steps = append(steps, stage.Step{Ref: ref(object), Policy: stage.Policy{Adopt: adoption(protection), Yield: yield(revision.Spec.Yield, object)}})
+			mark := markOf(object)
+			steps = append(steps, stage.Step{Ref: ref(object), Level: mark.Level, Policy: stage.Policy{
+				Adopt: adoption(protection), CreateOnly: mark.CreateOnly, Yield: yield(revision.Spec.Yield, object),
+			}})
 		}
 		out = append(out, stage.Phase{Name: phase.Name, Steps: steps})
 	}

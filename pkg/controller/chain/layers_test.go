@@ -37,7 +37,7 @@ func listing(objects ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
 func TestLayer(t *testing.T) {
 	r := numbered(2, listing("apps/v1 Deployment server sha256:1", "v1 ConfigMap settings sha256:2"),
 		state(olmv1alpha1.LifecycleStatePaused))
-	got, err := layer(r)
+	got, err := layer(r, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +112,14 @@ func TestProbesOfARevision(t *testing.T) {
 	}
 	r := numbered(1, listing("v1 ConfigMap settings sha256:1"))
 	r.Spec.ProgressionProbes = []olmv1alpha1.ProgressionProbe{good}
-	got, err := layer(r)
+	got, err := layer(r, false)
 	if err != nil || len(got.Stages[0].Gates) != 1 {
 		t.Fatalf("the ConfigMap has a gate: %v, %v", got, err)
 	}
 	bad := good
 	bad.Assertions = []olmv1alpha1.ProbeAssertion{{CEL: &olmv1alpha1.CELAssertion{Expression: "self.("}}}
 	r.Spec.ProgressionProbes = []olmv1alpha1.ProgressionProbe{bad}
-	if _, err := layer(r); err == nil || !strings.Contains(err.Error(), "argocd-1") {
+	if _, err := layer(r, false); err == nil || !strings.Contains(err.Error(), "argocd-1") {
 		t.Errorf("an expression that does not parse is an error that names the revision: %v", err)
 	}
 }

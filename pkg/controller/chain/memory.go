@@ -8,6 +8,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
@@ -27,6 +28,13 @@ type memory struct {
 	// unseen is since when the answers of watches have been on their way; zero
 	// when none are.
 	unseen time.Time
+	// vetted is true when the manifests were found to be fit before the first of
+	// them was written.
+	vetted bool
+	// inverted are the objects that wait for a later install level; searched is
+	// true when they were looked for.
+	inverted []release.Inversion
+	searched bool
 }
 
 // memories are those of a chain's revisions, by uid.

@@ -12,6 +12,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -28,7 +29,7 @@ type reconciler struct {
 	Options
 	library *library
 	recollections
-	// compiled holds rollout.Layer by uid.
+	// compiled holds rollout.Layer by compilation.
 	compiled *lru.Cache
 }
 
@@ -48,6 +49,10 @@ type visit struct {
 	report  rollout.Report
 	// freeze is why nothing may be written; nil when it may.
 	freeze *rollout.Freeze
+	// shelf has the manifests, and inverted, for each layer, the objects that
+	// wait for a later install level.
+	shelf    *shelf
+	inverted [][]release.Inversion
 	// stale is true when a revision turned out to have changed during the pass.
 	stale bool
 }

@@ -3,8 +3,11 @@ package chain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -12,11 +15,12 @@ import (
 
 // rollOut compiles the layers and lets the engine do a pass.
 func (v *visit) rollOut(ctx context.Context) error {
+	v.shelf = newShelf(v.library, v.revisions, v.known)
 	work := rollout.Work{
 		Owner:            v.chain,
 		Inventory:        v.ledger.inventory,
 		Save:             v.ledger.save,
-		Bodies:           newShelf(v.library, v.revisions, v.known),
+		Bodies:           v.shelf,
 		Orphan:           map[int64]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
@@ -36,13 +40,18 @@ func (v *visit) rollOut(ctx context.Context) error {
 			work.Orphan[revision.Spec.Revision] = orphan
 			continue
 		}
-		compiled, err := v.layer(revision)
+		byLevels, err := v.byLevels(ctx, revision)
+		if err != nil {
+			return err
+		}
+		compiled, err := v.layer(ctx, revision, byLevels)
 		if err != nil {
 			// Its objects stay as they are: an unreadable layer is no reason to
 			// delete anything, nor to roll out what is below it.
 			v.invalid[revision.Name] = err
 			continue
 		}
+		work.Inventory.Levels = ordered(work.Inventory.Levels, compiled)
 		work.Layers = append(work.Layers, compiled)
 		v.layers = append(v.layers, revision)
 	}
@@ -53,21 +62,52 @@ func (v *visit) rollOut(ctx context.Context) error {
 	if v.report, err = v.Engine.Reconcile(ctx, work); err != nil {
 		return err
 	}
+	for i := range v.report.Layers {
+		v.inverted = append(v.inverted, v.inversions(ctx, v.layers[i], &v.report.Layers[i]))
+	}
 	if v.report.RequeueAfter == 0 && len(v.report.Leaving) == 0 {
 		v.library.close(v.known)
 	}
 	return nil
 }
 
+// ordered notes whether install levels order a layer. It is stored with the first
+// stage that the layer reaches. The map may be shared, and is left as it is.
+func ordered(levels map[string]bool, layer rollout.Layer) map[string]bool {
+	if levels[layer.Key] == layer.Levels {
+		return levels
+	}
+	levels = maps.Clone(levels)
+	if levels == nil {
+		levels = map[string]bool{}
+	}
+	if layer.Levels {
+		levels[layer.Key] = true
+	} else {
+		delete(levels, layer.Key)
+	}
+	return levels
+}
+
+// compilation is a revision, compiled one way.
+type compilation struct {
+	uid      types.UID
+	byLevels bool
+}
+
 // layer compiles a revision once: what is compiled never changes.
-func (v *visit) layer(revision *olmv1alpha1.ClusterExtensionRevision) (rollout.Layer, error) {
-	found, ok := v.compiled.Get(revision.UID)
+func (v *visit) layer(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
+	if err := v.vet(ctx, revision); err != nil {
+		return rollout.Layer{}, err
+	}
+	key := compilation{revision.UID, byLevels}
+	found, ok := v.compiled.Get(key)
 	if !ok {
-		fresh, err := layer(revision)
+		fresh, err := layer(revision, byLevels)
 		if err != nil {
 			return rollout.Layer{}, err
 		}
-		v.compiled.Add(revision.UID, fresh)
+		v.compiled.Add(key, fresh)
 		found = fresh
 	}
 	compiled := found.(rollout.Layer)
@@ -93,6 +133,9 @@ func (v *visit) finding(i int) finding {
 	for n, layer := range v.layers {
 		if layer == revision && n < len(v.report.Layers) {
 			found.layer, found.newest = &v.report.Layers[n], n == v.leading()
+			if n < len(v.inverted) {
+				found.inverted = v.inverted[n]
+			}
 		}
 	}
 	if found.layer == nil {

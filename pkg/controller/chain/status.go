@@ -10,6 +10,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -37,6 +38,9 @@ const (
 	reasonReleased    = "Released"
 	reasonUnseen      = "Unseen"
 	reasonFrozen      = "Frozen"
+
+	reasonInvalidManifests = "InvalidManifests"
+	reasonWaitingForLevel  = "WaitingForLevel"
 )
 
 // finding is what a pass found of one revision.
@@ -58,6 +62,8 @@ type finding struct {
 	chainHeld holding
 	// freeze is why nothing may be written, nil when it may.
 	freeze *rollout.Freeze
+	// inverted are objects that wait for a later install level.
+	inverted []release.Inversion
 	// invalid is why the revision cannot be compiled.
 	invalid error
 }
@@ -138,6 +144,9 @@ func (w *writer) is(kind string) bool {
 func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
 	complete := found.layer.Complete
 	message, person := summary(found.layer)
+	if level := found.layer.Level; level != nil && level.Waiting > 0 {
+		message = waitingForLevel(level, found.inverted)
+	}
 	n := objects(found.layer)
 	counts := fmt.Sprintf("%s in %s %s as rolled out", counted(n, "object"), counted(len(found.layer.Phases), "phase"), verb(n))
 
@@ -191,6 +200,8 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonPaused, "the revision is paused: nothing is written")
 	case !found.newest:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonSuperseded, "a newer revision takes the objects over as it reaches them")
+	case found.layer.Level != nil && found.layer.Level.Waiting > 0:
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonWaitingForLevel, message)
 	case found.layer.Complete && !w.is(olmv1alpha1.ConditionSucceeded):
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonSoaking, message)
 	case found.layer.Complete:
@@ -272,11 +283,14 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 
 // invalid describes a revision that cannot be compiled.
 func (w *writer) invalid(err error) {
-	message := clip(err.Error())
+	reason, message := reasonOf(err), err.Error()
+	if reason == reasonInvalid {
+		message = clip(message)
+	}
 	for _, kind := range []string{olmv1alpha1.ConditionReady, olmv1alpha1.ConditionAvailable, olmv1alpha1.ConditionProgressing} {
-		w.set(kind, false, reasonInvalid, message)
+		w.set(kind, false, reason, message)
 	}
 	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
-		w.set(kind, true, reasonInvalid, message)
+		w.set(kind, true, reason, message)
 	}
 }

@@ -1788,6 +1788,20 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 							Format:      "int64",
 						},
 					},
+					"createOnly": {
+						SchemaProps: spec.SchemaProps{
+							Description: "createOnly objects are created, and never changed. Ignored on write.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"installLevel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "installLevel at which a create-only object comes, 0 or 1. Ignored on write.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
 							Description: "collisionProtection is for this object alone.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other chain.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",

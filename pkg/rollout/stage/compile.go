@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -12,8 +13,9 @@ const maxErrors = 10
 
 // Compile makes stages of phases. The phases keep their order; each becomes one
 // stage for every wave that it has objects of, in the order of Waves. Phases
-// without objects make no stage. The same phases always make the same stages,
-// and phases is left as it is.
+// without objects make no stage. With Levels this is done for the objects of each
+// install level by itself, the lowest level first. The same phases always make
+// the same stages, and phases is left as it is.
 //
 // An error lists what cannot be compiled: phases without a name or with the same
 // one, objects without kind, version or name, objects that are listed twice.
@@ -23,22 +25,58 @@ func Compile(phases []Phase, options Options) ([]Stage, error) {
 	}
 	var stages []Stage
 	order := newOrder(Waves())
-	for _, phase := range phases {
-		byWave := make([][]Step, order.count)
-		for _, step := range phase.Steps {
-			wave := order.waveOf(step.GroupKind())
-			byWave[wave] = append(byWave[wave], step)
-		}
-		number := 0
-		for _, steps := range byWave {
-			if len(steps) == 0 {
-				continue
-			}
-			stages = append(stages, Stage{Phase: phase.Name, Wave: number, Steps: steps, Gates: gates(steps, options)})
-			number++
+	for _, level := range levels(phases, options) {
+		for _, phase := range phases {
+			stages = append(stages, level.stagesOf(phase, order, options)...)
 		}
 	}
 	return stages, nil
+}
+
+// level is what one walk over the phases takes: the steps of an install level, or
+// all of them.
+type level struct {
+	number int
+	all    bool
+}
+
+// levels are the walks over the phases, in order.
+func levels(phases []Phase, options Options) []level {
+	if !options.Levels {
+		return []level{{all: true}}
+	}
+	var numbers []int
+	for _, phase := range phases {
+		for _, step := range phase.Steps {
+			numbers = append(numbers, step.Level)
+		}
+	}
+	slices.Sort(numbers)
+	var out []level
+	for _, number := range slices.Compact(numbers) {
+		out = append(out, level{number: number})
+	}
+	return out
+}
+
+// stagesOf makes one stage for every wave of a phase.
+func (l level) stagesOf(phase Phase, order order, options Options) []Stage {
+	byWave := make([][]Step, order.count)
+	for _, step := range phase.Steps {
+		if l.all || step.Level == l.number {
+			wave := order.waveOf(step.GroupKind())
+			byWave[wave] = append(byWave[wave], step)
+		}
+	}
+	var stages []Stage
+	for _, steps := range byWave {
+		if len(steps) > 0 {
+			stages = append(stages, Stage{
+				Phase: phase.Name, Level: l.number, Wave: len(stages), Steps: steps, Gates: gates(steps, options),
+			})
+		}
+	}
+	return stages
 }
 
 // gates are the probes of the steps that have one.
@@ -48,6 +86,9 @@ func gates(steps []Step, options Options) []Gate {
 	}
 	var gates []Gate
 	for _, step := range steps {
+		if step.Policy.CreateOnly {
+			continue // it may be anybody's: what becomes of it is his business
+		}
 		if p := options.Probes.For(step.GroupKind()); p != nil {
 			gates = append(gates, Gate{ID: step.ID, Probe: p})
 		}

@@ -24,6 +24,10 @@ const (
 // Policy is how one object is treated.
 type Policy struct {
 	Adopt Adoption
+	// CreateOnly has the object created whenever it is absent, and nothing else:
+	// one that exists is as wanted, whoever made it, and is never ours. Adopt
+	// and Yield mean nothing then, and no probe waits for it.
+	CreateOnly bool
 	// Yield lists fields that are left to whoever changes them. They are applied
 	// until that happens.
 	Yield []manifest.FieldPath
@@ -33,6 +37,9 @@ type Policy struct {
 type Step struct {
 	manifest.Ref
 	Policy Policy
+	// Level is the install level: 0 for what comes first. It orders nothing
+	// unless Compile is told to.
+	Level int
 }
 
 // Phase is a named group of steps, as a person wrote it.
@@ -52,11 +59,15 @@ type Gate struct {
 type Stage struct {
 	// Phase is the name of the phase that the stage was compiled from.
 	Phase string
-	// Wave orders the stages of one phase: 0, 1 and so on, without gaps.
+	// Level is the install level of the steps, where levels order; 0 elsewhere.
+	Level int
+	// Wave orders the stages of one phase (and level): 0, 1 and so on, without
+	// gaps.
 	Wave int
 	// Steps in the order in which the phase lists them. There is at least one.
 	Steps []Step
 	// Gates of the steps whose kind has a probe, in the order of the steps.
+	// Create-only steps have none.
 	Gates []Gate
 }
 
@@ -64,4 +75,7 @@ type Stage struct {
 type Options struct {
 	// Probes picks the gates; nil makes none.
 	Probes probe.Set
+	// Levels puts all phases of one install level before those of the next, as
+	// the first installation does.
+	Levels bool
 }

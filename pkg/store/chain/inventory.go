@@ -32,6 +32,9 @@ type Inventory struct {
 	Reached map[string]int `json:"reached,omitempty"`
 	// Deletions are what the deletion budget was charged with lately, oldest first.
 	Deletions []Deletion `json:"deletions,omitempty"`
+	// Levels holds the revisions, by uid, whose stages are counted by install
+	// level. It came with format 2.
+	Levels map[string]bool `json:"levels,omitempty"`
 }
 
 // Deletion is a number of objects that were deleted together.
@@ -75,7 +78,7 @@ func (e Entry) ID() manifest.ID {
 
 // Empty tells whether there is nothing in the inventory.
 func (i Inventory) Empty() bool {
-	return len(i.Entries) == 0 && len(i.Reached) == 0
+	return len(i.Entries) == 0 && len(i.Reached) == 0 && len(i.Levels) == 0
 }
 
 // InventoryTooLargeError says that a chain has more objects than an inventory
@@ -92,7 +95,7 @@ func (e *InventoryTooLargeError) Error() string {
 }
 
 func inventoryFormat() store.Format {
-	return store.Format{Kind: "inventory", Magic: "PKI", Version: 1}
+	return store.Format{Kind: "inventory", Magic: "PKI", Version: 2}
 }
 
 // encodeInventory returns the record of an inventory. Equal inventories have
@@ -143,7 +146,7 @@ func decodeInventory(key string, record []byte) (Inventory, error) {
 // normalised returns the inventory sorted, without changing it. An object
 // without kind or name, or one that is there twice, is an error.
 func normalised(inv Inventory) (Inventory, error) {
-	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions)}
+	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions), Levels: maps.Clone(inv.Levels)}
 	slices.SortFunc(out.Entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -26,6 +26,8 @@ type written struct {
 	// content it has otherwise.
 	brought bool
 	of      string
+	// createOnly objects are created and never patched.
+	createOnly bool
 }
 
 // demandOf works out what a change takes:
@@ -110,12 +112,13 @@ func (p *Plugin) contents(ctx context.Context, c change, writes []wanted) ([]wri
 		for _, object := range found {
 			byID[object.ID] = object
 		}
+		createOnly := createOnlyIn(w.revision)
 		for _, ref := range w.refs {
 			object, ok := byID[ref.ID]
 			if !ok || object.Digest != ref.Digest {
 				return nil, fmt.Errorf("reading the manifests of %s: %s is not among them", w.revision.Name, ref.ID)
 			}
-			objects = append(objects, written{Object: object, brought: c.brings(w.revision), of: c.source(w.revision)})
+			objects = append(objects, written{Object: object, brought: c.brings(w.revision), of: c.source(w.revision), createOnly: createOnly[ref.ID]})
 		}
 	}
 	return objects, nil
@@ -160,15 +163,17 @@ const definitionGroup = "apiextensions.k8s.io"
 
 // write adds what it takes to have an object applied. Applying creates what is
 // not there and patches what is, which adoption and the repair of drift do as
-// well: so both rights are needed, and both by name.
+// well: so both rights are needed, and both by name. What is create-only is left
+// alone when it is there.
 func (d *demand) write(object written, k *kinds) error {
 	var named, read right
 	if !object.brought {
 		named, read = reading(object.of, ""), reading(object.of, "manifests")
 	}
-	d.asks = append(d.asks,
-		ask{right: k.right("create", object.Ref), shownTo: named},
-		ask{right: k.right("patch", object.Ref), shownTo: named})
+	d.asks = append(d.asks, ask{right: k.right("create", object.Ref), shownTo: named})
+	if !object.createOnly {
+		d.asks = append(d.asks, ask{right: k.right("patch", object.Ref), shownTo: named})
+	}
 	more, err := beyondOf(object.Object, k)
 	if err != nil {
 		return err

@@ -25,13 +25,36 @@ type held struct {
 	revision int64
 }
 
-// heldBy returns the objects of a revision as if all were there.
+// heldBy returns the objects of a revision as if all were there. Create-only
+// objects are never the chain's, and so never go.
 func heldBy(revision *olm.ClusterExtensionRevision) []held {
+	createOnly := createOnlyIn(revision)
 	var objects []held
 	for _, ref := range refsOf(revision) {
-		objects = append(objects, held{Ref: ref, revision: revision.Spec.Revision})
+		if !createOnly[ref.ID] {
+			objects = append(objects, held{Ref: ref, revision: revision.Spec.Revision})
+		}
 	}
 	return objects
+}
+
+// createOnlyIn returns what a revision has created when it is absent, and never
+// touches after that.
+func createOnlyIn(revision *olm.ClusterExtensionRevision) map[manifest.ID]bool {
+	found := map[manifest.ID]bool{}
+	eachRef(revision, func(entry *olm.RevisionObject, ref manifest.Ref) {
+		if entry.CreateOnly {
+			found[ref.ID] = true
+		}
+	})
+	return found
+}
+
+// givenAway are objects of the chain that a revision has as create-only: they are
+// released when no other revision owns them any more.
+func givenAway(revision *olm.ClusterExtensionRevision, there []held) []held {
+	createOnly := createOnlyIn(revision)
+	return slices.DeleteFunc(without(there, nil), func(object held) bool { return !createOnly[object.ID] })
 }
 
 // plan is what Penstock does in the cluster because of a change.
@@ -69,6 +92,7 @@ func planOf(c change, now standing) plan {
 		for _, target := range targets(c.revision, now.others) {
 			back := planWayBack(c, target, now)
 			p.writes, p.deletes = append(p.writes, back.writes...), append(p.deletes, back.deletes...)
+			p.releases = append(p.releases, back.releases...)
 		}
 	}
 	return p
@@ -104,7 +128,7 @@ func planWayBack(c change, target *olm.ClusterExtensionRevision, now standing) p
 		there = append(there, heldBy(layer)...)
 	}
 	own := refsOf(target)
-	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own))}
+	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own)), releases: givenAway(target, there)}
 }
 
 // planRollout writes all objects of the revision. When it is the newest one,
@@ -128,7 +152,7 @@ func planRollout(c change, now standing) plan {
 			keep[ref.ID] = true
 		}
 	}
-	return plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep)}
+	return plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep), releases: givenAway(c.revision, there)}
 }
 
 // planTeardown deletes, or releases, what no other layer has. What an older layer
@@ -205,18 +229,24 @@ func layersOf(revisions []olm.ClusterExtensionRevision) []*olm.ClusterExtensionR
 // refsOf returns what a revision refers to, in rollout order.
 func refsOf(revision *olm.ClusterExtensionRevision) []manifest.Ref {
 	var refs []manifest.Ref
+	eachRef(revision, func(_ *olm.RevisionObject, ref manifest.Ref) { refs = append(refs, ref) })
+	return refs
+}
+
+// eachRef calls f for every entry of a revision, in rollout order.
+func eachRef(revision *olm.ClusterExtensionRevision, f func(*olm.RevisionObject, manifest.Ref)) {
 	for _, phase := range revision.Spec.Phases {
-		for _, entry := range phase.Objects {
+		for i := range phase.Objects {
+			entry := &phase.Objects[i]
 			// Validation has refused what is not of the form group/version.
 			version, _ := schema.ParseGroupVersion(entry.APIVersion)
-			refs = append(refs, manifest.Ref{
+			f(entry, manifest.Ref{
 				ID:      manifest.ID{Group: version.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name},
 				Version: version.Version,
 				Digest:  manifest.Digest(entry.Digest),
 			})
 		}
 	}
-	return refs
 }
 
 func ids(refs []manifest.Ref) map[manifest.ID]bool {

@@ -36,6 +36,9 @@ const (
 	// MaxYieldRules is the number of yield rules of one revision, and of the
 	// fields of one rule.
 	MaxYieldRules = 64
+	// MaxCreateOnlyObjects is the number of create-only objects of one revision:
+	// each is watched by name.
+	MaxCreateOnlyObjects = 256
 	// MaxReportedFailures bounds the failing objects that status lists per
 	// phase; what is left out is counted.
 	MaxReportedFailures = 20
@@ -321,6 +324,12 @@ type RevisionObject struct {
 	// write.
 	// +optional
 	Size int64 `json:"size,omitempty"`
+	// createOnly objects are created, and never changed. Ignored on write.
+	// +optional
+	CreateOnly bool `json:"createOnly,omitempty"`
+	// installLevel at which a create-only object comes, 0 or 1. Ignored on write.
+	// +optional
+	InstallLevel int32 `json:"installLevel,omitempty"`
 	// collisionProtection is for this object alone.
 	// +optional
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`

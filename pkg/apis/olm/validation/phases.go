@@ -38,16 +38,22 @@ func validateAmounts(phases []olm.RevisionPhase, path *field.Path) field.ErrorLi
 	if len(phases) > v1alpha1.MaxPhases {
 		return field.ErrorList{tooMany(path, len(phases), fmt.Sprintf("a revision has at most %d phases", v1alpha1.MaxPhases))}
 	}
-	objects, size := 0, int64(0)
+	objects, createOnly, size := 0, 0, int64(0)
 	for _, phase := range phases {
 		objects += len(phase.Objects)
 		for _, object := range phase.Objects {
 			size += max(object.Size, 0)
+			if object.CreateOnly {
+				createOnly++
+			}
 		}
 	}
 	var errs field.ErrorList
 	if objects > v1alpha1.MaxObjects {
 		errs = append(errs, tooMany(path, objects, fmt.Sprintf("a revision has at most %d objects in all its phases", v1alpha1.MaxObjects)))
+	}
+	if createOnly > v1alpha1.MaxCreateOnlyObjects {
+		errs = append(errs, tooMany(path, createOnly, fmt.Sprintf("a revision has at most %d create-only objects in all its phases", v1alpha1.MaxCreateOnlyObjects)))
 	}
 	if size > v1alpha1.MaxManifestBytes {
 		errs = append(errs, tooLong(path, fmt.Sprintf("the manifests have %d bytes as canonical JSON, must have at most %d", size, v1alpha1.MaxManifestBytes)))

@@ -318,9 +318,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: collisionProtection
       type:
         scalar: string
+    - name: createOnly
+      type:
+        scalar: boolean
     - name: digest
       type:
         scalar: string
+    - name: installLevel
+      type:
+        scalar: numeric
     - name: kind
       type:
         scalar: string

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
 )
 
 // maxPrevious bounds the revisions that the server writes into spec.previous.
@@ -35,15 +37,57 @@ func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.Pr
 	return previous
 }
 
-// sizesIn returns the sizes of all objects that revisions hold.
-func sizesIn(revisions []olm.ClusterExtensionRevision) map[entryKey]int64 {
-	sizes := map[entryKey]int64{}
+// facts are what the server knows of the manifest behind an entry.
+type facts struct {
+	size int64
+	mark release.Mark
+}
+
+// factsOf reads a manifest. What is wrong with its marks is for admission to say.
+func factsOf(object manifest.Object) facts {
+	mark, _ := release.MarkOf(object)
+	return facts{size: sizeOf(object), mark: mark}
+}
+
+// onto shows the facts in an entry. One that is right as it is may be that of a
+// cache, and is not written to.
+func (f facts) onto(entry *olm.RevisionObject) {
+	if shown(entry) == f {
+		return
+	}
+	entry.Size, entry.CreateOnly, entry.InstallLevel = f.size, f.mark.CreateOnly, int32(f.mark.Level)
+}
+
+// shown are the facts that an entry shows.
+func shown(entry *olm.RevisionObject) facts {
+	return facts{size: entry.Size, mark: release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}}
+}
+
+// ontoTree is onto for a decoded body.
+func (f facts) ontoTree(entry map[string]any) {
+	delete(entry, "size")
+	delete(entry, "createOnly")
+	delete(entry, "installLevel")
+	if f.size > 0 {
+		entry["size"] = f.size
+	}
+	if f.mark.CreateOnly {
+		entry["createOnly"] = true
+	}
+	if f.mark.Level > 0 {
+		entry["installLevel"] = int64(f.mark.Level)
+	}
+}
+
+// factsIn returns what revisions show of all objects that they hold.
+func factsIn(revisions []olm.ClusterExtensionRevision) map[entryKey]facts {
+	found := map[entryKey]facts{}
 	for r := range revisions {
 		eachObject(&revisions[r], func(_, _ int, entry *olm.RevisionObject) {
-			sizes[keyOf(entry)] = entry.Size
+			found[keyOf(entry)] = shown(entry)
 		})
 	}
-	return sizes
+	return found
 }
 
 // eachObject calls f for every entry of a revision, in rollout order.

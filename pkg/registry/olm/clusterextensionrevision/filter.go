@@ -168,27 +168,23 @@ func (f *filter) rewrite(ctx context.Context, info *request.RequestInfo, tree ma
 	digestsOnly := entriesWithoutManifest(tree)
 	changed := f.inliner.rewriteTree(tree, held)
 	if len(digestsOnly) > 0 && info.Verb != "create" {
-		f.fillSizes(ctx, info.Name, digestsOnly)
+		f.fillFacts(ctx, info.Name, digestsOnly)
 		changed = true
 	}
 	return changed
 }
 
-// fillSizes gives entries that have only a digest the size that the stored
-// revision has for it. A client may leave size out, or send a wrong one;
-// server-side apply would take that for another content. What the stored
-// revision does not have is not the same content anyway.
-func (f *filter) fillSizes(ctx context.Context, name string, entries []map[string]any) {
-	sizes := map[entryKey]int64{}
+// fillFacts gives entries that have only a digest what the stored revision shows
+// of them. A client may leave that out, or send something wrong; server-side
+// apply would take that for another content. What the stored revision does not
+// have is not the same content anyway.
+func (f *filter) fillFacts(ctx context.Context, name string, entries []map[string]any) {
+	known := map[entryKey]facts{}
 	if stored, err := f.deps.Stored(ctx, name); err == nil {
-		sizes = sizesIn([]olm.ClusterExtensionRevision{*stored})
+		known = factsIn([]olm.ClusterExtensionRevision{*stored})
 	}
 	for _, entry := range entries {
-		if size := sizes[keyOfTree(entry)]; size > 0 {
-			entry["size"] = size
-		} else {
-			delete(entry, "size")
-		}
+		known[keyOfTree(entry)].ontoTree(entry)
 	}
 }
 

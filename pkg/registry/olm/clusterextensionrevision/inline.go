@@ -145,15 +145,12 @@ func (i inliner) manifestOfTree(entry map[string]any) (manifest.Object, bool) {
 func writeTree(entry map[string]any, object manifest.Object) {
 	delete(entry, "object")
 	delete(entry, "namespace")
-	delete(entry, "size")
 	key := keyOfManifest(object)
 	entry["apiVersion"], entry["kind"], entry["name"], entry["digest"] = key.apiVersion, key.kind, key.name, key.digest
 	if key.namespace != "" {
 		entry["namespace"] = key.namespace
 	}
-	if size := sizeOf(object); size > 0 {
-		entry["size"] = size
-	}
+	factsOf(object).ontoTree(entry)
 }
 
 // rewriteRevision does as rewriteTree to a revision, for what the filter let
@@ -195,9 +192,9 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 		Namespace:           key.namespace,
 		Name:                key.name,
 		Digest:              key.digest,
-		Size:                sizeOf(object),
 		CollisionProtection: entry.CollisionProtection,
 	}
+	factsOf(object).onto(entry)
 }
 
 // invalidManifests says what is wrong with the manifests that are still inline.

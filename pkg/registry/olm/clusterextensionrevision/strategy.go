@@ -96,14 +96,14 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 }
 
 // completeFromChain adds what the other revisions of the chain know: which ones
-// this one follows, and the sizes of manifests that it names by digest. Reading
+// this one follows, and what is known of manifests that it names by digest. Reading
 // the chain waits until the watch cache is current, so it is done only if there
 // is something to add.
 func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterExtensionRevision, chain string, held *staged) error {
 	// What an imported revision followed is known: nothing means nothing.
 	needsPrevious := len(revision.Spec.Previous) == 0 && pastFrom(ctx) == nil
 	if !needsPrevious && len(notHeld(revision, held)) == 0 {
-		setSizes(revision, held, nil)
+		setFacts(revision, held, nil, false)
 		return nil
 	}
 	revisions, err := s.chain(ctx, chain)
@@ -114,7 +114,7 @@ func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterE
 	if needsPrevious {
 		revision.Spec.Previous = previousOf(revisions, revision.Spec.Revision)
 	}
-	setSizes(revision, held, sizesIn(revisions))
+	setFacts(revision, held, factsIn(revisions), false)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	revision.Status = stored.Status
 	keepServerAnnotations(revision, stored)
 	s.inliner.rewriteRevision(revision, held)
-	setSizes(revision, held, sizesIn([]olm.ClusterExtensionRevision{*stored}))
+	setFacts(revision, held, factsIn([]olm.ClusterExtensionRevision{*stored}), true)
 	// A PUT of the file that made the revision has none of what the server
 	// added. That is no wish to remove it.
 	if len(revision.Spec.Previous) == 0 {
@@ -244,22 +244,21 @@ func notHeld(revision *olm.ClusterExtensionRevision, held *staged) []entryKey {
 	return missing
 }
 
-// setSizes gives every entry the size that the server knows for its manifest,
-// whatever the client sent: from the manifests of this request, or from
-// revisions that hold the same. An unknown manifest has none.
-func setSizes(revision *olm.ClusterExtensionRevision, held *staged, sizes map[entryKey]int64) {
+// setFacts gives every entry what the server knows of its manifest, whatever the
+// client sent: from the manifests of this request, or from revisions that hold
+// the same. An unknown manifest has none. With keep what is stored of an entry
+// stays: a revision means what it meant when it was created, also where a later
+// release reads more out of the same manifest.
+func setFacts(revision *olm.ClusterExtensionRevision, held *staged, known map[entryKey]facts, keep bool) {
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
 		if entry.Object != nil {
 			return
 		}
-		size := sizes[keyOf(entry)]
-		if object, ok := held.find(keyOf(entry)); ok {
-			size = sizeOf(object)
+		found, stored := known[keyOf(entry)]
+		if object, ok := held.find(keyOf(entry)); ok && !(keep && stored) {
+			found = factsOf(object)
 		}
-		// Entries that are right as they are may be those of a cache.
-		if entry.Size != size {
-			entry.Size = size
-		}
+		found.onto(entry)
 	})
 }
 

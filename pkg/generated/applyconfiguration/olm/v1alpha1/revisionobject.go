@@ -30,6 +30,10 @@ type RevisionObjectApplyConfiguration struct {
 	// size of the canonical manifest in bytes; absent for a Secret. Ignored on
 	// write.
 	Size *int64 `json:"size,omitempty"`
+	// createOnly objects are created, and never changed. Ignored on write.
+	CreateOnly *bool `json:"createOnly,omitempty"`
+	// installLevel at which a create-only object comes, 0 or 1. Ignored on write.
+	InstallLevel *int32 `json:"installLevel,omitempty"`
 	// collisionProtection is for this object alone.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
 }
@@ -93,6 +97,22 @@ func (b *RevisionObjectApplyConfiguration) WithDigest(value string) *RevisionObj
 // If called multiple times, the Size field is set to the value of the last call.
 func (b *RevisionObjectApplyConfiguration) WithSize(value int64) *RevisionObjectApplyConfiguration {
 	b.Size = &value
+	return b
+}
+
+// WithCreateOnly sets the CreateOnly field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CreateOnly field is set to the value of the last call.
+func (b *RevisionObjectApplyConfiguration) WithCreateOnly(value bool) *RevisionObjectApplyConfiguration {
+	b.CreateOnly = &value
+	return b
+}
+
+// WithInstallLevel sets the InstallLevel field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the InstallLevel field is set to the value of the last call.
+func (b *RevisionObjectApplyConfiguration) WithInstallLevel(value int32) *RevisionObjectApplyConfiguration {
+	b.InstallLevel = &value
 	return b
 }
 

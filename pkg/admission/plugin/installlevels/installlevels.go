@@ -1,0 +1,165 @@
+// Package installlevels refuses revisions with manifests that do not say clearly
+// how they are to be rolled out: an install level that does not exist, or on an
+// object that is not create-only. A typing error would otherwise be found when
+// somebody's content is overwritten. docs/reference/stages.md says what the
+// annotations mean; the controller looks again before the first write.
+package installlevels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
+)
+
+const (
+	// PluginName is what --disable-admission-plugins knows it by.
+	PluginName = "InstallLevels"
+	// maxOffences bounds the offences that an answer lists. All of them are
+	// listed for any revision that a person wrote.
+	maxOffences = 200
+	// maxWarnings bounds the warnings of an answer.
+	maxWarnings = 10
+)
+
+// Deps is what the plugin needs.
+type Deps struct {
+	// Metrics counts decisions; nil counts nothing.
+	Metrics *Metrics
+}
+
+// Plugin is the admission plugin.
+type Plugin struct {
+	*admission.Handler
+	deps Deps
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// New returns the plugin.
+func New() *Plugin {
+	// Content comes with a create and never changes.
+	return &Plugin{Handler: admission.NewHandler(admission.Create)}
+}
+
+// SetDeps gives the plugin what it needs.
+func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
+
+// Validate refuses a revision with all that is wrong with its manifests, in one
+// answer, and warns of what is hardly meant.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	revision, ok := a.GetObject().(*olm.ClusterExtensionRevision)
+	if !ok || a.GetSubresource() != "" || a.GetResource().GroupResource() != v1alpha1.Resource("clusterextensionrevisions") {
+		return nil
+	}
+	objects, told := request.ManifestsFrom(ctx)
+	places, err := placesOf(revision, objects)
+	if !told || err != nil {
+		p.decide(a, failed)
+		return apierrors.NewInternalError(errors.Join(errors.New("the endpoint has not said what is in the revision"), err))
+	}
+	if errs := offences(revision, objects, places); len(errs) > 0 {
+		p.decide(a, denied)
+		return apierrors.NewInvalid(olm.Kind("ClusterExtensionRevision"), revision.Name, errs)
+	}
+	p.decide(a, allowed)
+	warn(ctx, objects)
+	return nil
+}
+
+// decide tells the metrics and the audit log.
+func (p *Plugin) decide(a admission.Attributes, d decision) {
+	p.deps.Metrics.decided(d)
+	// A second run for the same request decides the same.
+	_ = a.AddAnnotation("installlevels.policy.penstock.dev/decision", string(d))
+}
+
+// place is where a revision lists an object.
+type place struct {
+	path *field.Path
+	mark release.Mark
+}
+
+// placesOf finds the objects in their revision, whose order they have.
+func placesOf(revision *olm.ClusterExtensionRevision, objects []manifest.Object) (map[manifest.ID]place, error) {
+	places := make(map[manifest.ID]place, len(objects))
+	next := 0
+	for p, phase := range revision.Spec.Phases {
+		for o, entry := range phase.Objects {
+			if next >= len(objects) || objects[next].Name != entry.Name || string(objects[next].Digest) != entry.Digest {
+				return nil, fmt.Errorf("spec.phases[%d].objects[%d] is not among its manifests", p, o)
+			}
+			places[objects[next].ID] = place{
+				path: field.NewPath("spec", "phases").Index(p).Child("objects").Index(o),
+				mark: release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)},
+			}
+			next++
+		}
+	}
+	return places, nil
+}
+
+// offences are sorted by object: the same revision has the same answer, in
+// whatever order it lists them.
+func offences(revision *olm.ClusterExtensionRevision, objects []manifest.Object, places map[manifest.ID]place) field.ErrorList {
+	var errs field.ErrorList
+	found := release.Check(objects)
+	for _, offence := range found[:min(len(found), maxOffences)] {
+		path := places[offence.ID].path.Child("object", "metadata", "annotations")
+		if offence.Annotation != "" {
+			path = path.Key(offence.Annotation)
+		}
+		errs = append(errs, field.Invalid(path, field.OmitValueType{}, offence.String()))
+	}
+	if more := len(found) - maxOffences; more > 0 {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "phases"), field.OmitValueType{}, fmt.Sprintf("and %d more", more)))
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return unsaid(objects, places)
+}
+
+// unsaid are manifests that are named by digest, and that the revision which holds
+// them shows in another way than they read: it was stored before they were read.
+func unsaid(objects []manifest.Object, places map[manifest.ID]place) field.ErrorList {
+	var errs field.ErrorList
+	for _, object := range objects {
+		at := places[object.ID]
+		if mark, _ := release.MarkOf(object); mark != at.mark && len(errs) < maxOffences {
+			errs = append(errs, field.Invalid(at.path.Child("digest"), string(object.Digest), fmt.Sprintf(
+				"the revision that holds %s was stored before its annotations were read: give the manifest in object", object.ID)))
+		}
+	}
+	return errs
+}
+
+// warn tells the requester what is valid and hardly meant.
+func warn(ctx context.Context, objects []manifest.Object) {
+	var warnings []string
+	for _, inversion := range release.Inversions(objects) {
+		warnings = append(warnings, fmt.Sprintf("%s: the first installation waits until somebody else makes it", inversion))
+	}
+	for _, object := range objects {
+		for _, text := range release.LookAlikes(object) {
+			warnings = append(warnings, fmt.Sprintf("%s: %s", object.ID, text))
+		}
+	}
+	for i, text := range warnings {
+		if i == maxWarnings {
+			warning.AddWarning(ctx, "", fmt.Sprintf("and %d more of this kind", len(warnings)-i))
+			return
+		}
+		warning.AddWarning(ctx, "", text)
+	}
+}

@@ -1,0 +1,202 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// maxOffencesLength bounds the message that lists all offenders of a revision, in
+// bytes. The list is what a person needs to mend it in one go.
+const maxOffencesLength = 8 << 10
+
+// manifestsError says that manifests of a revision cannot be acted upon, so that
+// none of them is.
+type manifestsError struct{ offences []release.Offence }
+
+func (e *manifestsError) Error() string {
+	text := fmt.Sprintf("nothing was applied: %s cannot be rolled out as written: ", counted(len(e.offences), "annotation"))
+	for i, offence := range e.offences {
+		next := offence.String()
+		if i > 0 {
+			next = "; " + next
+		}
+		rest := fmt.Sprintf("; and %d more", len(e.offences)-i)
+		if len(text)+len(next)+len(rest) > maxOffencesLength {
+			return text + rest
+		}
+		text += next
+	}
+	return text
+}
+
+// vet reads the manifests of a revision that has not begun, and refuses it when
+// one of them does not say clearly how it is to be rolled out, or says something
+// else than the revision. Admission has done so before; it can be switched off,
+// and what is stored may be older than it.
+//
+// Of a revision whose manifests cannot be read nothing is written in this pass:
+// who cannot be vetted must not get through because a later read succeeds.
+func (v *visit) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
+	known := v.known[revision.UID]
+	if known.vetted || v.ledger.inventory.Reached[string(revision.UID)] > 0 {
+		return nil
+	}
+	objects, err := v.contents(ctx, revision)
+	if err != nil {
+		v.shelf.bar(known.root, err)
+		return nil
+	}
+	offences := append(release.Check(objects), unsaid(revision, objects)...)
+	if len(offences) > 0 {
+		return &manifestsError{offences}
+	}
+	known.vetted = true
+	return nil
+}
+
+// unsaid lists manifests that want to be rolled out another way than the revision
+// shows: one that was stored before this was read from manifests.
+func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.Object) []release.Offence {
+	var offences []release.Offence
+	next := 0
+	for _, phase := range revision.Spec.Phases {
+		for _, entry := range phase.Objects {
+			object := objects[next]
+			next++
+			mark, wrong := release.MarkOf(object)
+			if len(wrong) == 0 && mark != markOf(entry) {
+				offences = append(offences, release.Offence{
+					ID: object.ID, Annotation: release.CreateOnlyAnnotation, Value: fmt.Sprintf("%q", fmt.Sprint(mark.CreateOnly)),
+					Allowed: "which this revision, stored by an earlier Penstock, does not show: create it again as a new one",
+				})
+			}
+		}
+	}
+	return offences
+}
+
+// markOf is what a revision shows of the way in which an object is rolled out.
+func markOf(entry olmv1alpha1.RevisionObject) release.Mark {
+	return release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}
+}
+
+// contents are the manifests of a revision, in its order.
+func (v *visit) contents(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
+	root := v.known[revision.UID].root
+	wanted := refs(revision)
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	bodies, err := v.library.read(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]manifest.Object, 0, len(wanted))
+	for _, r := range wanted {
+		body, ok := bodies[r.Digest]
+		if !ok {
+			return nil, fmt.Errorf("the pack %s does not hold %s", root, r.Digest)
+		}
+		objects = append(objects, manifest.Object{Ref: r, JSON: body})
+	}
+	return objects, nil
+}
+
+// byLevels decides whether install levels order a revision: while nothing of the
+// chain ever succeeded. For a revision that has begun it was decided then, and is
+// read from where the stages that it reached are counted.
+func (v *visit) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
+	if !hasLevels(revision) {
+		return false, nil
+	}
+	key := string(revision.UID)
+	if v.ledger.inventory.Reached[key] > 0 {
+		return v.ledger.inventory.Levels[key], nil
+	}
+	head, _, err := v.Heads.Get(ctx, v.chain)
+	if err != nil {
+		return false, fmt.Errorf("finding out whether %s was ever installed: %w", v.chain, err)
+	}
+	return !head.Succeeded, nil
+}
+
+// hasLevels is true for a revision with an object that is not of the first level.
+func hasLevels(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return slices.ContainsFunc(revision.Spec.Phases, func(phase olmv1alpha1.RevisionPhase) bool {
+		return slices.ContainsFunc(phase.Objects, func(object olmv1alpha1.RevisionObject) bool { return object.InstallLevel > 0 })
+	})
+}
+
+// inversions are the objects of a revision that wait for what comes after them.
+// They are looked for when an install level is waited for, once. What cannot be
+// read is looked for again in the next pass: it is a hint, nothing depends on it.
+func (v *visit) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, report *rollout.LayerReport) []release.Inversion {
+	if report.Level == nil || report.Level.Waiting == 0 {
+		return nil
+	}
+	known := v.known[revision.UID]
+	if !known.searched {
+		objects, err := v.contents(ctx, revision)
+		if err != nil {
+			return nil
+		}
+		known.inverted, known.searched = release.Inversions(objects), true
+	}
+	return known.inverted
+}
+
+// waitingForLevel says which install level runs, what holds it up and what waits
+// for it, in one line that stays the same as long as that does.
+func waitingForLevel(level *rollout.LevelReport, inverted []release.Inversion) string {
+	text := fmt.Sprintf("install level %d: ", level.Number)
+	switch {
+	case len(level.Failures) == 0:
+		text += fmt.Sprintf("%s under way", counted(level.Objects, "object"))
+	default:
+		text += fmt.Sprintf("%d of %s not ready (%s", len(level.Failures), counted(level.Objects, "object"), describe(level.Failures[0]))
+		if more := len(level.Failures) - 1; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		text += ")"
+	}
+	text += fmt.Sprintf("; %s of later levels %s", counted(level.Waiting, "object"), waits(level.Waiting))
+	if needs := blocking(level, inverted); len(needs) > 0 {
+		text += "; " + strings.Join(needs, "; ")
+	}
+	return clip(text)
+}
+
+func waits(n int) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
+}
+
+// blocking says which objects that are not ready need one that comes later.
+func blocking(level *rollout.LevelReport, inverted []release.Inversion) []string {
+	var out []string
+	for _, i := range inverted {
+		if slices.ContainsFunc(level.Failures, func(f rollout.Failure) bool { return f.ID == i.Object }) {
+			out = append(out, i.String())
+		}
+	}
+	return out
+}
+
+// reasonOf is the reason of a revision that cannot be compiled.
+func reasonOf(err error) string {
+	var manifests *manifestsError
+	if errors.As(err, &manifests) {
+		return reasonInvalidManifests
+	}
+	return reasonInvalid
+}

@@ -1,0 +1,201 @@
+package release
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Inversion is an object that cannot become ready before another one exists, and
+// comes at an earlier install level than that.
+type Inversion struct {
+	// Object of level 0, and what it Needs, which is of level 1.
+	Object, Needs manifest.ID
+}
+
+// String names both.
+func (i Inversion) String() string {
+	return fmt.Sprintf("%s, of install level 0, needs %s, which is of install level 1", i.Object, i.Needs)
+}
+
+// Inversions finds objects that wait for what comes after them, sorted. Whether
+// that stops an installation depends: the other one may be made by somebody else
+// in time, which is what install levels are for. Manifests with offences count as
+// level 0.
+func Inversions(objects []manifest.Object) []Inversion {
+	late := map[manifest.ID]manifest.Object{}
+	for _, object := range objects {
+		if mark, _ := MarkOf(object); mark.Level > 0 {
+			late[object.ID] = object
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	kinds := definitions(late)
+	var found []Inversion
+	for _, object := range objects {
+		if _, itself := late[object.ID]; itself {
+			continue
+		}
+		needs := Needs(object)
+		if definition, defined := kinds[object.Group+"/"+object.Kind]; defined {
+			needs = append(needs, definition)
+		}
+		for _, id := range needs {
+			if _, isLate := late[id]; isLate {
+				found = append(found, Inversion{Object: object.ID, Needs: id})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Inversion) int {
+		return cmp.Or(cmp.Compare(a.Object.String(), b.Object.String()), cmp.Compare(a.Needs.String(), b.Needs.String()))
+	})
+	return slices.Compact(found)
+}
+
+// definitions are the kinds, as group/kind, that some CustomResourceDefinitions
+// define.
+func definitions(objects map[manifest.ID]manifest.Object) map[string]manifest.ID {
+	kinds := map[string]manifest.ID{}
+	for id, object := range objects {
+		if id.Group != "apiextensions.k8s.io" || id.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		var content struct {
+			Spec struct {
+				Group string `json:"group"`
+				Names struct {
+					Kind string `json:"kind"`
+				} `json:"names"`
+			} `json:"spec"`
+		}
+		if err := json.Unmarshal(object.JSON, &content); err == nil {
+			kinds[content.Spec.Group+"/"+content.Spec.Names.Kind] = id
+		}
+	}
+	return kinds
+}
+
+// Needs returns what must exist before the pods of a workload can start, as its
+// manifest says: ConfigMaps, Secrets and claims that they mount or read, and do
+// not call optional, their ServiceAccount and classes; of any object its
+// Namespace. What the names stand for when they are left out (the ServiceAccount
+// "default") is not listed.
+func Needs(object manifest.Object) []manifest.ID {
+	n := needs{namespace: object.Namespace}
+	if object.Namespace != "" {
+		n.found = append(n.found, manifest.ID{Kind: "Namespace", Name: object.Namespace})
+	}
+	// Most manifests have no pods.
+	if !bytes.Contains(object.JSON, []byte(`"containers"`)) {
+		return n.found
+	}
+	var content map[string]any
+	if err := json.Unmarshal(object.JSON, &content); err != nil {
+		return n.found
+	}
+	if spec := podSpec(content); spec != nil {
+		n.pod(spec)
+	}
+	return n.found
+}
+
+// podSpec finds the pod in a workload, of whatever kind: where the kinds of
+// Kubernetes have it.
+func podSpec(content map[string]any) map[string]any {
+	for _, path := range [][]string{
+		{"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}, {"template", "spec"}, {"spec"},
+	} {
+		at := content
+		for _, name := range path {
+			at = child(at, name)
+		}
+		if _, ok := at["containers"].([]any); ok {
+			return at
+		}
+	}
+	return nil
+}
+
+// needs collects identities.
+type needs struct {
+	namespace string
+	found     []manifest.ID
+}
+
+// add notes an object by the name that a field holds, unless the reference is
+// optional.
+func (n *needs) add(group, kind string, reference map[string]any, field string) {
+	name, _ := reference[field].(string)
+	if optional, _ := reference["optional"].(bool); name == "" || optional {
+		return
+	}
+	id := manifest.ID{Group: group, Kind: kind, Name: name, Namespace: n.namespace}
+	if kind == "PriorityClass" || kind == "RuntimeClass" {
+		id.Namespace = ""
+	}
+	n.found = append(n.found, id)
+}
+
+func (n *needs) pod(spec map[string]any) {
+	n.add("", "ServiceAccount", spec, "serviceAccountName")
+	n.add("scheduling.k8s.io", "PriorityClass", spec, "priorityClassName")
+	n.add("node.k8s.io", "RuntimeClass", spec, "runtimeClassName")
+	for _, reference := range children(spec, "imagePullSecrets") {
+		n.add("", "Secret", reference, "name")
+	}
+	for _, volume := range children(spec, "volumes") {
+		n.volume(volume)
+	}
+	for _, field := range []string{"initContainers", "containers"} {
+		for _, container := range children(spec, field) {
+			n.container(container)
+		}
+	}
+}
+
+func (n *needs) volume(volume map[string]any) {
+	n.add("", "ConfigMap", child(volume, "configMap"), "name")
+	n.add("", "Secret", child(volume, "secret"), "secretName")
+	n.add("", "PersistentVolumeClaim", child(volume, "persistentVolumeClaim"), "claimName")
+	n.add("", "Secret", child(child(volume, "csi"), "nodePublishSecretRef"), "name")
+	for _, source := range children(child(volume, "projected"), "sources") {
+		n.add("", "ConfigMap", child(source, "configMap"), "name")
+		n.add("", "Secret", child(source, "secret"), "name")
+	}
+}
+
+func (n *needs) container(container map[string]any) {
+	for _, source := range children(container, "envFrom") {
+		n.add("", "ConfigMap", child(source, "configMapRef"), "name")
+		n.add("", "Secret", child(source, "secretRef"), "name")
+	}
+	for _, variable := range children(container, "env") {
+		from := child(variable, "valueFrom")
+		n.add("", "ConfigMap", child(from, "configMapKeyRef"), "name")
+		n.add("", "Secret", child(from, "secretKeyRef"), "name")
+	}
+}
+
+// child is an object in a field, or nil.
+func child(object map[string]any, field string) map[string]any {
+	found, _ := object[field].(map[string]any)
+	return found
+}
+
+// children are the objects in a list in a field.
+func children(object map[string]any, field string) []map[string]any {
+	list, _ := object[field].([]any)
+	var found []map[string]any
+	for _, item := range list {
+		if item, ok := item.(map[string]any); ok {
+			found = append(found, item)
+		}
+	}
+	return found
+}

@@ -1,0 +1,197 @@
+// Package release reads what a manifest of an OpenShift release says about its own
+// rollout, in annotations: that it is only to be created, and at which level of
+// an installation. It is pure: what follows from it is decided elsewhere.
+package release
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const (
+	prefix = "release.openshift.io/"
+	// CreateOnlyAnnotation is "true" on an object that is created when it is
+	// absent and never touched after that.
+	CreateOnlyAnnotation = prefix + "create-only"
+	// InstallLevelAnnotation is the level of an installation at which a
+	// create-only object is created: "0", as without it, or "1".
+	InstallLevelAnnotation = prefix + "install-level"
+	// DeleteAnnotation is "true" on an object that is to be deleted.
+	DeleteAnnotation = prefix + "delete"
+	// Levels is how many install levels there are.
+	Levels = 2
+)
+
+// Mark is how a manifest wants to be rolled out. The zero value is as any other.
+type Mark struct {
+	// CreateOnly objects are created when they are absent, and that is all.
+	CreateOnly bool
+	// Level is the install level, 0 or 1.
+	Level int
+}
+
+// Offence is an annotation of a manifest that nobody can act upon.
+type Offence struct {
+	ID manifest.ID
+	// Annotation is its key, empty when the annotations are no map.
+	Annotation string
+	// Value as a person would write it in JSON, shortened.
+	Value string
+	// Allowed says what it may be.
+	Allowed string
+}
+
+// String names object, value and what is allowed.
+func (o Offence) String() string {
+	if o.Annotation == "" {
+		return fmt.Sprintf("%s: metadata.annotations is %s, %s", o.ID, o.Value, o.Allowed)
+	}
+	return fmt.Sprintf("%s: annotation %s is %s, %s", o.ID, o.Annotation, o.Value, o.Allowed)
+}
+
+// MarkOf returns how a manifest wants to be rolled out, and every reason why that
+// cannot be told. With an offence the mark means nothing.
+func MarkOf(object manifest.Object) (Mark, []Offence) {
+	// Canonical JSON does not escape a slash, so whoever has one of the
+	// annotations has these bytes. Most manifests do not.
+	if !bytes.Contains(object.JSON, []byte(prefix)) {
+		return Mark{}, nil
+	}
+	var content struct {
+		Metadata struct {
+			Annotations json.RawMessage `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(object.JSON, &content); err != nil {
+		return Mark{}, []Offence{{ID: object.ID, Value: "unreadable", Allowed: err.Error()}}
+	}
+	raw := content.Metadata.Annotations
+	if len(raw) == 0 {
+		return Mark{}, nil
+	}
+	// The values are looked at as they are. A map of strings would be empty as
+	// soon as one of them is none, and every check would pass.
+	var annotations map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &annotations); err != nil {
+		return Mark{}, []Offence{{ID: object.ID, Value: short(raw), Allowed: "want a map of strings"}}
+	}
+	return markOf(object.ID, annotations)
+}
+
+func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Offence) {
+	var offences []Offence
+	// text returns an annotation, when it is there and one of the values allowed.
+	text := func(key, allowed string, values ...string) (value string, found bool) {
+		raw, found := annotations[key]
+		if !found {
+			return "", false
+		}
+		// Into a pointer: null would pass for the empty string.
+		var given *string
+		err := json.Unmarshal(raw, &given)
+		if err != nil || given == nil || !slices.Contains(values, *given) {
+			offences = append(offences, Offence{ID: id, Annotation: key, Value: short(raw), Allowed: allowed})
+			return "", true
+		}
+		return *given, true
+	}
+	only, onlyFound := text(CreateOnlyAnnotation, `want "true" or "false"`, "true", "false")
+	level, levelFound := text(InstallLevelAnnotation, `want "0" or "1"`, "0", "1")
+	removed, removedFound := annotations[DeleteAnnotation]
+	mark := Mark{CreateOnly: only == "true"}
+	if level == "1" {
+		mark.Level = 1
+	}
+	// A create-only value that is wrong was told already.
+	if levelFound && only != "true" && (!onlyFound || only == "false") {
+		offences = append(offences, Offence{
+			ID: id, Annotation: InstallLevelAnnotation, Value: short(annotations[InstallLevelAnnotation]),
+			Allowed: fmt.Sprintf("which needs %s: \"true\" beside it", CreateOnlyAnnotation),
+		})
+	}
+	if removedFound && (levelFound || mark.CreateOnly) {
+		offences = append(offences, Offence{
+			ID: id, Annotation: DeleteAnnotation, Value: short(removed),
+			Allowed: "which cannot be together with " + CreateOnlyAnnotation + " or " + InstallLevelAnnotation,
+		})
+	}
+	if len(offences) > 0 {
+		return Mark{}, offences
+	}
+	return mark, nil
+}
+
+// Check returns every reason why some manifests cannot be rolled out, sorted: the
+// same manifests in any order have the same offences in one.
+func Check(objects []manifest.Object) []Offence {
+	var offences []Offence
+	for _, object := range objects {
+		_, found := MarkOf(object)
+		offences = append(offences, found...)
+	}
+	slices.SortFunc(offences, Offence.compare)
+	return offences
+}
+
+func (o Offence) compare(other Offence) int {
+	return cmp.Or(cmp.Compare(o.ID.String(), other.ID.String()), cmp.Compare(o.Annotation, other.Annotation), cmp.Compare(o.Allowed, other.Allowed))
+}
+
+// mostValue is how much of a value is shown, in bytes.
+const mostValue = 64
+
+// short is a value as JSON, bounded.
+func short(raw json.RawMessage) string {
+	if len(raw) <= mostValue {
+		return string(raw)
+	}
+	return string(bytes.ToValidUTF8(raw[:mostValue], nil)) + "…"
+}
+
+// LookAlikes returns what a manifest has that looks like one of the annotations
+// and is none, in words: another spelling of the key, or the key on the template
+// of the pods. Nobody acts upon it, which is hardly what was meant.
+func LookAlikes(object manifest.Object) []string {
+	if !bytes.Contains(bytes.ToLower(object.JSON), []byte("install-level")) {
+		return nil
+	}
+	type metadata struct {
+		Annotations map[string]any `json:"annotations"`
+	}
+	var content struct {
+		Metadata metadata `json:"metadata"`
+		Spec     struct {
+			Template struct {
+				Metadata metadata `json:"metadata"`
+			} `json:"template"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(object.JSON, &content); err != nil {
+		return nil // of another shape than objects with a template
+	}
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(content.Metadata.Annotations)) {
+		if key != InstallLevelAnnotation && isLookAlike(key) {
+			found = append(found, fmt.Sprintf("annotation %q means nothing: the install level is %s", key, InstallLevelAnnotation))
+		}
+	}
+	if _, ok := content.Spec.Template.Metadata.Annotations[InstallLevelAnnotation]; ok {
+		found = append(found, InstallLevelAnnotation+" on the pod template means nothing: it belongs on the object itself")
+	}
+	return found
+}
+
+func isLookAlike(key string) bool {
+	_, name, found := bytes.Cut(bytes.ToLower([]byte(key)), []byte("/"))
+	if !found {
+		name = bytes.ToLower([]byte(key))
+	}
+	name = bytes.ReplaceAll(bytes.TrimSpace(name), []byte("_"), []byte("-"))
+	return string(name) == "install-level" || string(name) == "install-levels" || string(name) == "installlevel"
+}

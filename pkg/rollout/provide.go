@@ -1,0 +1,124 @@
+package rollout
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// decideCreateOnly is the rule of create-only objects: one that exists is as
+// wanted, whoever made it and whatever is in it.
+func decideCreateOnly(seen Seen) Decision {
+	switch {
+	case seen.Presence == observe.Absent:
+		return Decision{Action: Create}
+	case seen.Presence != observe.Present:
+		return Decision{Deferred, "its kind is not being watched yet"}
+	case seen.Deleting:
+		return Decision{Deferred, "the existing object is being deleted; it is created when that one is gone"}
+	default:
+		return Decision{Action: Idle}
+	}
+}
+
+// provide makes sure that a create-only object exists. It writes what cannot
+// overwrite anything, and no mark of ours: from its first moment on the object
+// belongs to whoever wants it, and the inventory does not know it.
+func (p *pass) provide(ctx context.Context, t task) carried {
+	seen := p.look(t.step.ID)
+	made, known := p.memory.provided[t.step.ID]
+	if seen.Presence == observe.Absent && made != "" && older(seen.ResourceVersion, made) {
+		return carried{outcome: outcome{applied: true}} // the watch has not come to what we just made
+	}
+	if held, ok := p.held(t, seen); ok {
+		return held
+	}
+	switch decision := p.decide(t, seen); decision.Action {
+	case Idle:
+		return p.present(ctx, t, seen)
+	case Create:
+		return p.make(ctx, t, seen, known)
+	default:
+		return p.deferred(t, decision, seen)
+	}
+}
+
+// make creates a create-only object. That somebody was faster is success: his is
+// the content that counts.
+func (p *pass) make(ctx context.Context, t task, seen Seen, again bool) carried {
+	body, err := p.bodyWithout(ctx, t.step, nil)
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	live, err := p.engine.Writer.Apply(ctx, t.step.Ref, body, host.ApplyOptions{FieldManager: p.who.Manager, CreateOnly: true})
+	if surprised(err) {
+		return p.overtaken(ctx, t, seen)
+	}
+	if err != nil {
+		return carried{seen: seen, err: err}
+	}
+	result := carried{outcome: outcome{applied: true}, seen: seen, provided: live.ResourceVersion}
+	if again {
+		result.events = []Event{p.event(t, "Recreated", "created %s again, which someone had deleted", t.step.ID)}
+	}
+	return result
+}
+
+// overtaken looks at the object that somebody else has made meanwhile.
+func (p *pass) overtaken(ctx context.Context, t task, before Seen) carried {
+	live, err := p.readLive(ctx, t.step.Ref)
+	if err != nil {
+		return carried{seen: before, err: err}
+	}
+	switch decision := decideCreateOnly(live); decision.Action {
+	case Idle:
+		return carried{outcome: outcome{applied: true}, seen: before, provided: live.ResourceVersion}
+	case Create:
+		return p.refuse(t, before, ReasonWaiting, false, "was created and deleted again meanwhile")
+	default:
+		return p.deferred(t, decision, live)
+	}
+}
+
+// present is a create-only object that exists. One that the chain had owned until
+// a newer revision said otherwise is let go, as soon as no layer owns it any more.
+func (p *pass) present(ctx context.Context, t task, seen Seen) carried {
+	result := carried{outcome: outcome{applied: true}, seen: seen, provided: seen.ResourceVersion}
+	entry := p.memo(t.step.ID)
+	if entry == nil || p.owns(t.step.ID) {
+		return result
+	}
+	ref := p.ref(t.step.ID)
+	live, err := p.engine.Reader.ReadMetadata(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return carried{seen: seen, err: err}
+	default:
+		now := p.seen(live)
+		if ours, _ := p.mayRemove(*entry, now.Observation); ours {
+			if released := p.release(ctx, task{place: t.place, step: t.step}, now); released.err != nil {
+				return carried{seen: seen, err: released.err}
+			}
+			result.events = []Event{p.event(t, "Released", "%s is create-only from now on: it belongs to nobody", t.step.ID)}
+		}
+	}
+	result.forgotten = true
+	return result
+}
+
+// owns is true when a layer wants an object that is not create-only there.
+func (p *pass) owns(id manifest.ID) bool {
+	for _, stg := range p.stages() {
+		for _, step := range stg.Steps {
+			if step.ID == id && !step.Policy.CreateOnly {
+				return true
+			}
+		}
+	}
+	return false
+}

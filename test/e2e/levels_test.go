@@ -1,0 +1,233 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	createOnly   = "release.openshift.io/create-only"
+	installLevel = "release.openshift.io/install-level"
+)
+
+// annotated gives an object annotations, as key and value in turn.
+func annotated(o object, pairs ...string) object {
+	annotations := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		annotations[pairs[i]] = pairs[i+1]
+	}
+	o["metadata"].(map[string]any)["annotations"] = annotations
+	return o
+}
+
+// fallback is a create-only ConfigMap of an install level.
+func fallback(namespace, name, level string) object {
+	return annotated(configMap(namespace, name, "from=revision"), createOnly, "true", installLevel, level)
+}
+
+// gated makes a rollout wait until somebody writes into the ConfigMaps of a draft
+// that are labelled as gate.
+func (d draft) gated() draft {
+	return d.with("progressionProbes", []any{map[string]any{
+		"selector":   map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"gate": "yes"}}},
+		"assertions": []any{map[string]any{"cel": map[string]any{"expression": "has(self.data.open)", "message": "the gate is closed"}}},
+	}})
+}
+
+func gate(namespace string) object {
+	o := configMap(namespace, "gate", "x=1")
+	o["metadata"].(map[string]any)["labels"] = map[string]any{"gate": "yes"}
+	return o
+}
+
+// opens lets a rollout through a gate.
+func (w world) opens(namespace string) {
+	w.t.Helper()
+	w.MustKubectl("patch", "configmap", "gate", "--namespace="+namespace, "--type=merge", "-p", `{"data":{"open":"yes"}}`)
+}
+
+// whole is all of an object: fields, managers, version.
+func (w world) whole(namespace, name string) string {
+	w.t.Helper()
+	return w.MustKubectl("get", "configmap", name, "--namespace="+namespace, "-o", "json", "--show-managed-fields")
+}
+
+// users makes a ConfigMap of the user's, and returns a check that nobody has
+// touched it since.
+func (w world) users(namespace, name string) (untouched func()) {
+	w.t.Helper()
+	w.MustKubectlInput(configMap(namespace, name, "from=user").String(), "create", "-f", "-")
+	before := w.whole(namespace, name)
+	return func() {
+		w.t.Helper()
+		if after := w.whole(namespace, name); after != before {
+			w.t.Errorf("the user's object was touched; it was\n%s\nand is\n%s", before, after)
+		}
+	}
+}
+
+// levels: the defaults come last, and whatever a user has made by then is his.
+func levels(w world) {
+	ns := w.namespace("levels")
+	in := "--namespace=" + ns
+	before := w.users(ns, "before")
+	d := revision("levels", 1).gated().
+		phase("defaults", fallback(ns, "before", "1"), fallback(ns, "during", "1"), fallback(ns, "after", "1"), fallback(ns, "early", "0")).
+		phase("deploy", gate(ns), configMap(ns, "sibling", "x=1"))
+	w.MustKubectlInput(d.String(), "create", "-f", "-")
+
+	// What is of level 0 is there, and status says what holds the rest up.
+	w.condition("levels-1", "Progressing", "True", "install level 0: 1 of 3 objects not ready (ConfigMap levels/gate: the gate is closed); 3 objects of later levels wait")
+	w.says(w.read(`.status.conditions[?(@.type=="Progressing")].reason`, "cer", "levels-1"), "WaitingForLevel")
+	w.says(w.MustKubectl("get", "configmap", in, "-o", "name"), "configmap/early", "configmap/gate", "configmap/sibling")
+	w.absent("configmap", "after", in)
+	w.says(w.MustKubectl("get", "cer", "levels-1", "-o", "yaml"), "createOnly: true", "installLevel: 1")
+	during := w.users(ns, "during")
+
+	w.opens(ns)
+	w.succeeded("levels-1")
+	w.says(w.read(".data.from", "configmap", "after", in), "revision")
+	before()
+	during()
+
+	// What was created belongs to nobody: it has no mark of ours, edits stay, and
+	// when it is deleted it comes back as it was written.
+	made := w.whole(ns, "after")
+	if strings.Contains(made, "penstock.dev/") || strings.Contains(made, "ownerReferences") {
+		w.t.Errorf("a create-only object is marked:\n%s", made)
+	}
+	w.MustKubectl("patch", "configmap", "after", in, "--type=merge", "-p", `{"data":{"from":"edit"}}`)
+	w.MustKubectl("patch", "configmap", "sibling", in, "--type=merge", "-p", `{"data":{"x":"drifted"}}`)
+	w.value("1", ".data.x", "configmap/sibling", in) // which was repaired in a pass that saw both
+	w.says(w.read(".data.from", "configmap", "after", in), "edit")
+	w.MustKubectl("delete", "configmap", "after", in)
+	w.until(configMaps(), ns, "after", func(*unstructured.Unstructured) error { return nil })
+	w.says(w.read(".data.from", "configmap", "after", in), "revision")
+	w.event("levels-1", "Recreated", "ConfigMap levels/after")
+
+	// An update orders nothing by level: one more default is there while the rest
+	// waits.
+	next := revision("levels", 2).gated().phase("defaults", fallback(ns, "late", "1")).phase("deploy", gate(ns), configMap(ns, "stuck", "x=1"))
+	next.phases[1].(map[string]any)["objects"].([]any)[1].(map[string]any)["object"].(object)["metadata"].(map[string]any)["labels"] = map[string]any{"gate": "yes"}
+	w.MustKubectlInput(next.String(), "create", "-f", "-")
+	w.condition("levels-2", "Progressing", "True", "ConfigMap levels/stuck: the gate is closed")
+	w.says(w.read(".data.from", "configmap", "late", in), "revision")
+	w.MustKubectl("patch", "configmap", "stuck", in, "--type=merge", "-p", `{"data":{"open":"yes"}}`)
+	w.succeeded("levels-2")
+
+	// Nothing of it is pruned or torn down.
+	w.value("Archived", ".spec.lifecycleState", "cer/levels-1")
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=levels", timeout)
+	w.says(w.MustKubectl("get", "configmap", in, "-o", "name"), "configmap/after", "configmap/before", "configmap/during", "configmap/early", "configmap/late")
+	w.absent("configmap", "gate", in)
+	before()
+	during()
+}
+
+// levelRace has the user's object made when our own create is on its way: behind
+// our look, and in the API server before what it stores.
+func levelRace(w world) {
+	ns := w.namespace("levelrace")
+	var asked, raced atomic.Bool
+	var made string
+	w.webhook(ns, func(review *admissionv1.AdmissionRequest) {
+		dryRun := review.DryRun != nil && *review.DryRun
+		switch {
+		case review.Name == "probe":
+			asked.Store(true)
+		case review.Name == "contested" && !dryRun && raced.CompareAndSwap(false, true):
+			// The user's create comes here too, while this one waits.
+			w.MustKubectlInput(configMap(ns, "contested", "from=user").String(), "create", "-f", "-")
+			made = w.whole(ns, "contested")
+		}
+	})
+	for deadline := time.Now().Add(patience); !asked.Load(); {
+		// The API server learns of webhooks through a watch, and tells nobody.
+		w.MustKubectlInput(configMap(ns, "probe").String(), "create", "--dry-run=server", "-f", "-")
+		if time.Now().After(deadline) {
+			w.t.Fatal("the API server does not ask the webhook")
+		}
+	}
+	w.roll(revision("levelrace", 1).phase("all", fallback(ns, "contested", "1"), configMap(ns, "other", "x=1")))
+	if !raced.Load() {
+		w.t.Fatal("the race did not happen")
+	}
+	if after := w.whole(ns, "contested"); after != made {
+		w.t.Errorf("the user's object was touched; it was\n%s\nand is\n%s", made, after)
+	}
+}
+
+// webhook has every create of a ConfigMap in a namespace looked at before it is
+// stored.
+func (w world) webhook(namespace string, look func(*admissionv1.AdmissionRequest)) {
+	w.t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+			http.Error(rw, "no review", http.StatusBadRequest)
+			return
+		}
+		look(review.Request)
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		review.Request = nil
+		_ = json.NewEncoder(rw).Encode(review)
+	}))
+	w.t.Cleanup(server.Close)
+	hook := manifest("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", namespace)
+	hook["webhooks"] = []any{map[string]any{
+		"name": namespace + ".example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "NoneOnDryRun", "failurePolicy": "Fail", "timeoutSeconds": 30,
+		"clientConfig": map[string]any{
+			"url":      server.URL,
+			"caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		},
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace}},
+		"rules":             []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"}, "operations": []any{"CREATE"}}},
+	}}
+	w.MustKubectlInput(hook.String(), "create", "-f", "-")
+	w.t.Cleanup(func() { w.MustKubectl("delete", "validatingwebhookconfiguration", namespace, "--ignore-not-found") })
+}
+
+// levelRefusals: what cannot be rolled out as written is refused on every way in,
+// all of it at once.
+func levelRefusals(w world) {
+	create := []string{"create", "-f", "-"}
+	ns := "default"
+	bad := revision("levelbad", 1).phase("all",
+		fallback(ns, "levelbad-b", "2"), fallback(ns, "levelbad-a", " 1"), fallback(ns, "levelbad-c", "1"),
+		annotated(configMap(ns, "levelbad-d"), installLevel, "0"))
+	says := []string{
+		`spec.phases[0].objects[1].object.metadata.annotations[release.openshift.io/install-level]`, `ConfigMap default/levelbad-a: annotation release.openshift.io/install-level is " 1", want "0" or "1"`,
+		`ConfigMap default/levelbad-b: annotation release.openshift.io/install-level is "2", want "0" or "1"`,
+		`ConfigMap default/levelbad-d: annotation release.openshift.io/install-level is "0", which needs release.openshift.io/create-only: "true" beside it`,
+	}
+	w.refused(bad.String(), create, says...)
+	w.refused(bad.String(), []string{"create", "--dry-run=server", "-f", "-"}, says...)
+	w.refused(bad.String(), []string{"apply", "-f", "-"}, says...)
+	w.refused(bad.String(), []string{"apply", "--server-side", "-f", "-"}, says...)
+	w.refused(`{"apiVersion":"v1","kind":"List","items":[`+small("levelgood", 1).String()+`,`+bad.String()+`]}`, create, says...)
+	w.absent("cer", "levelbad-1")
+	w.succeeded("levelgood-1")
+
+	// A value without quotes is no string, and hides nothing.
+	unquoted := strings.ReplaceAll(revision("levelbad", 1).phase("all", fallback(ns, "levelbad-a", "1")).String(), `"`+installLevel+`": "1"`, `"`+installLevel+`": 1`)
+	w.refused(unquoted, create, "metadata.annotations[release.openshift.io/install-level]", "is a number, want a string: put it in quotes")
+	w.refused(strings.Replace(unquoted, `"`+createOnly+`"`, `"`+installLevel+`": "1", "`+createOnly+`"`, 1), create, installLevel)
+
+	// Content never changes: an annotation cannot come later either.
+	w.refused(small("levelgood", 1).phase("more", fallback(ns, "levelbad-a", "7")).String(), []string{"replace", "-f", "-"}, "the phase was added")
+
+	// What is valid and hardly meant is warned of.
+	needy := deployment(ns, "levelneedy", "example.com/image:v1")
+	spec := needy["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+	spec["volumes"] = []any{map[string]any{"name": "v", "configMap": map[string]any{"name": "levelbad-c"}}}
+	out := w.KubectlInput(revision("levelneedy", 1).phase("all", needy, fallback(ns, "levelbad-c", "1")).String(), "create", "--dry-run=server", "-f", "-")
+	w.says(out.Stderr, "Warning: Deployment.apps default/levelneedy, of install level 0, needs ConfigMap default/levelbad-c, which is of install level 1")
+}
