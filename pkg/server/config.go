@@ -160,7 +160,8 @@ func (c *Config) applyOptions(o *Options) error {
 	if err := c.addPowers(o); err != nil {
 		return err
 	}
-	if err := c.exemptWebhooks(o); err != nil {
+	var err error
+	if c.Extra.webhooks, err = o.webhooks(); err != nil {
 		return err
 	}
 	reason := c.Extra.standing.degraded
@@ -179,11 +180,13 @@ func (c *Config) applyOptions(o *Options) error {
 	// We serve metrics of more than one registry, under the same path.
 	c.Generic.EnableMetrics = false
 	c.Extra.api = newAPI(c)
+	webhooks := webhook.NewHandlers(c.Extra.webhooks, webhook.NewMetrics(c.Extra.metrics))
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = c.Extra.api.withBodies(handler)
 		handler = withDegraded(handler, reason, servedGroups(), c.Extra.codecs)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
-		return request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
+		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
+		return withWebhooks(handler, webhooks)
 	}
 	c.Generic.AddReadyzChecks(identityCheck(reason))
 	return nil

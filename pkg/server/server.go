@@ -147,9 +147,6 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, err
 	}
 	generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler(c.extra.metrics, measured))
-	for path, handler := range c.extra.webhookHandlers() {
-		generic.Handler.NonGoRestfulMux.Handle(path, handler)
-	}
 	return s, nil
 }
 
