@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -29,9 +28,6 @@ const (
 	// patience bounds one review: it is what a registration gives.
 	patience = 3 * time.Second
 )
-
-// answer is what both say to what is not concerned.
-const answer = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u","allowed":true}}`
 
 // review is of an object as large as most are, 4 KB with its managedFields.
 func review() []byte {
@@ -156,20 +152,4 @@ func TestWebhooks(t *testing.T) {
 	if err := report.Print(os.Stdout); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// emptyWebhook reads a review and admits it, as the least that a webhook does.
-func emptyWebhook(t *testing.T) (url string, ca []byte) {
-	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, answer)
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server.URL + "/", pemOf(server.Certificate())
 }
