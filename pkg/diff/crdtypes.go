@@ -20,7 +20,7 @@ func BundleTypes(objects []manifest.Object) Schema {
 func bundleTypes(objects []manifest.Object) *bundle {
 	b := &bundle{definitions: make(map[string][]*manifest.Object), known: make(map[schema.GroupVersionKind]Type)}
 	for i := range objects {
-		if !isCRD(objects[i].ID) {
+		if !objects[i].IsDefinition() {
 			continue
 		}
 		// The name is <plural>.<group>: an API server insists.
@@ -69,8 +69,4 @@ func (b *bundle) read(definition *manifest.Object) {
 			b.known[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = t
 		}
 	}
-}
-
-func isCRD(id manifest.ID) bool {
-	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 }

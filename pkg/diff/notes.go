@@ -70,7 +70,7 @@ func (c *comparison) notesOf(change Change, d delta) []Note {
 		w.role()
 	case id.Group == rbacGroup && (id.Kind == "RoleBinding" || id.Kind == "ClusterRoleBinding"):
 		w.binding()
-	case isCRD(id):
+	case id.IsDefinition():
 		w.definition()
 	case id.Group == "admissionregistration.k8s.io" && strings.HasSuffix(id.Kind, "WebhookConfiguration"):
 		w.webhooks()

@@ -28,6 +28,11 @@ func (id ID) IsSecret() bool {
 	return id.Group == "" && id.Kind == "Secret"
 }
 
+// IsDefinition tells whether the object is a CustomResourceDefinition.
+func (id ID) IsDefinition() bool {
+	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
+}
+
 // String is for people: "Deployment.apps argocd/server".
 func (id ID) String() string {
 	var b strings.Builder

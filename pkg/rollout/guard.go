@@ -18,7 +18,7 @@ func (p *pass) guard(ctx context.Context, next, leaving []manifest.ID) (bool, er
 	free := true
 	for _, id := range next {
 		entry := p.inventory.Entries[id]
-		if !isCRD(id) || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] {
+		if !id.IsDefinition() || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] {
 			continue
 		}
 		if p.memory.deleted[id].UID != "" || p.guarded[id] {

@@ -171,13 +171,9 @@ func provides(tasks []task, t task, match func(manifest.ID) bool) bool {
 
 // isCRDOf matches CustomResourceDefinitions of a group; their names end in it.
 func isCRDOf(group string) func(manifest.ID) bool {
-	return func(id manifest.ID) bool { return isCRD(id) && strings.HasSuffix(id.Name, "."+group) }
+	return func(id manifest.ID) bool { return id.IsDefinition() && strings.HasSuffix(id.Name, "."+group) }
 }
 
 func isNamespace(name string) func(manifest.ID) bool {
 	return func(id manifest.ID) bool { return id.Group == "" && id.Kind == "Namespace" && id.Name == name }
-}
-
-func isCRD(id manifest.ID) bool {
-	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 }

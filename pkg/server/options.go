@@ -273,20 +273,30 @@ func (o *Options) Validate() error {
 
 // redactor hides what the rules say. All rules that are wrong are named.
 func (o *Options) redactor() (*redact.Redactor, error) {
-	var rules []redact.Rule
+	rules, err := parseEach("--redact", o.Redact, redact.ParseRule)
+	if err != nil {
+		return nil, err
+	}
+	return redact.New(rules...)
+}
+
+// parseEach parses the values of a flag, and says everything that is wrong with
+// them.
+func parseEach[T any](flag string, values []string, parse func(string) (T, error)) ([]T, error) {
+	var parsed []T
 	var errs []error
-	for _, text := range o.Redact {
-		rule, err := redact.ParseRule(text)
+	for _, text := range values {
+		one, err := parse(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--redact: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
 			continue
 		}
-		rules = append(rules, rule)
+		parsed = append(parsed, one)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return redact.New(rules...)
+	return parsed, nil
 }
 
 func (o *Options) validateSnapshots() []error {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -22,18 +21,9 @@ const webhookConfiguration = "penstock"
 
 // webhooks are those for the host's kinds.
 func (o *Options) webhooks() ([]webhook.Webhook, error) {
-	var resources []installlevel.Resource
-	var errs []error
-	for _, text := range o.GuardInstallLevels {
-		resource, err := installlevel.ParseResource(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--guard-install-levels: %w", err))
-			continue
-		}
-		resources = append(resources, resource)
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	resources, err := parseEach("--guard-install-levels", o.GuardInstallLevels, installlevel.ParseResource)
+	if err != nil {
+		return nil, err
 	}
 	all := []webhook.Webhook{governed.Webhook(
 		serviceaccount.MakeUsername(o.Namespace, engine().name),

@@ -2,7 +2,6 @@ package source
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -156,21 +155,14 @@ func Sort(objects []manifest.Object) ([]Phase, error) {
 func definedKinds(objects []manifest.Object) (map[schema.GroupKind]bool, error) {
 	defined := map[schema.GroupKind]bool{}
 	for _, object := range objects {
-		if object.Group != "apiextensions.k8s.io" || object.Kind != "CustomResourceDefinition" {
+		if !object.IsDefinition() {
 			continue
 		}
-		var definition struct {
-			Spec struct {
-				Group string `json:"group"`
-				Names struct {
-					Kind string `json:"kind"`
-				} `json:"names"`
-			} `json:"spec"`
-		}
-		if err := json.Unmarshal(object.JSON, &definition); err != nil {
+		kind, err := object.DefinedKind()
+		if err != nil {
 			return nil, fmt.Errorf("reading which kind %s defines: %w", object.ID, err)
 		}
-		defined[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] = true
+		defined[kind] = true
 	}
 	return defined, nil
 }

@@ -53,15 +53,7 @@ func (k Keys) Chunk(root, digest string) string {
 // PackRoot returns the root of the pack that a key makes exist, or false for a
 // key of another kind.
 func (k Keys) PackRoot(key string) (string, bool) {
-	name, ok := strings.CutPrefix(key, k.Packs())
-	if !ok {
-		return "", false
-	}
-	if name, ok = strings.CutSuffix(name, "/pack"); !ok || strings.Contains(name, "/") {
-		return "", false
-	}
-	root, err := url.PathUnescape(name)
-	return root, err == nil
+	return nameIn(key, k.Packs(), "/pack")
 }
 
 // Head is the key of a chain's head.
@@ -80,15 +72,21 @@ func (k Keys) Inventory(chain string) string {
 // InventoryOf returns the chain whose inventory a key is, or false for a key of
 // another kind.
 func (k Keys) InventoryOf(key string) (string, bool) {
-	name, ok := strings.CutPrefix(key, k.Chains())
+	return nameIn(key, k.Chains(), "/inventory")
+}
+
+// nameIn returns the name that stands escaped between two parts of a key, or false
+// for a key of another kind.
+func nameIn(key, prefix, suffix string) (string, bool) {
+	escaped, ok := strings.CutPrefix(key, prefix)
 	if !ok {
 		return "", false
 	}
-	if name, ok = strings.CutSuffix(name, "/inventory"); !ok || strings.Contains(name, "/") {
+	if escaped, ok = strings.CutSuffix(escaped, suffix); !ok || strings.Contains(escaped, "/") {
 		return "", false
 	}
-	chain, err := url.PathUnescape(name)
-	return chain, err == nil
+	name, err := url.PathUnescape(escaped)
+	return name, err == nil
 }
 
 // Claims is the beginning of the keys of all claims.

@@ -9,11 +9,7 @@ import (
 // unregister is the way out: what was rolled out runs on, without marks, and
 // nothing waits for Penstock, neither while it still runs nor when it is gone.
 func unregister(w world) {
-	select {
-	case <-w.server.Ended():
-	default:
-		w.server.Stop(w.t)
-	}
+	w.alone()
 	w.MustKubectl("delete", "configmap", "penstock-store", "--namespace=penstock-system", "--ignore-not-found")
 	server := w.program.Serve(w.t, w, penstock.DataDir(w.t))
 	ns := w.namespace("leaving")

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -43,7 +45,7 @@ func Inversions(objects []manifest.Object) []Inversion {
 			continue
 		}
 		needs := Needs(object)
-		if definition, defined := kinds[object.Group+"/"+object.Kind]; defined {
+		if definition, defined := kinds[object.GroupKind()]; defined {
 			needs = append(needs, definition)
 		}
 		for _, id := range needs {
@@ -58,24 +60,15 @@ func Inversions(objects []manifest.Object) []Inversion {
 	return slices.Compact(found)
 }
 
-// definitions are the kinds, as group/kind, that some CustomResourceDefinitions
-// define.
-func definitions(objects map[manifest.ID]manifest.Object) map[string]manifest.ID {
-	kinds := map[string]manifest.ID{}
+// definitions are the kinds that some CustomResourceDefinitions define.
+func definitions(objects map[manifest.ID]manifest.Object) map[schema.GroupKind]manifest.ID {
+	kinds := map[schema.GroupKind]manifest.ID{}
 	for id, object := range objects {
-		if id.Group != "apiextensions.k8s.io" || id.Kind != "CustomResourceDefinition" {
+		if !id.IsDefinition() {
 			continue
 		}
-		var content struct {
-			Spec struct {
-				Group string `json:"group"`
-				Names struct {
-					Kind string `json:"kind"`
-				} `json:"names"`
-			} `json:"spec"`
-		}
-		if err := json.Unmarshal(object.JSON, &content); err == nil {
-			kinds[content.Spec.Group+"/"+content.Spec.Names.Kind] = id
+		if kind, err := object.DefinedKind(); err == nil {
+			kinds[kind] = id
 		}
 	}
 	return kinds

@@ -79,7 +79,7 @@ func MarkOf(object manifest.Object) (Mark, []Offence) {
 	// soon as one of them is none, and every check would pass.
 	var annotations map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &annotations); err != nil {
-		return Mark{}, []Offence{{ID: object.ID, Value: short(raw), Allowed: "want a map of strings"}}
+		return Mark{}, []Offence{{ID: object.ID, Value: Shown(raw), Allowed: "want a map of strings"}}
 	}
 	return markOf(object.ID, annotations)
 }
@@ -96,7 +96,7 @@ func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Off
 		var given *string
 		err := json.Unmarshal(raw, &given)
 		if err != nil || given == nil || !slices.Contains(values, *given) {
-			offences = append(offences, Offence{ID: id, Annotation: key, Value: short(raw), Allowed: allowed})
+			offences = append(offences, Offence{ID: id, Annotation: key, Value: Shown(raw), Allowed: allowed})
 			return "", true
 		}
 		return *given, true
@@ -111,13 +111,13 @@ func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Off
 	// A create-only value that is wrong was told already.
 	if levelFound && only != "true" && (!onlyFound || only == "false") {
 		offences = append(offences, Offence{
-			ID: id, Annotation: InstallLevelAnnotation, Value: short(annotations[InstallLevelAnnotation]),
+			ID: id, Annotation: InstallLevelAnnotation, Value: Shown(annotations[InstallLevelAnnotation]),
 			Allowed: fmt.Sprintf("which needs %s: \"true\" beside it", CreateOnlyAnnotation),
 		})
 	}
 	if removedFound && (levelFound || mark.CreateOnly) {
 		offences = append(offences, Offence{
-			ID: id, Annotation: DeleteAnnotation, Value: short(removed),
+			ID: id, Annotation: DeleteAnnotation, Value: Shown(removed),
 			Allowed: "which cannot be together with " + CreateOnlyAnnotation + " or " + InstallLevelAnnotation,
 		})
 	}
@@ -146,8 +146,8 @@ func (o Offence) compare(other Offence) int {
 // mostValue is how much of a value is shown, in bytes.
 const mostValue = 64
 
-// short is a value as JSON, bounded.
-func short(raw json.RawMessage) string {
+// Shown is a value as JSON, bounded.
+func Shown(raw json.RawMessage) string {
 	if len(raw) <= mostValue {
 		return string(raw)
 	}

@@ -149,7 +149,7 @@ func (p *Plugin) kinds(ctx context.Context, intended plan, objects []written) (*
 		return nil, err
 	}
 	for _, object := range objects {
-		if object.Group != definitionGroup || object.Kind != "CustomResourceDefinition" {
+		if !object.IsDefinition() {
 			continue
 		}
 		if err := k.bring(object.Object); err != nil {

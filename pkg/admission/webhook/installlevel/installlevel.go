@@ -13,15 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
 )
 
 const (
-	levelAnnotation      = "release.openshift.io/install-level"
-	createOnlyAnnotation = "release.openshift.io/create-only"
+	levelAnnotation      = release.InstallLevelAnnotation
+	createOnlyAnnotation = release.CreateOnlyAnnotation
 
 	timeoutSeconds = 2
-	// maxValue is how much of a wrong value is repeated, in bytes.
-	maxValue = 64
 )
 
 // DefaultResources are looked at when nobody says otherwise.
@@ -90,10 +89,10 @@ func judge(r webhook.Review) string {
 		return ""
 	}
 	if value, ok := text(level); !ok || value != "0" && value != "1" {
-		return fmt.Sprintf(`%s: annotation %s is %s, want "0" or "1"`, r, levelAnnotation, shown(level))
+		return fmt.Sprintf(`%s: annotation %s is %s, want "0" or "1"`, r, levelAnnotation, release.Shown(level))
 	}
 	if value, _ := text(r.Object.Metadata.Annotations[createOnlyAnnotation]); value != "true" {
-		return fmt.Sprintf(`%s: annotation %s is %s, which needs %s: "true" beside it`, r, levelAnnotation, shown(level), createOnlyAnnotation)
+		return fmt.Sprintf(`%s: annotation %s is %s, which needs %s: "true" beside it`, r, levelAnnotation, release.Shown(level), createOnlyAnnotation)
 	}
 	return ""
 }
@@ -105,11 +104,4 @@ func text(raw json.RawMessage) (string, bool) {
 		return "", false
 	}
 	return *value, true
-}
-
-func shown(raw json.RawMessage) string {
-	if len(raw) <= maxValue {
-		return string(raw)
-	}
-	return strings.ToValidUTF8(string(raw[:maxValue]), "") + "…"
 }

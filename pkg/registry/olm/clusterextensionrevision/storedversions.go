@@ -67,7 +67,7 @@ func changedDefinitions(from, to *olm.ClusterExtensionRevision) map[manifest.Dig
 	}
 	changed := map[manifest.Digest]bool{}
 	for _, ref := range Refs(to) {
-		if ref.Group == "apiextensions.k8s.io" && ref.Kind == "CustomResourceDefinition" && !same[ref.Digest] {
+		if ref.IsDefinition() && !same[ref.Digest] {
 			changed[ref.Digest] = true
 		}
 	}

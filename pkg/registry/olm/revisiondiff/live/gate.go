@@ -220,7 +220,7 @@ func (e *kindsError) Unwrap() error { return e.err }
 func definitions(objects []manifest.Object) map[schema.GroupKind]string {
 	defined := map[schema.GroupKind]string{}
 	for _, object := range objects {
-		if object.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+		if !object.IsDefinition() {
 			continue
 		}
 		var definition struct {

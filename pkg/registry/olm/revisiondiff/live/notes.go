@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -53,7 +52,7 @@ func noteOf(item *rollout.PreviewItem, change *diff.Change) (diff.Note, bool) {
 		return note(diff.Warning, reasonLeft, "is in no phase any more, and stays: it %s", item.Message)
 	case item.Action == rollout.Release:
 		return note(diff.Info, reasonReleased, "is in no phase any more, and stays: it is released")
-	case item.Action == rollout.Delete && item.GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+	case item.Action == rollout.Delete && item.IsDefinition():
 		return note(diff.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
 	case item.Action == rollout.Adopt:
 		return note(diff.Warning, reasonAdopted, "%s: a rollout takes it over%s", item.Message, takes(item, change))
