@@ -40,6 +40,7 @@ type rolloutSettings struct {
 func controllers(settings *rolloutSettings) []server.Controller {
 	return []server.Controller{
 		{Name: "chain", Start: settings.startChains},
+		{Name: "plan", Start: startPlans},
 		{Name: "retention", Start: func(_ context.Context, term server.Term) error {
 			return retention.Add(term.Manager, term.Manager.GetClient())
 		}},

@@ -14,6 +14,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/apiserver/pkg/server/options"
 
+	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
 )
@@ -36,6 +37,8 @@ func Order() []string {
 		// Still in this process; behind the policies, so that what they refuse is
 		// told for their reason.
 		installlevels.PluginName,
+		// One question at most.
+		approval.PluginName,
 		// Before the webhooks: the manifests of somebody who may not have them
 		// applied are not sent to others. Behind the policies, because it asks the
 		// cluster hundreds of questions.
@@ -49,6 +52,7 @@ func Order() []string {
 func Register(options *options.AdmissionOptions) {
 	options.Plugins.Register(powers.PluginName, func(io.Reader) (admission.Interface, error) { return powers.New(), nil })
 	options.Plugins.Register(installlevels.PluginName, func(io.Reader) (admission.Interface, error) { return installlevels.New(), nil })
+	options.Plugins.Register(approval.PluginName, func(io.Reader) (admission.Interface, error) { return approval.New(), nil })
 	options.RecommendedPluginOrder = Order()
 }
 
@@ -56,6 +60,7 @@ func Register(options *options.AdmissionOptions) {
 type Initializer struct {
 	Powers        powers.Deps
 	InstallLevels installlevels.Deps
+	Approval      approval.Deps
 }
 
 var _ admission.PluginInitializer = Initializer{}
@@ -67,5 +72,7 @@ func (i Initializer) Initialize(plugin admission.Interface) {
 		plugin.SetDeps(i.Powers)
 	case *installlevels.Plugin:
 		plugin.SetDeps(i.InstallLevels)
+	case *approval.Plugin:
+		plugin.SetDeps(i.Approval)
 	}
 }

@@ -18,10 +18,11 @@ func (p *pass) body(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 	if err != nil {
 		return nil, &bodyError{ref, err}
 	}
-	marked, err := mark(raw, map[string]map[string]string{
-		"labels":      {p.engine.Names.ChainLabel: p.who.Chain},
-		"annotations": {p.engine.Names.AppliedAnnotation: string(ref.Digest)},
-	})
+	marks := map[string]map[string]string{"annotations": {p.engine.Names.AppliedAnnotation: string(ref.Digest)}}
+	if label := p.engine.Names.ChainLabel; label != "" {
+		marks["labels"] = map[string]string{label: p.who.Chain}
+	}
+	marked, err := mark(raw, marks)
 	if err != nil {
 		return nil, &bodyError{ref, err}
 	}

@@ -32,6 +32,8 @@ const (
 	Collision Action = "Collision"
 	// Deferred: not known yet, or not possible yet; an event will tell.
 	Deferred Action = "Deferred"
+	// Share: a Shared object, to be looked at and perhaps written.
+	Share Action = "Share"
 )
 
 // Decision is an action and, for Collision and Deferred, why.
@@ -67,6 +69,9 @@ func (i Identity) managerOf(chain string) string {
 func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	if step.Policy.CreateOnly {
 		return decideCreateOnly(seen)
+	}
+	if step.Policy.Own == stage.Shared {
+		return decideShared(who, step, seen, memo)
 	}
 	switch seen.Presence {
 	case observe.Absent:

@@ -92,6 +92,9 @@ func (p *pass) schedule(t task, result carried) {
 	case ReasonCollision, ReasonPaused, ReasonFrozen, ReasonContested:
 		// The other object is being watched, a pause is ended by the caller, and
 		// a contested object has its own time.
+	case ReasonDrifted, ReasonStale:
+		// The same object is judged the same for ever.
+		p.memory.settle(t.step.Ref, attemptOf(result.seen), *result.failure)
 	case ReasonWaiting, ReasonTerminating:
 		p.again(settleFallback)
 	default:

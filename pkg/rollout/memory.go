@@ -76,6 +76,8 @@ type failedAttempt struct {
 	failure Failure
 	count   int
 	until   time.Time
+	// forever is a failure that time does not heal.
+	forever bool
 }
 
 type repairs struct {
@@ -108,6 +110,11 @@ func (m *memory) retry(ref manifest.Ref, what attempt, failure Failure, now time
 	wait := jitter(backoff(count))
 	m.failed[ref] = failedAttempt{attempt: what, failure: failure, count: count, until: now.Add(wait)}
 	return wait
+}
+
+// settle keeps a failure that stays what it is while the object does.
+func (m *memory) settle(ref manifest.Ref, what attempt, failure Failure) {
+	m.failed[ref] = failedAttempt{attempt: what, failure: failure, forever: true}
 }
 
 // done forgets the failures and checks of a manifest that was written, and that

@@ -60,6 +60,7 @@ func (p *pass) watch() {
 	defer p.engine.giveBack(scratch)
 	wanted := scratch.wanted
 	createOnly := map[manifest.ID]bool{}
+	var shared map[manifest.ID]bool
 	for id, entry := range p.inventory.Entries {
 		wanted[id] = observe.Interest{ID: id, Version: entry.Version}
 	}
@@ -73,6 +74,12 @@ func (p *pass) watch() {
 				if step.Policy.CreateOnly {
 					createOnly[step.ID] = true
 				}
+				if step.Policy.Own == stage.Shared {
+					if shared == nil {
+						shared = map[manifest.ID]bool{}
+					}
+					shared[step.ID] = true
+				}
 			}
 			for _, gate := range stg.Gates {
 				interest := wanted[gate.ID]
@@ -83,7 +90,7 @@ func (p *pass) watch() {
 	}
 	for id, interest := range wanted {
 		// Nobody's object has no label by which it could be watched.
-		interest.ByName = p.memory.hidden[id] || createOnly[id]
+		interest.ByName = p.memory.hidden[id] || createOnly[id] || shared[id]
 		scratch.interests = append(scratch.interests, interest)
 	}
 	slices.SortFunc(scratch.interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })

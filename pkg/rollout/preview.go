@@ -63,6 +63,8 @@ type PreviewItem struct {
 	// Drifted is true when the object was given the content of the layer and
 	// somebody has changed or deleted it since.
 	Drifted bool
+	// Fingerprint of a shared object as it was found (see Fingerprint).
+	Fingerprint string
 	// Taken are fields that other managers have and the rollout would take.
 	Taken []Taken
 	// Failure is why the object could not be written, or read; Err is what it was

@@ -49,6 +49,21 @@ func (p *previewer) stays(ctx context.Context, i int) (PreviewItem, error) {
 	memo := p.memo(step.ID)
 	item.Exists = live != nil
 	decision := Decide(p.who, step, seen, memo)
+	if decision.Action == Share {
+		decision.Action = shareAction(live)
+	}
+	if step.Policy.Delete {
+		decision.Action, item.Fingerprint = Idle, Fingerprint(live)
+		if live != nil {
+			decision.Action = Delete
+			item.Before, err = plain(live)
+		}
+		item.Action = decision.Action
+		return item, err
+	}
+	if step.Policy.Own == stage.Shared {
+		item.Fingerprint = Fingerprint(live)
+	}
 	item.Action, item.Message = decision.Action, decision.Message
 	if decision.Action == Idle && step.Policy.CreateOnly {
 		item.Message = "exists, and is create-only: left as it is"

@@ -220,6 +220,11 @@ const (
 	ReasonMissingBody  = "ContentUnreadable"
 	ReasonFrozen       = "Frozen"
 	ReasonBudget       = "BudgetExceeded"
+	// ReasonDrifted is a shared object that somebody changed since it was written.
+	ReasonDrifted = "Drifted"
+	// ReasonStale is a shared object that is not in the state that it may be
+	// written in.
+	ReasonStale = "Stale"
 )
 
 // Failure is an object that is not (yet) as it should be.

@@ -81,7 +81,7 @@ func (p *pass) intend(tasks []task) bool {
 				}
 			}
 			writes = true
-		case Update, Recover, Verify:
+		case Update, Recover, Verify, Share:
 			writes = true
 		}
 	}
@@ -204,7 +204,7 @@ func (p *pass) held(t task, seen Seen) (carried, bool) {
 		return result, true
 	}
 	last, failed := p.memory.failed[t.step.Ref]
-	if !failed || last.attempt != attemptOf(seen) || !p.engine.Clock.Now().Before(last.until) {
+	if !failed || last.attempt != attemptOf(seen) || !last.forever && !p.engine.Clock.Now().Before(last.until) {
 		return carried{}, false
 	}
 	return carried{outcome: outcome{failure: &last.failure}, seen: seen, held: true}, true
@@ -233,6 +233,8 @@ func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) ca
 		return p.repair(ctx, t, decision.Action, seen)
 	case Idle:
 		return p.idle(t)
+	case Share:
+		return p.share(ctx, t, seen)
 	case Collision:
 		return p.refuse(t, seen, ReasonCollision, true, decision.Message)
 	default:

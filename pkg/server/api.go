@@ -11,16 +11,21 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/hco"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
 // Store is the part of the store that is not behind our API.
@@ -28,6 +33,9 @@ type Store struct {
 	Packs       *pack.Store
 	Heads       *chain.Heads
 	Inventories *chain.Inventories
+	// Claims is who holds which profile, and Runs is what plans did.
+	Claims *claim.Claims
+	Runs   *run.Runs
 	// Digester makes the digests of this store: those of Secrets with its key.
 	Digester manifest.Digester
 }
@@ -41,6 +49,8 @@ func newStore(db *database, present identity.Identity) Store {
 		Packs:       pack.New(db.client, storagePrefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes)),
 		Heads:       chain.NewHeads(db.client, storagePrefix),
 		Inventories: chain.NewInventories(db.client, storagePrefix),
+		Claims:      claim.New(db.client, storagePrefix),
+		Runs:        run.New(db.client, storagePrefix),
 		Digester:    digester,
 	}
 }
@@ -124,6 +134,26 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	a.revisions = revisions
 	if err := generic.InstallAPIGroup(info); err != nil {
 		return fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
+	}
+	return a.installPlans(generic, options, types)
+}
+
+// installPlans adds the group of plans.
+func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, types diff.Schema) error {
+	differ, err := a.newPlanDiffer(types)
+	if err != nil {
+		return err
+	}
+	info, _, err := hco.NewAPIGroupInfo(a.extra.codecs, olm.Serializer(a.extra.codecs), configurationplan.Deps{
+		Scheme: a.extra.scheme, OptsGetter: options,
+		Packs: a.store.Packs, Claims: a.store.Claims, Runs: a.store.Runs,
+		Differ: differ,
+	})
+	if err != nil {
+		return err
+	}
+	if err := generic.InstallAPIGroup(info); err != nil {
+		return fmt.Errorf("installing %s: %w", hcov1alpha1.GroupName, err)
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ type Term struct {
 	// Target is for clients of the cluster that revisions are rolled out to, in the
 	// name of the engine.
 	Target *rest.Config
+	// Executor is for clients of the host cluster that execute plans: it has the
+	// rights that the profiles need, and no others.
+	Executor *rest.Config
 	// Redactor hides what is not to be in messages, events and logs.
 	Redactor *redact.Redactor
 	// Liveness is where a loop says how one can see that it hangs.
@@ -65,6 +68,7 @@ type terms struct {
 	loopback *rest.Config
 	host     *rest.Config
 	target   *rest.Config
+	executor *rest.Config
 	scheme   *runtime.Scheme
 	liveness *Liveness
 	metrics  *termMetrics
@@ -98,7 +102,7 @@ func (t *terms) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the controllers' manager: %w", err)
 	}
-	term := Term{Manager: mgr, Host: t.host, Target: t.target, Namespace: t.namespace, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
+	term := Term{Manager: mgr, Host: t.host, Target: t.target, Executor: t.executor, Namespace: t.namespace, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
 	for _, controller := range t.controllers {
 		if err := controller.Start(ctx, term); err != nil {
 			return fmt.Errorf("starting controller %s: %w", controller.Name, err)

@@ -49,7 +49,7 @@ type job struct {
 }
 
 // jobs are all that have an identity of their own.
-func jobs() []job { return []job{engine(), reader()} }
+func jobs() []job { return []job{engine(), reader(), executor()} }
 
 // identities are the names under which jobs are done: ServiceAccounts in the
 // namespace of this process, with tokens that are asked for when they are needed,

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/penstock-project/penstock/pkg/admission"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
@@ -48,7 +49,7 @@ func (c *Config) addPowers(o *Options) error {
 	ours := admission.Initializer{Powers: powers.Deps{
 		Authorizer: reviews, Kinds: kinds, Roles: hostRoles{client}, Chains: storedChains{&c.Extra},
 		Metrics: powers.NewMetrics(c.Extra.metrics),
-	}, InstallLevels: installlevels.Deps{Metrics: installlevels.NewMetrics(c.Extra.metrics)}}
+	}, InstallLevels: installlevels.Deps{Metrics: installlevels.NewMetrics(c.Extra.metrics)}, Approval: approval.Deps{Authorizer: reviews}}
 	others := o.Recommended.ExtraAdmissionInitializers
 	o.Recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]apiserveradmission.PluginInitializer, error) {
 		initializers, err := others(generic)

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	hcoinstall "github.com/penstock-project/penstock/pkg/apis/hco/install"
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -17,7 +19,7 @@ const storagePrefix = "/penstock"
 
 // servedVersions are the group versions that this process serves and registers.
 func servedVersions() []schema.GroupVersion {
-	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion}
+	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion}
 }
 
 func servedGroups() sets.Set[string] {
@@ -33,6 +35,7 @@ func servedGroups() sets.Set[string] {
 func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
+	hcoinstall.Install(scheme)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	// Lists are written item by item: as one piece of JSON a list of thousands of
 	// revisions takes twice its size in memory, for as long as its reader takes.

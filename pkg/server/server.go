@@ -215,7 +215,8 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		terms := &terms{
 			controllers: s.extra.controllers, loopback: loopback,
 			host: s.extra.host.configFor("controllers"), target: s.extra.identities.config(engine()),
-			scheme: s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
+			executor: s.extra.identities.config(executor()),
+			scheme:   s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
 			namespace: s.extra.namespace,
 			entries:   s.extra.entries,
 		}

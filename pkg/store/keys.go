@@ -16,6 +16,7 @@ import (
 //	<prefix>/packs/<root>/chunks/<digest>   a part of a pack that is larger than one record
 //	<prefix>/chains/<name>/head             a chain's numbers and history
 //	<prefix>/chains/<name>/inventory        a chain's objects in the target cluster
+//	<prefix>/plans/<name>/runs              what the plans of a name did
 //	<prefix>/claims/<key>                   who holds what only one may hold
 //	<prefix>/<group>/<resource>/<name>      the API server's own; groups have a dot, the names above have none
 //
@@ -91,6 +92,11 @@ func nameIn(key, prefix, suffix string) (string, bool) {
 
 // Claims is the beginning of the keys of all claims.
 func (k Keys) Claims() string { return k.prefix + "/claims/" }
+
+// Runs is the key of what the plans of a name did.
+func (k Keys) Runs(name string) string {
+	return k.prefix + "/plans/" + url.PathEscape(name) + "/runs"
+}
 
 // Claim is the key of a claim.
 func (k Keys) Claim(key string) string {

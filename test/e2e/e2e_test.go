@@ -90,6 +90,7 @@ func TestPenstock(t *testing.T) {
 		"LevelRace":        levelRace,
 		"LevelRefusals":    levelRefusals,
 	})
+	w.run("Plans", plans)
 	w.group("Real", map[string]scenario{"CertManager": certManager})
 	// Alone, after all that makes requests.
 	w.run("DryRun", dryRun)

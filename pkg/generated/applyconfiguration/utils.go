@@ -3,9 +3,11 @@
 package applyconfiguration
 
 import (
-	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/applyconfiguration/hco/v1alpha1"
 	internal "github.com/penstock-project/penstock/pkg/generated/applyconfiguration/internal"
-	olmv1alpha1 "github.com/penstock-project/penstock/pkg/generated/applyconfiguration/olm/v1alpha1"
+	applyconfigurationolmv1alpha1 "github.com/penstock-project/penstock/pkg/generated/applyconfiguration/olm/v1alpha1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -15,43 +17,65 @@ import (
 // apply configuration type exists for the given GroupVersionKind.
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
-	// Group=olm.operatorframework.io, Version=v1alpha1
-	case v1alpha1.SchemeGroupVersion.WithKind("CELAssertion"):
-		return &olmv1alpha1.CELAssertionApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"):
-		return &olmv1alpha1.ClusterExtensionRevisionApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevisionSpec"):
-		return &olmv1alpha1.ClusterExtensionRevisionSpecApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevisionStatus"):
-		return &olmv1alpha1.ClusterExtensionRevisionStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ConditionEqual"):
-		return &olmv1alpha1.ConditionEqualApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("FieldsEqual"):
-		return &olmv1alpha1.FieldsEqualApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("FieldValue"):
-		return &olmv1alpha1.FieldValueApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ObjectFailure"):
-		return &olmv1alpha1.ObjectFailureApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("PhaseStatus"):
-		return &olmv1alpha1.PhaseStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("PreviousRevision"):
-		return &olmv1alpha1.PreviousRevisionApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ProbeAssertion"):
-		return &olmv1alpha1.ProbeAssertionApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ProbeSelector"):
-		return &olmv1alpha1.ProbeSelectorApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ProgressionProbe"):
-		return &olmv1alpha1.ProgressionProbeApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("Requester"):
-		return &olmv1alpha1.RequesterApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("RevisionObject"):
-		return &olmv1alpha1.RevisionObjectApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("RevisionPhase"):
-		return &olmv1alpha1.RevisionPhaseApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("YieldRule"):
-		return &olmv1alpha1.YieldRuleApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("YieldSelector"):
-		return &olmv1alpha1.YieldSelectorApplyConfiguration{}
+	// Group=hco.kubevirt.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("BlastRadius"):
+		return &hcov1alpha1.BlastRadiusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigurationPlan"):
+		return &hcov1alpha1.ConfigurationPlanApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigurationPlanSpec"):
+		return &hcov1alpha1.ConfigurationPlanSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigurationPlanStatus"):
+		return &hcov1alpha1.ConfigurationPlanStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadAwareRebalancingOptions"):
+		return &hcov1alpha1.LoadAwareRebalancingOptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlanApproval"):
+		return &hcov1alpha1.PlanApprovalApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlanItem"):
+		return &hcov1alpha1.PlanItemApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlanOptions"):
+		return &hcov1alpha1.PlanOptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TakenFields"):
+		return &hcov1alpha1.TakenFieldsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TargetRef"):
+		return &hcov1alpha1.TargetRefApplyConfiguration{}
+
+		// Group=olm.operatorframework.io, Version=v1alpha1
+	case olmv1alpha1.SchemeGroupVersion.WithKind("CELAssertion"):
+		return &applyconfigurationolmv1alpha1.CELAssertionApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"):
+		return &applyconfigurationolmv1alpha1.ClusterExtensionRevisionApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevisionSpec"):
+		return &applyconfigurationolmv1alpha1.ClusterExtensionRevisionSpecApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevisionStatus"):
+		return &applyconfigurationolmv1alpha1.ClusterExtensionRevisionStatusApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ConditionEqual"):
+		return &applyconfigurationolmv1alpha1.ConditionEqualApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("FieldsEqual"):
+		return &applyconfigurationolmv1alpha1.FieldsEqualApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("FieldValue"):
+		return &applyconfigurationolmv1alpha1.FieldValueApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ObjectFailure"):
+		return &applyconfigurationolmv1alpha1.ObjectFailureApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("PhaseStatus"):
+		return &applyconfigurationolmv1alpha1.PhaseStatusApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("PreviousRevision"):
+		return &applyconfigurationolmv1alpha1.PreviousRevisionApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ProbeAssertion"):
+		return &applyconfigurationolmv1alpha1.ProbeAssertionApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ProbeSelector"):
+		return &applyconfigurationolmv1alpha1.ProbeSelectorApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ProgressionProbe"):
+		return &applyconfigurationolmv1alpha1.ProgressionProbeApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("Requester"):
+		return &applyconfigurationolmv1alpha1.RequesterApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RevisionObject"):
+		return &applyconfigurationolmv1alpha1.RevisionObjectApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RevisionPhase"):
+		return &applyconfigurationolmv1alpha1.RevisionPhaseApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("YieldRule"):
+		return &applyconfigurationolmv1alpha1.YieldRuleApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("YieldSelector"):
+		return &applyconfigurationolmv1alpha1.YieldSelectorApplyConfiguration{}
 
 	}
 	return nil

@@ -6,7 +6,8 @@
 package openapi
 
 import (
-	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -17,99 +18,1497 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.AnyValue{}.OpenAPIModelName():                       v1alpha1.AnyValue{}.OpenAPIDefinition(),
-		v1alpha1.CELAssertion{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_CELAssertion(ref),
-		v1alpha1.ChangeCounts{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref),
-		v1alpha1.ClusterExtensionRevision{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref),
-		v1alpha1.ClusterExtensionRevisionList{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref),
-		v1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref),
-		v1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName(): schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref),
-		v1alpha1.ConditionEqual{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref),
-		v1alpha1.DiffNote{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
-		v1alpha1.DiffSummary{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
-		v1alpha1.DiffTruncation{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref),
-		v1alpha1.FieldChange{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldChange(ref),
-		v1alpha1.FieldValue{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
-		v1alpha1.FieldsEqual{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref),
-		v1alpha1.Manifest{}.OpenAPIModelName():                       v1alpha1.Manifest{}.OpenAPIDefinition(),
-		v1alpha1.ObjectChange{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ObjectChange(ref),
-		v1alpha1.ObjectFailure{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref),
-		v1alpha1.PhaseStatus{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref),
-		v1alpha1.PreviousRevision{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_PreviousRevision(ref),
-		v1alpha1.ProbeAssertion{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref),
-		v1alpha1.ProbeSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ProbeSelector(ref),
-		v1alpha1.ProgressionProbe{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref),
-		v1alpha1.Requester{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_Requester(ref),
-		v1alpha1.RevisionDiff{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref),
-		v1alpha1.RevisionDiffOptions{}.OpenAPIModelName():            schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref),
-		v1alpha1.RevisionHistory{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref),
-		v1alpha1.RevisionHold{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionHold(ref),
-		v1alpha1.RevisionManifest{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref),
-		v1alpha1.RevisionManifestList{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref),
-		v1alpha1.RevisionManifestsOptions{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref),
-		v1alpha1.RevisionObject{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionObject(ref),
-		v1alpha1.RevisionPhase{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref),
-		v1alpha1.RevisionRecord{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref),
-		v1alpha1.RevisionRollback{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
-		v1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
-		v1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
-		v1alpha1.YieldRule{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
-		v1alpha1.YieldSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
-		resource.Quantity{}.OpenAPIModelName():                       schema_apimachinery_pkg_api_resource_Quantity(ref),
-		v1.APIGroup{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():                    schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():                        schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():                         schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		version.Info{}.OpenAPIModelName():                            schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1alpha1.BlastRadius{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_BlastRadius(ref),
+		v1alpha1.ConfigurationPlan{}.OpenAPIModelName():                 schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref),
+		v1alpha1.ConfigurationPlanList{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref),
+		v1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref),
+		v1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref),
+		v1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName():       schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref),
+		v1alpha1.PlanApproval{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_PlanApproval(ref),
+		v1alpha1.PlanApprovalRequest{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref),
+		v1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref),
+		v1alpha1.PlanDiff{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_PlanDiff(ref),
+		v1alpha1.PlanDiffItem{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref),
+		v1alpha1.PlanHistory{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanHistory(ref),
+		v1alpha1.PlanItem{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_PlanItem(ref),
+		v1alpha1.PlanManifestList{}.OpenAPIModelName():                  schema_pkg_apis_hco_v1alpha1_PlanManifestList(ref),
+		v1alpha1.PlanOptions{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanOptions(ref),
+		v1alpha1.PlanRetryRequest{}.OpenAPIModelName():                  schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref),
+		v1alpha1.PlanRollbackRequest{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref),
+		v1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref),
+		v1alpha1.PlanRun{}.OpenAPIModelName():                           schema_pkg_apis_hco_v1alpha1_PlanRun(ref),
+		v1alpha1.PlanRunItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref),
+		v1alpha1.TakenFields{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_TakenFields(ref),
+		v1alpha1.TargetRef{}.OpenAPIModelName():                         schema_pkg_apis_hco_v1alpha1_TargetRef(ref),
+		olmv1alpha1.AnyValue{}.OpenAPIModelName():                       olmv1alpha1.AnyValue{}.OpenAPIDefinition(),
+		olmv1alpha1.CELAssertion{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_CELAssertion(ref),
+		olmv1alpha1.ChangeCounts{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref),
+		olmv1alpha1.ClusterExtensionRevision{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref),
+		olmv1alpha1.ClusterExtensionRevisionList{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref),
+		olmv1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref),
+		olmv1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName(): schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref),
+		olmv1alpha1.ConditionEqual{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref),
+		olmv1alpha1.DiffNote{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
+		olmv1alpha1.DiffSummary{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
+		olmv1alpha1.DiffTruncation{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref),
+		olmv1alpha1.FieldChange{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldChange(ref),
+		olmv1alpha1.FieldValue{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
+		olmv1alpha1.FieldsEqual{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref),
+		olmv1alpha1.Manifest{}.OpenAPIModelName():                       olmv1alpha1.Manifest{}.OpenAPIDefinition(),
+		olmv1alpha1.ObjectChange{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ObjectChange(ref),
+		olmv1alpha1.ObjectFailure{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref),
+		olmv1alpha1.PhaseStatus{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref),
+		olmv1alpha1.PreviousRevision{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_PreviousRevision(ref),
+		olmv1alpha1.ProbeAssertion{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref),
+		olmv1alpha1.ProbeSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ProbeSelector(ref),
+		olmv1alpha1.ProgressionProbe{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref),
+		olmv1alpha1.Requester{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_Requester(ref),
+		olmv1alpha1.RevisionDiff{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref),
+		olmv1alpha1.RevisionDiffOptions{}.OpenAPIModelName():            schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref),
+		olmv1alpha1.RevisionHistory{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref),
+		olmv1alpha1.RevisionHold{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionHold(ref),
+		olmv1alpha1.RevisionManifest{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref),
+		olmv1alpha1.RevisionManifestList{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref),
+		olmv1alpha1.RevisionManifestsOptions{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref),
+		olmv1alpha1.RevisionObject{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionObject(ref),
+		olmv1alpha1.RevisionPhase{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref),
+		olmv1alpha1.RevisionRecord{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref),
+		olmv1alpha1.RevisionRollback{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
+		olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
+		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
+		olmv1alpha1.YieldRule{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
+		olmv1alpha1.YieldSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
+		resource.Quantity{}.OpenAPIModelName():                          schema_apimachinery_pkg_api_resource_Quantity(ref),
+		v1.APIGroup{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                                    schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                                  schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                                    schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                           schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                            schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		version.Info{}.OpenAPIModelName():                               schema_k8sio_apimachinery_pkg_version_Info(ref),
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_BlastRadius(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "BlastRadius is what an item reaches.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"pools": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "pools are the MachineConfigPools whose nodes get the change.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"nodes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nodes is how many nodes that are.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"reboot": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reboot tells whether they reboot.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"waves": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waves is how many rounds it takes, by the pools' maxUnavailable.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationPlan is a change to the configuration of components that belong to others. It is computed, shown, approved and executed, in this order, and watched afterwards.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what was planned and what became of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName(), v1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationPlanList is a list of plans.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the plans.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ConfigurationPlan{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConfigurationPlan{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationPlanSpec is what is asked for.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"profile": {
+						SchemaProps: spec.SchemaProps{
+							Description: "profile is what to configure. It is immutable. Valid values: \"LoadAwareRebalancing\".\n\nPossible enum values:\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"LoadAwareRebalancing"},
+						},
+					},
+					"action": {
+						SchemaProps: spec.SchemaProps{
+							Description: "action is what to do with the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
+							Default:     "DryRun",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Apply", "DryRun", "Ignore"},
+						},
+					},
+					"failurePolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failurePolicy is what happens when an item fails: Abort leaves the rest Pending, Continue goes on with the next.\n\nPossible enum values:\n - `\"Abort\"` leaves the rest Pending.\n - `\"Continue\"` goes on with the next item.",
+							Default:     "Abort",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Abort", "Continue"},
+						},
+					},
+					"onConflict": {
+						SchemaProps: spec.SchemaProps{
+							Description: "onConflict is what happens when fields belong to other field managers and would get other values: Block fails the plan and says whose they are, Take takes them.\n\nPossible enum values:\n - `\"Block\"` fails the plan and names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
+							Default:     "Block",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Block", "Take"},
+						},
+					},
+					"options": {
+						SchemaProps: spec.SchemaProps{
+							Description: "options of the profile. Only the member of the plan's own profile may be set.",
+							Ref:         ref(v1alpha1.PlanOptions{}.OpenAPIModelName()),
+						},
+					},
+					"waitTimeout": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waitTimeout is how long an item may take to become healthy, such as 2h30m. Without it there is no limit. The time that a pool is paused does not count.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"approvedPlanHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approvedPlanHash is the only plan that may be executed, as status.planHash names it. Any other waits in ReviewRequired.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expiresAfter": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expiresAfter is how long a computed plan may wait for its approval before it expires and has to be computed anew. Default: 24h.",
+							Default:     "24h",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"restoreRun": {
+						SchemaProps: spec.SchemaProps{
+							Description: "restoreRun makes the plan restore what the targets had before that run, where the run set it, instead of what the profile says. The subresource rollback sets it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"profile"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PlanOptions{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationPlanStatus is what was planned and what became of it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"phase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "phase is where the plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired"},
+						},
+					},
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the generation of spec that status speaks of.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"planHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "planHash names the plan: it is over the desired state of all items, over the targets as they were found, and over the impact.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"sourceSnapshotHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sourceSnapshotHash is over the targets as they were found.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"inputsHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "inputsHash is over the parts of spec that the plan was computed from.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operatorVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operatorVersion is the version of Penstock that computed the plan.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"draftedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "draftedAt is when the plan was computed.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"manifests": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manifests names where the desired state of the items is stored; it is read at the subresource manifests.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"captured": {
+						SchemaProps: spec.SchemaProps{
+							Description: "captured names where the targets are stored as they were found.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"impactSeverity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactSeverity is the highest of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"High", "Low", "Medium", "None"},
+						},
+					},
+					"diff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "diff is what the plan changes, all items together, bounded.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the steps of the plan, in their order.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PlanItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"approval": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approval is who approved what. The server writes it.",
+							Ref:         ref(v1alpha1.PlanApproval{}.OpenAPIModelName()),
+						},
+					},
+					"run": {
+						SchemaProps: spec.SchemaProps{
+							Description: "run is the number of the execution that goes on or was the last; 0 before the first.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what to do next.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions sum the plan up.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PlanApproval{}.OpenAPIModelName(), v1alpha1.PlanItem{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"enablePSIMetrics": {
+						SchemaProps: spec.SchemaProps{
+							Description: "enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1), which reboots those that do not yet. Default: true.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"deschedulingIntervalSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deschedulingIntervalSeconds is the time between runs of the descheduler, 60 to 86400. Default: 60.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode of the descheduler: Automatic evicts, Predictive only says what it would evict. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` evicts.\n - `\"Predictive\"` only says what it would evict.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Automatic", "Predictive"},
+						},
+					},
+					"deviationThresholds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deviationThresholds is how far from the mean a node may be: Low, Medium, High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default: AsymmetricLow.\n\nPossible enum values:\n - `\"AsymmetricHigh\"` is 0 percent below and 30 above.\n - `\"AsymmetricLow\"` is 0 percent below and 10 above.\n - `\"AsymmetricMedium\"` is 0 percent below and 20 above.\n - `\"High\"` is 30 percent on both sides.\n - `\"Low\"` is 10 percent on both sides.\n - `\"Medium\"` is 20 percent on both sides.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"AsymmetricHigh", "AsymmetricLow", "AsymmetricMedium", "High", "Low", "Medium"},
+						},
+					},
+					"evictionLimitTotal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without it what HyperConverged allows for live migrations counts.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"evictionLimitNode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it what HyperConverged allows for live migrations counts.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanApproval is who approved what. The server writes it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"username": {
+						SchemaProps: spec.SchemaProps{
+							Description: "username of who approved.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of who approved.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "groups of who approved, at the time.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time of the approval.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"planHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "planHash is the plan that is approved. It is empty for a standing approval until the first plan is computed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"comment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "comment of who approved.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is Explicit or Standing.\n\nPossible enum values:\n - `\"Explicit\"` approves a plan that was there to be read.\n - `\"Standing\"` approves the first plan that is computed, because Apply was set before there was one.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Explicit", "Standing"},
+						},
+					},
+					"run": {
+						SchemaProps: spec.SchemaProps{
+							Description: "run is the execution that it was used for: it counts once.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"username", "time", "mode"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanApprovalRequest approves a plan: POST it to the subresource approve. The answer is the same, with status.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is approved.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the approval as it was recorded.",
+							Ref:         ref(v1alpha1.PlanApproval{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PlanApproval{}.OpenAPIModelName(), v1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanApprovalRequestSpec is what is approved.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"planHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "planHash is status.planHash of the plan that was read. When the plan has another one by now, nothing is approved: 409 Conflict.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"comment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "comment is why, at most 1024 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"planHash"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanDiff(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanDiff is what a plan would change now.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the plan's name.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"planHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "planHash names the plan.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "items are what it would change, as far as you may read and change the targets yourself.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PlanDiffItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"planHash", "items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PlanDiffItem{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanDiffItem is what one item would change now.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the item.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"targetRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetRef is the object.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+						},
+					},
+					"stale": {
+						SchemaProps: spec.SchemaProps{
+							Description: "stale tells that the target is not as it was reviewed.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"diff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "diff of the target as it is and as it would be, redacted.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why there is no diff.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "targetRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.TargetRef{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanHistory(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanHistory is what was executed, the newest run first. It outlives the plan.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the plan's name.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"runs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "runs are the executions, the newest first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PlanRun{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"runs"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PlanRun{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanItem is one step of a plan: one target as it should be.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the item.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"targetRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetRef is the object that is configured.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+						},
+					},
+					"action": {
+						SchemaProps: spec.SchemaProps{
+							Description: "action is what happens to the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that the run that is rolled back made.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
+						},
+					},
+					"impactSeverity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactSeverity is how much the item disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"High", "Low", "Medium", "None"},
+						},
+					},
+					"impactReason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactReason says why.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"blastRadius": {
+						SchemaProps: spec.SchemaProps{
+							Description: "blastRadius is what the item reaches.",
+							Ref:         ref(v1alpha1.BlastRadius{}.OpenAPIModelName()),
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest of the desired state.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fingerprint": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fingerprint of the target as it was found; \"absent\" when there was none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"diff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "diff is what changes, redacted and bounded.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"takes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "takes are fields of other field managers that would be taken.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.TakenFields{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"notes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notes are what a reviewer should know.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is how far the item is.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Completed", "Failed", "InProgress", "Pending", "Skipped"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what goes on, or why it failed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"startedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedAt is when the item's turn came.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"pausedSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pausedSeconds is how long what is waited for was paused; it does not count for waitTimeout.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"lastTransitionTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastTransitionTime is when state changed last.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name", "targetRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.BlastRadius{}.OpenAPIModelName(), v1alpha1.TakenFields{}.OpenAPIModelName(), v1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanManifestList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanManifestList holds the desired state of a plan's items, in their order, as its subresource manifests returns them. Its kind is List.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata; it is empty.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the manifests.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(runtime.RawExtension{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1.ListMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanOptions are the options of the profiles, one member for each.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"loadAwareRebalancing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "loadAwareRebalancing are the options of the profile LoadAwareRebalancing.",
+							Ref:         ref(v1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanRetryRequest has a plan computed anew: POST it to the subresource retry. An approval that was used is not one of what is computed then.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanRollbackRequest has a plan computed that restores what the targets had before a run: POST it to the subresource rollback. It is reviewed and approved as any other; nothing is undone silently.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what to go back to; it may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanRollbackRequestSpec is what to go back to.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"run": {
+						SchemaProps: spec.SchemaProps{
+							Description: "run is the execution to undo; the last one when it is left out.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanRun is one execution of a plan.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"plan": {
+						SchemaProps: spec.SchemaProps{
+							Description: "plan is the uid of the plan: a name may be used again.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"run": {
+						SchemaProps: spec.SchemaProps{
+							Description: "run is the number of the execution.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"profile": {
+						SchemaProps: spec.SchemaProps{
+							Description: "profile that was executed.\n\nPossible enum values:\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"LoadAwareRebalancing"},
+						},
+					},
+					"planHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "planHash names what was executed.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"manifests": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manifests names where its desired state is stored.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"captured": {
+						SchemaProps: spec.SchemaProps{
+							Description: "captured names where the targets are stored as they were before.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"approval": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approval is who approved it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PlanApproval{}.OpenAPIModelName()),
+						},
+					},
+					"startedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedAt is when the execution began.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"endedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endedAt is when it ended; absent while it goes on.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"outcome": {
+						SchemaProps: spec.SchemaProps{
+							Description: "outcome is the phase it ended in; absent while it goes on.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired"},
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "items are what became of the items.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PlanRunItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"plan", "run", "profile", "planHash", "approval", "startedAt"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PlanApproval{}.OpenAPIModelName(), v1alpha1.PlanRunItem{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanRunItem is what became of one item.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the item.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"targetRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetRef is the object that was configured.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+						},
+					},
+					"action": {
+						SchemaProps: spec.SchemaProps{
+							Description: "action is what happened to it.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that the run that is rolled back made.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest of the desired state.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is how far the item came.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Completed", "Failed", "InProgress", "Pending", "Skipped"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says more.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"startedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedAt is when the item's turn came.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"endedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endedAt is when its state changed last.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name", "targetRef", "state"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_TakenFields(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TakenFields are fields that one field manager has and would lose.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"manager": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manager who has them.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields such as \".spec.mode\".",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"manager", "fields"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_TargetRef(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TargetRef names an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object, empty for none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
 	}
 }
 
@@ -212,14 +1611,14 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref common.ReferenceC
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what to roll out. Its phases never change.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is what was observed.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -227,7 +1626,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref common.ReferenceC
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName(), v1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			olmv1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName(), olmv1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -266,7 +1665,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref common.Refere
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ClusterExtensionRevision{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.ClusterExtensionRevision{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -277,7 +1676,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref common.Refere
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterExtensionRevision{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+			olmv1alpha1.ClusterExtensionRevision{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -317,7 +1716,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PreviousRevision{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.PreviousRevision{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -340,7 +1739,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.RevisionPhase{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.RevisionPhase{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -390,7 +1789,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ProgressionProbe{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.ProgressionProbe{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -408,7 +1807,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.YieldRule{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.YieldRule{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -428,7 +1827,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PreviousRevision{}.OpenAPIModelName(), v1alpha1.ProgressionProbe{}.OpenAPIModelName(), v1alpha1.RevisionPhase{}.OpenAPIModelName(), v1alpha1.YieldRule{}.OpenAPIModelName()},
+			olmv1alpha1.PreviousRevision{}.OpenAPIModelName(), olmv1alpha1.ProgressionProbe{}.OpenAPIModelName(), olmv1alpha1.RevisionPhase{}.OpenAPIModelName(), olmv1alpha1.YieldRule{}.OpenAPIModelName()},
 	}
 }
 
@@ -449,7 +1848,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
 							Description: "requestedBy is who created the revision. The server stamps it.",
-							Ref:         ref(v1alpha1.Requester{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.Requester{}.OpenAPIModelName()),
 						},
 					},
 					"conditions": {
@@ -490,7 +1889,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PhaseStatus{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.PhaseStatus{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -500,7 +1899,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PhaseStatus{}.OpenAPIModelName(), v1alpha1.Requester{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			olmv1alpha1.PhaseStatus{}.OpenAPIModelName(), olmv1alpha1.Requester{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -742,13 +2141,13 @@ func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) comm
 					"old": {
 						SchemaProps: spec.SchemaProps{
 							Description: "old is the value before; absent where there was none, or it is hidden or left out.",
-							Ref:         ref(v1alpha1.AnyValue{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.AnyValue{}.OpenAPIModelName()),
 						},
 					},
 					"new": {
 						SchemaProps: spec.SchemaProps{
 							Description: "new is the value after.",
-							Ref:         ref(v1alpha1.AnyValue{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.AnyValue{}.OpenAPIModelName()),
 						},
 					},
 					"index": {
@@ -777,7 +2176,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) comm
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AnyValue{}.OpenAPIModelName()},
+			olmv1alpha1.AnyValue{}.OpenAPIModelName()},
 	}
 }
 
@@ -907,7 +2306,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.FieldChange{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.FieldChange{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -953,7 +2352,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.FieldChange{}.OpenAPIModelName()},
+			olmv1alpha1.FieldChange{}.OpenAPIModelName()},
 	}
 }
 
@@ -1083,7 +2482,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ObjectFailure{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.ObjectFailure{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1101,7 +2500,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ObjectFailure{}.OpenAPIModelName()},
+			olmv1alpha1.ObjectFailure{}.OpenAPIModelName()},
 	}
 }
 
@@ -1144,32 +2543,32 @@ func schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref common.ReferenceCallback) c
 					"conditionEqual": {
 						SchemaProps: spec.SchemaProps{
 							Description: "conditionEqual requires a condition in status.conditions, current for the object's generation, to have a status.",
-							Ref:         ref(v1alpha1.ConditionEqual{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.ConditionEqual{}.OpenAPIModelName()),
 						},
 					},
 					"fieldsEqual": {
 						SchemaProps: spec.SchemaProps{
 							Description: "fieldsEqual requires two fields of the object to be equal.",
-							Ref:         ref(v1alpha1.FieldsEqual{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.FieldsEqual{}.OpenAPIModelName()),
 						},
 					},
 					"fieldValue": {
 						SchemaProps: spec.SchemaProps{
 							Description: "fieldValue requires a field of the object to have a value.",
-							Ref:         ref(v1alpha1.FieldValue{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.FieldValue{}.OpenAPIModelName()),
 						},
 					},
 					"cel": {
 						SchemaProps: spec.SchemaProps{
 							Description: "cel requires a CEL expression over the object, `self`, to be true.",
-							Ref:         ref(v1alpha1.CELAssertion{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.CELAssertion{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CELAssertion{}.OpenAPIModelName(), v1alpha1.ConditionEqual{}.OpenAPIModelName(), v1alpha1.FieldValue{}.OpenAPIModelName(), v1alpha1.FieldsEqual{}.OpenAPIModelName()},
+			olmv1alpha1.CELAssertion{}.OpenAPIModelName(), olmv1alpha1.ConditionEqual{}.OpenAPIModelName(), olmv1alpha1.FieldValue{}.OpenAPIModelName(), olmv1alpha1.FieldsEqual{}.OpenAPIModelName()},
 	}
 }
 
@@ -1211,7 +2610,7 @@ func schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref common.ReferenceCallback)
 						SchemaProps: spec.SchemaProps{
 							Description: "selector picks the objects.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ProbeSelector{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.ProbeSelector{}.OpenAPIModelName()),
 						},
 					},
 					"assertions": {
@@ -1226,7 +2625,7 @@ func schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref common.ReferenceCallback)
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ProbeAssertion{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.ProbeAssertion{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1237,7 +2636,7 @@ func schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref common.ReferenceCallback)
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ProbeAssertion{}.OpenAPIModelName(), v1alpha1.ProbeSelector{}.OpenAPIModelName()},
+			olmv1alpha1.ProbeAssertion{}.OpenAPIModelName(), olmv1alpha1.ProbeSelector{}.OpenAPIModelName()},
 	}
 }
 
@@ -1366,7 +2765,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.DiffNote{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.DiffNote{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1376,7 +2775,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 						SchemaProps: spec.SchemaProps{
 							Description: "summary counts objects.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.DiffSummary{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.DiffSummary{}.OpenAPIModelName()),
 						},
 					},
 					"changes": {
@@ -1391,7 +2790,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ObjectChange{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.ObjectChange{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1400,7 +2799,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 					"truncated": {
 						SchemaProps: spec.SchemaProps{
 							Description: "truncated counts what was left out because there is too much of it.",
-							Ref:         ref(v1alpha1.DiffTruncation{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.DiffTruncation{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -1408,7 +2807,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.DiffNote{}.OpenAPIModelName(), v1alpha1.DiffSummary{}.OpenAPIModelName(), v1alpha1.DiffTruncation{}.OpenAPIModelName(), v1alpha1.ObjectChange{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			olmv1alpha1.DiffNote{}.OpenAPIModelName(), olmv1alpha1.DiffSummary{}.OpenAPIModelName(), olmv1alpha1.DiffTruncation{}.OpenAPIModelName(), olmv1alpha1.ObjectChange{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1510,7 +2909,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.RevisionRecord{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.RevisionRecord{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1519,7 +2918,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 					"hold": {
 						SchemaProps: spec.SchemaProps{
 							Description: "hold is there after a rollback: whoever makes revisions by himself makes none until it no longer binds him.",
-							Ref:         ref(v1alpha1.RevisionHold{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.RevisionHold{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -1527,7 +2926,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.RevisionHold{}.OpenAPIModelName(), v1alpha1.RevisionRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			olmv1alpha1.RevisionHold{}.OpenAPIModelName(), olmv1alpha1.RevisionRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1623,7 +3022,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref common.ReferenceCallback)
 					"object": {
 						SchemaProps: spec.SchemaProps{
 							Description: "object is the manifest.",
-							Ref:         ref(v1alpha1.Manifest{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -1631,7 +3030,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref common.ReferenceCallback)
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Manifest{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			olmv1alpha1.Manifest{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1743,7 +3142,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					"object": {
 						SchemaProps: spec.SchemaProps{
 							Description: "object is the manifest, on write only. Without it, the identity and digest must be those of an object that a revision of this chain holds.",
-							Ref:         ref(v1alpha1.Manifest{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
 						},
 					},
 					"apiVersion": {
@@ -1814,7 +3213,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Manifest{}.OpenAPIModelName()},
+			olmv1alpha1.Manifest{}.OpenAPIModelName()},
 	}
 }
 
@@ -1853,7 +3252,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref common.ReferenceCallback) co
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.RevisionObject{}.OpenAPIModelName()),
+										Ref: ref(olmv1alpha1.RevisionObject{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1864,7 +3263,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref common.ReferenceCallback) co
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.RevisionObject{}.OpenAPIModelName()},
+			olmv1alpha1.RevisionObject{}.OpenAPIModelName()},
 	}
 }
 
@@ -1916,7 +3315,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					"changes": {
 						SchemaProps: spec.SchemaProps{
 							Description: "changes counts objects against the revision before, as that was when this one was created; absent when it is not known.",
-							Ref:         ref(v1alpha1.ChangeCounts{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.ChangeCounts{}.OpenAPIModelName()),
 						},
 					},
 					"objects": {
@@ -1970,7 +3369,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ChangeCounts{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			olmv1alpha1.ChangeCounts{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -2006,21 +3405,21 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref common.ReferenceCallback)
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what is asked for; it may be left out.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.RevisionRollbackSpec{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is what was done.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.RevisionRollbackStatus{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.RevisionRollbackSpec{}.OpenAPIModelName(), v1alpha1.RevisionRollbackStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName(), olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2082,14 +3481,14 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCal
 					"diff": {
 						SchemaProps: spec.SchemaProps{
 							Description: "diff is what it would change; on dry-run only, and for those who may get the diffs of both revisions.",
-							Ref:         ref(v1alpha1.RevisionDiff{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.RevisionDiff{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.RevisionDiff{}.OpenAPIModelName()},
+			olmv1alpha1.RevisionDiff{}.OpenAPIModelName()},
 	}
 }
 
@@ -2104,7 +3503,7 @@ func schema_pkg_apis_olm_v1alpha1_YieldRule(ref common.ReferenceCallback) common
 						SchemaProps: spec.SchemaProps{
 							Description: "selector picks the objects.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.YieldSelector{}.OpenAPIModelName()),
+							Ref:         ref(olmv1alpha1.YieldSelector{}.OpenAPIModelName()),
 						},
 					},
 					"fields": {
@@ -2131,7 +3530,7 @@ func schema_pkg_apis_olm_v1alpha1_YieldRule(ref common.ReferenceCallback) common
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.YieldSelector{}.OpenAPIModelName()},
+			olmv1alpha1.YieldSelector{}.OpenAPIModelName()},
 	}
 }
 

@@ -72,7 +72,7 @@ func newCache(o Options, api api) (*Cache, error) {
 		return nil, errors.New("creating a cache: Mapping is required")
 	case o.Notify == nil:
 		return nil, errors.New("creating a cache: Notify is required")
-	case o.Names.ChainLabel == "" || o.Names.AppliedAnnotation == "" || o.Names.ManagerPrefix == "":
+	case o.Names.AppliedAnnotation == "" || o.Names.ManagerPrefix == "":
 		return nil, errors.New("creating a cache: Names are required")
 	}
 	if o.Clock == nil {

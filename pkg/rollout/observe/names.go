@@ -18,7 +18,8 @@ import (
 // Names are the marks by which our objects are known.
 type Names struct {
 	// ChainLabel is the label whose value is the chain that an object belongs
-	// to. Objects without it are seen by name only.
+	// to. Objects without it are seen by name only. Who watches by name alone has
+	// none.
 	ChainLabel string
 	// AppliedAnnotation holds the digest of the manifest that was applied.
 	AppliedAnnotation string

@@ -21,9 +21,31 @@ const (
 	AdoptAlways Adoption = "Always"
 )
 
+// Ownership says whose object it is.
+type Ownership string
+
+const (
+	// Exclusive objects belong to the owner of the work, who repairs them.
+	Exclusive Ownership = ""
+	// Shared objects belong to somebody else: of them only the fields of the
+	// manifest are set, what else they have stays, they are never deleted, and
+	// what others change afterwards is reported and not repaired.
+	Shared Ownership = "Shared"
+)
+
 // Policy is how one object is treated.
 type Policy struct {
-	Adopt Adoption
+	// Own is Exclusive or Shared. Adopt and Yield mean nothing for Shared objects.
+	Own Ownership
+	// Expect, of a Shared object, is the only state (see rollout.Fingerprint) that
+	// it may be written in.
+	Expect string
+	// ReadOnly keeps a Shared object from being written at all: it is compared.
+	// Annotations are left out of that.
+	ReadOnly bool
+	// Delete, of a Shared object, wants it gone; nothing of its manifest is read.
+	Delete bool
+	Adopt  Adoption
 	// CreateOnly has the object created whenever it is absent, and nothing else:
 	// one that exists is as wanted, whoever made it, and is never ours. Adopt
 	// and Yield mean nothing then, and no probe waits for it.

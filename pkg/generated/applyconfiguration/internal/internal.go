@@ -23,6 +23,290 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.BlastRadius
+  map:
+    fields:
+    - name: nodes
+      type:
+        scalar: numeric
+    - name: pools
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: reboot
+      type:
+        scalar: boolean
+    - name: waves
+      type:
+        scalar: numeric
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationPlan
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationPlanSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationPlanStatus
+      default: {}
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationPlanSpec
+  map:
+    fields:
+    - name: action
+      type:
+        scalar: string
+      default: DryRun
+    - name: approvedPlanHash
+      type:
+        scalar: string
+    - name: expiresAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 24h
+    - name: failurePolicy
+      type:
+        scalar: string
+      default: Abort
+    - name: onConflict
+      type:
+        scalar: string
+      default: Block
+    - name: options
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanOptions
+    - name: profile
+      type:
+        scalar: string
+      default: ""
+    - name: restoreRun
+      type:
+        scalar: numeric
+    - name: waitTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationPlanStatus
+  map:
+    fields:
+    - name: approval
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanApproval
+    - name: captured
+      type:
+        scalar: string
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: diff
+      type:
+        scalar: string
+    - name: draftedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: impactSeverity
+      type:
+        scalar: string
+    - name: inputsHash
+      type:
+        scalar: string
+    - name: items
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanItem
+          elementRelationship: associative
+          keys:
+          - name
+    - name: manifests
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: operatorVersion
+      type:
+        scalar: string
+    - name: phase
+      type:
+        scalar: string
+    - name: planHash
+      type:
+        scalar: string
+    - name: run
+      type:
+        scalar: numeric
+    - name: sourceSnapshotHash
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions
+  map:
+    fields:
+    - name: deschedulingIntervalSeconds
+      type:
+        scalar: numeric
+    - name: deviationThresholds
+      type:
+        scalar: string
+    - name: enablePSIMetrics
+      type:
+        scalar: boolean
+    - name: evictionLimitNode
+      type:
+        scalar: numeric
+    - name: evictionLimitTotal
+      type:
+        scalar: numeric
+    - name: mode
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanApproval
+  map:
+    fields:
+    - name: comment
+      type:
+        scalar: string
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: mode
+      type:
+        scalar: string
+      default: ""
+    - name: planHash
+      type:
+        scalar: string
+    - name: run
+      type:
+        scalar: numeric
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uid
+      type:
+        scalar: string
+    - name: username
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanItem
+  map:
+    fields:
+    - name: action
+      type:
+        scalar: string
+    - name: blastRadius
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.BlastRadius
+    - name: diff
+      type:
+        scalar: string
+    - name: digest
+      type:
+        scalar: string
+    - name: fingerprint
+      type:
+        scalar: string
+    - name: impactReason
+      type:
+        scalar: string
+    - name: impactSeverity
+      type:
+        scalar: string
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: notes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: pausedSeconds
+      type:
+        scalar: numeric
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        scalar: string
+    - name: takes
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TakenFields
+          elementRelationship: atomic
+    - name: targetRef
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TargetRef
+      default: {}
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanOptions
+  map:
+    fields:
+    - name: loadAwareRebalancing
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TakenFields
+  map:
+    fields:
+    - name: fields
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: manager
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TargetRef
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.CELAssertion
   map:
     fields:
@@ -409,6 +693,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+  scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
   map:
     elementType:

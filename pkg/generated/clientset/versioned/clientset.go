@@ -6,6 +6,7 @@ import (
 	fmt "fmt"
 	http "net/http"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
@@ -14,13 +15,20 @@ import (
 
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
+	HcoV1alpha1() hcov1alpha1.HcoV1alpha1Interface
 	OlmV1alpha1() olmv1alpha1.OlmV1alpha1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
+	hcoV1alpha1 *hcov1alpha1.HcoV1alpha1Client
 	olmV1alpha1 *olmv1alpha1.OlmV1alpha1Client
+}
+
+// HcoV1alpha1 retrieves the HcoV1alpha1Client
+func (c *Clientset) HcoV1alpha1() hcov1alpha1.HcoV1alpha1Interface {
+	return c.hcoV1alpha1
 }
 
 // OlmV1alpha1 retrieves the OlmV1alpha1Client
@@ -72,6 +80,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 
 	var cs Clientset
 	var err error
+	cs.hcoV1alpha1, err = hcov1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.olmV1alpha1, err = olmv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -97,6 +109,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 // New creates a new Clientset for the given RESTClient.
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
+	cs.hcoV1alpha1 = hcov1alpha1.New(c)
 	cs.olmV1alpha1 = olmv1alpha1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)

@@ -9,6 +9,7 @@ import (
 	time "time"
 
 	versioned "github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	hco "github.com/penstock-project/penstock/pkg/generated/informers/externalversions/hco"
 	internalinterfaces "github.com/penstock-project/penstock/pkg/generated/informers/externalversions/internalinterfaces"
 	olm "github.com/penstock-project/penstock/pkg/generated/informers/externalversions/olm"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -309,7 +310,12 @@ type SharedInformerFactory interface {
 	// client.
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
+	Hco() hco.Interface
 	Olm() olm.Interface
+}
+
+func (f *sharedInformerFactory) Hco() hco.Interface {
+	return hco.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Olm() olm.Interface {

@@ -5,6 +5,8 @@ package fake
 import (
 	applyconfiguration "github.com/penstock-project/penstock/pkg/generated/applyconfiguration"
 	clientset "github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/hco/v1alpha1"
+	fakehcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/hco/v1alpha1/fake"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 	fakeolmv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,6 +121,11 @@ var (
 	_ clientset.Interface = &Clientset{}
 	_ testing.FakeClient  = &Clientset{}
 )
+
+// HcoV1alpha1 retrieves the HcoV1alpha1Client
+func (c *Clientset) HcoV1alpha1() hcov1alpha1.HcoV1alpha1Interface {
+	return &fakehcov1alpha1.FakeHcoV1alpha1{Fake: &c.Fake}
+}
 
 // OlmV1alpha1 retrieves the OlmV1alpha1Client
 func (c *Clientset) OlmV1alpha1() olmv1alpha1.OlmV1alpha1Interface {

@@ -1,0 +1,128 @@
+// Package approval is the admission plugin that guards plans: who may approve one,
+// who may take a profile from another plan, and that nobody but this process says
+// what became of a plan.
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+)
+
+// PluginName is under which the plugin is switched off.
+const PluginName = "PlanApproval"
+
+const (
+	resource = "configurationplans"
+	// VerbApprove is needed to have a plan executed.
+	VerbApprove = "approve"
+	// VerbOverride is needed to take a profile from another plan.
+	VerbOverride = "override"
+)
+
+// Deps is what the plugin needs.
+type Deps struct {
+	// Authorizer answers from the cluster, past every cache.
+	Authorizer authorizer.UnconditionalAuthorizer
+}
+
+// Plugin is the admission plugin. It needs SetDeps before it is used.
+type Plugin struct {
+	*admission.Handler
+	deps Deps
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+)
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetDeps gives the plugin what it needs.
+func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
+
+// ValidateInitialization says what is missing.
+func (p *Plugin) ValidateInitialization() error {
+	if p.deps.Authorizer == nil {
+		return fmt.Errorf("admission plugin %s was given no authorizer", PluginName)
+	}
+	return nil
+}
+
+// Validate admits writes of plans:
+//
+//  1. this process may write what it likes,
+//  2. status is written by nobody else,
+//  3. what approves or overrides needs the verb.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().Group != hco.GroupName || a.GetResource().Resource != resource || request.IsInternal(ctx, a.GetUserInfo()) {
+		return nil
+	}
+	switch a.GetSubresource() {
+	case "":
+		return p.validatePlan(ctx, a)
+	case "status":
+		return admission.NewForbidden(a, errors.New("status of a plan is the record of what was approved and done: nobody but Penstock writes it"))
+	case "approve":
+		return p.need(ctx, a, VerbApprove, "approving a plan")
+	default:
+		return nil
+	}
+}
+
+// validatePlan looks at what a write of a plan means.
+func (p *Plugin) validatePlan(ctx context.Context, a admission.Attributes) error {
+	plan, ok := a.GetObject().(*hco.ConfigurationPlan)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("judging a plan: it is a %T", a.GetObject()))
+	}
+	old, _ := a.GetOldObject().(*hco.ConfigurationPlan)
+	if old == nil {
+		old = &hco.ConfigurationPlan{}
+	}
+	changed := !apiequality.Semantic.DeepEqual(plan.Spec, old.Spec)
+	if governance.NeedsApprove(old.Spec.Action == hco.ActionApply, plan.Spec.Action == hco.ActionApply, changed) {
+		if err := p.need(ctx, a, VerbApprove, "setting spec.action to Apply, and changing spec while it is,"); err != nil {
+			return err
+		}
+	}
+	if holder := plan.Annotations[v1alpha1.OverrideAnnotation]; holder != "" && holder != old.Annotations[v1alpha1.OverrideAnnotation] {
+		return p.need(ctx, a, VerbOverride, "taking a profile from another plan")
+	}
+	return nil
+}
+
+// need asks the cluster whether the requester has a verb on the plan.
+func (p *Plugin) need(ctx context.Context, a admission.Attributes, verb, what string) error {
+	name := a.GetName()
+	if object, err := meta.Accessor(a.GetObject()); name == "" && err == nil {
+		name = object.GetName() // of a create
+	}
+	decision, _, err := p.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: a.GetUserInfo(), Verb: verb, ResourceRequest: true, Name: name,
+		APIGroup: hco.GroupName, APIVersion: v1alpha1.SchemeGroupVersion.Version, Resource: resource,
+	})
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return nil
+	case err != nil:
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+	default:
+		return admission.NewForbidden(a, fmt.Errorf("%s needs the verb %s on %s.%s", what, verb, resource, hco.GroupName))
+	}
+}

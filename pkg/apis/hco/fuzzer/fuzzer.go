@@ -1,0 +1,33 @@
+// Package fuzzer fills hub objects with random values that a server could hold,
+// for round-trip tests.
+package fuzzer
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/randfill"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+)
+
+// Funcs returns the functions that fill our types. What the codecs change on the
+// way, defaults and JSON, is filled in as they would.
+func Funcs(runtimeserializer.CodecFactory) []any {
+	return []any{
+		func(spec *hco.ConfigurationPlanSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			spec.Action = oneOf(c, hco.ActionDryRun, hco.ActionApply, hco.ActionIgnore)
+			spec.FailurePolicy = oneOf(c, hco.FailurePolicyAbort, hco.FailurePolicyContinue)
+			spec.OnConflict = oneOf(c, hco.OnConflictBlock, hco.OnConflictTake)
+			if spec.ExpiresAfter == nil {
+				spec.ExpiresAfter = &metav1.Duration{Duration: 24 * time.Hour}
+			}
+		},
+	}
+}
+
+func oneOf[T any](c randfill.Continue, values ...T) T {
+	return values[c.Intn(len(values))]
+}

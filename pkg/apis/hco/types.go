@@ -1,0 +1,375 @@
+package hco
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ConfigurationPlan is a change to the configuration of components that belong to
+// others. It is computed, shown, approved and executed, in this order, and watched
+// afterwards.
+type ConfigurationPlan struct {
+	metav1.TypeMeta
+	// ObjectMeta is the standard object metadata.
+	metav1.ObjectMeta
+	// Spec is what is asked for.
+	Spec ConfigurationPlanSpec
+	// Status is what was planned and what became of it.
+	Status ConfigurationPlanStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ConfigurationPlanList is a list of plans.
+type ConfigurationPlanList struct {
+	metav1.TypeMeta
+	// ListMeta is the standard list metadata.
+	metav1.ListMeta
+	// Items are the plans.
+	Items []ConfigurationPlan
+}
+
+// ProfileName names a profile.
+type ProfileName string
+
+const (
+	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away
+	// from nodes under pressure, and nodes report pressure (PSI).
+	ProfileLoadAwareRebalancing ProfileName = "LoadAwareRebalancing"
+)
+
+// Action is what is to be done with a plan.
+type Action string
+
+const (
+	// ActionDryRun computes the plan and waits.
+	ActionDryRun Action = "DryRun"
+	// ActionApply executes the plan. Setting it needs the verb approve.
+	ActionApply Action = "Apply"
+	// ActionIgnore does nothing: what was applied stays and is not watched.
+	ActionIgnore Action = "Ignore"
+)
+
+// FailurePolicy is what happens to the rest of a plan when an item fails.
+type FailurePolicy string
+
+const (
+	// FailurePolicyAbort leaves the rest Pending.
+	FailurePolicyAbort FailurePolicy = "Abort"
+	// FailurePolicyContinue goes on with the next item.
+	FailurePolicyContinue FailurePolicy = "Continue"
+)
+
+// ConflictPolicy is what happens when a plan would take fields from others.
+type ConflictPolicy string
+
+const (
+	// OnConflictBlock fails the plan and names the fields and who has them.
+	OnConflictBlock ConflictPolicy = "Block"
+	// OnConflictTake takes the fields when the plan is executed.
+	OnConflictTake ConflictPolicy = "Take"
+)
+
+// ConfigurationPlanSpec is what is asked for.
+type ConfigurationPlanSpec struct {
+	// Profile is what to configure. It is immutable. Valid values:
+	// "LoadAwareRebalancing".
+	Profile ProfileName
+	// Action is what to do with the plan: DryRun computes it and waits for an
+	// approval, Apply approves and executes it, Ignore does nothing and watches
+	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
+	// verb approve.
+	Action Action
+	// FailurePolicy is what happens when an item fails: Abort leaves the rest
+	// Pending, Continue goes on with the next.
+	FailurePolicy FailurePolicy
+	// OnConflict is what happens when fields belong to other field managers and
+	// would get other values: Block fails the plan and says whose they are, Take
+	// takes them.
+	OnConflict ConflictPolicy
+	// Options of the profile. Only the member of the plan's own profile may be set.
+	Options *PlanOptions
+	// WaitTimeout is how long an item may take to become healthy, such as 2h30m.
+	// Without it there is no limit. The time that a pool is paused does not count.
+	WaitTimeout *metav1.Duration
+	// ApprovedPlanHash is the only plan that may be executed, as status.planHash
+	// names it. Any other waits in ReviewRequired.
+	ApprovedPlanHash string
+	// ExpiresAfter is how long a computed plan may wait for its approval before it
+	// expires and has to be computed anew. Default: 24h.
+	ExpiresAfter *metav1.Duration
+	// RestoreRun makes the plan restore what the targets had before that run, where
+	// the run set it, instead of what the profile says. The subresource rollback
+	// sets it.
+	RestoreRun int64
+}
+
+// PlanOptions are the options of the profiles, one member for each.
+type PlanOptions struct {
+	// LoadAwareRebalancing are the options of the profile LoadAwareRebalancing.
+	LoadAwareRebalancing *LoadAwareRebalancingOptions
+}
+
+// LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.
+type LoadAwareRebalancingOptions struct {
+	// EnablePSIMetrics makes worker nodes report pressure (kernel argument psi=1),
+	// which reboots those that do not yet. Default: true.
+	EnablePSIMetrics *bool
+	// DeschedulingIntervalSeconds is the time between runs of the descheduler, 60
+	// to 86400. Default: 60.
+	DeschedulingIntervalSeconds *int32
+	// Mode of the descheduler: Automatic evicts, Predictive only says what it would
+	// evict. Default: Automatic.
+	Mode DeschedulerMode
+	// DeviationThresholds is how far from the mean a node may be: Low, Medium,
+	// High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default:
+	// AsymmetricLow.
+	DeviationThresholds DeviationThresholds
+	// EvictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000.
+	// Without it what HyperConverged allows for live migrations counts.
+	EvictionLimitTotal *int32
+	// EvictionLimitNode bounds evictions from a node at a time, 1 to 100. Without
+	// it what HyperConverged allows for live migrations counts.
+	EvictionLimitNode *int32
+}
+
+// DeschedulerMode is whether the descheduler evicts.
+type DeschedulerMode string
+
+const (
+	// DeschedulerAutomatic evicts.
+	DeschedulerAutomatic DeschedulerMode = "Automatic"
+	// DeschedulerPredictive only says what it would evict.
+	DeschedulerPredictive DeschedulerMode = "Predictive"
+)
+
+// DeviationThresholds is how far from the mean a node may be.
+type DeviationThresholds string
+
+const (
+	// DeviationLow is 10 percent on both sides.
+	DeviationLow DeviationThresholds = "Low"
+	// DeviationMedium is 20 percent on both sides.
+	DeviationMedium DeviationThresholds = "Medium"
+	// DeviationHigh is 30 percent on both sides.
+	DeviationHigh DeviationThresholds = "High"
+	// DeviationAsymmetricLow is 0 percent below and 10 above.
+	DeviationAsymmetricLow DeviationThresholds = "AsymmetricLow"
+	// DeviationAsymmetricMedium is 0 percent below and 20 above.
+	DeviationAsymmetricMedium DeviationThresholds = "AsymmetricMedium"
+	// DeviationAsymmetricHigh is 0 percent below and 30 above.
+	DeviationAsymmetricHigh DeviationThresholds = "AsymmetricHigh"
+)
+
+// Phase is where a plan is.
+type Phase string
+
+const (
+	// PhasePending is a plan that nobody has looked at yet.
+	PhasePending Phase = "Pending"
+	// PhaseDrafting is a plan that is being computed.
+	PhaseDrafting Phase = "Drafting"
+	// PhasePrerequisiteFailed is a plan that lacks something in the cluster.
+	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
+	// PhaseReviewRequired is a computed plan that waits for its approval.
+	PhaseReviewRequired Phase = "ReviewRequired"
+	// PhaseInProgress is a plan that is being executed.
+	PhaseInProgress Phase = "InProgress"
+	// PhaseCompleted is a plan that is in effect.
+	PhaseCompleted Phase = "Completed"
+	// PhaseCompletedWithErrors is an executed plan of which items failed.
+	PhaseCompletedWithErrors Phase = "CompletedWithErrors"
+	// PhaseFailed is a plan that was not computed, or stopped in the middle.
+	PhaseFailed Phase = "Failed"
+	// PhaseDrifted is a plan that was in effect until somebody changed a target.
+	PhaseDrifted Phase = "Drifted"
+	// PhaseExpired is a plan that waited too long for its approval.
+	PhaseExpired Phase = "Expired"
+	// PhaseIgnored is a plan that is not looked at.
+	PhaseIgnored Phase = "Ignored"
+)
+
+// ConfigurationPlanStatus is what was planned and what became of it.
+type ConfigurationPlanStatus struct {
+	// Phase is where the plan is.
+	Phase Phase
+	// ObservedGeneration is the generation of spec that status speaks of.
+	ObservedGeneration int64
+	// PlanHash names the plan: it is over the desired state of all items, over the
+	// targets as they were found, and over the impact.
+	PlanHash string
+	// SourceSnapshotHash is over the targets as they were found.
+	SourceSnapshotHash string
+	// InputsHash is over the parts of spec that the plan was computed from.
+	InputsHash string
+	// OperatorVersion is the version of Penstock that computed the plan.
+	OperatorVersion string
+	// DraftedAt is when the plan was computed.
+	DraftedAt *metav1.Time
+	// Manifests names where the desired state of the items is stored; it is read
+	// at the subresource manifests.
+	Manifests string
+	// Captured names where the targets are stored as they were found.
+	Captured string
+	// ImpactSeverity is the highest of the items.
+	ImpactSeverity ImpactSeverity
+	// Diff is what the plan changes, all items together, bounded.
+	Diff string
+	// Items are the steps of the plan, in their order.
+	Items []PlanItem
+	// Approval is who approved what. The server writes it.
+	Approval *PlanApproval
+	// Run is the number of the execution that goes on or was the last; 0 before
+	// the first.
+	Run int64
+	// Message says what to do next.
+	Message string
+	// Conditions sum the plan up.
+	Conditions []metav1.Condition
+}
+
+// ImpactSeverity is how much an item disturbs.
+type ImpactSeverity string
+
+const (
+	// ImpactNone changes nothing.
+	ImpactNone ImpactSeverity = "None"
+	// ImpactLow changes configuration and disturbs no workload.
+	ImpactLow ImpactSeverity = "Low"
+	// ImpactMedium moves or restarts workloads.
+	ImpactMedium ImpactSeverity = "Medium"
+	// ImpactHigh reboots nodes.
+	ImpactHigh ImpactSeverity = "High"
+)
+
+// ItemState is how far an item is.
+type ItemState string
+
+const (
+	// ItemPending waits for its turn.
+	ItemPending ItemState = "Pending"
+	// ItemInProgress is being applied or waited for.
+	ItemInProgress ItemState = "InProgress"
+	// ItemCompleted is applied and healthy.
+	ItemCompleted ItemState = "Completed"
+	// ItemFailed was refused, did not become healthy in time, or is stale.
+	ItemFailed ItemState = "Failed"
+	// ItemSkipped needs nothing to be done.
+	ItemSkipped ItemState = "Skipped"
+)
+
+// PlanItem is one step of a plan: one target as it should be.
+type PlanItem struct {
+	// Name of the item.
+	Name string
+	// TargetRef is the object that is configured.
+	TargetRef TargetRef
+	// Action is what happens to the target: Create, Update, Delete or None.
+	Action ItemAction
+	// ImpactSeverity is how much the item disturbs.
+	ImpactSeverity ImpactSeverity
+	// ImpactReason says why.
+	ImpactReason string
+	// BlastRadius is what the item reaches.
+	BlastRadius *BlastRadius
+	// Digest of the desired state.
+	Digest string
+	// Fingerprint of the target as it was found; "absent" when there was none.
+	Fingerprint string
+	// Diff is what changes, redacted and bounded.
+	Diff string
+	// Takes are fields of other field managers that would be taken.
+	Takes []TakenFields
+	// Notes are what a reviewer should know.
+	Notes []string
+	// State is how far the item is.
+	State ItemState
+	// Message says what goes on, or why it failed.
+	Message string
+	// StartedAt is when the item's turn came.
+	StartedAt *metav1.Time
+	// PausedSeconds is how long what is waited for was paused; it does not count
+	// for waitTimeout.
+	PausedSeconds int64
+	// LastTransitionTime is when state changed last.
+	LastTransitionTime *metav1.Time
+}
+
+// ItemAction is what happens to a target.
+type ItemAction string
+
+const (
+	// ItemCreate makes a target that does not exist.
+	ItemCreate ItemAction = "Create"
+	// ItemUpdate changes a target.
+	ItemUpdate ItemAction = "Update"
+	// ItemDelete removes a target that the run that is rolled back made.
+	ItemDelete ItemAction = "Delete"
+	// ItemNone leaves a target that is as it should be.
+	ItemNone ItemAction = "None"
+)
+
+// TargetRef names an object.
+type TargetRef struct {
+	// APIVersion of the object.
+	APIVersion string
+	// Kind of the object.
+	Kind string
+	// Namespace of the object, empty for none.
+	Namespace string
+	// Name of the object.
+	Name string
+}
+
+// BlastRadius is what an item reaches.
+type BlastRadius struct {
+	// Pools are the MachineConfigPools whose nodes get the change.
+	Pools []string
+	// Nodes is how many nodes that are.
+	Nodes int64
+	// Reboot tells whether they reboot.
+	Reboot bool
+	// Waves is how many rounds it takes, by the pools' maxUnavailable.
+	Waves int64
+}
+
+// TakenFields are fields that one field manager has and would lose.
+type TakenFields struct {
+	// Manager who has them.
+	Manager string
+	// Fields such as ".spec.mode".
+	Fields []string
+}
+
+// ApprovalMode is how a plan was approved.
+type ApprovalMode string
+
+const (
+	// ApprovalExplicit approves a plan that was there to be read.
+	ApprovalExplicit ApprovalMode = "Explicit"
+	// ApprovalStanding approves the first plan that is computed, because Apply was
+	// set before there was one.
+	ApprovalStanding ApprovalMode = "Standing"
+)
+
+// PlanApproval is who approved what. The server writes it.
+type PlanApproval struct {
+	// Username of who approved.
+	Username string
+	// UID of who approved.
+	UID string
+	// Groups of who approved, at the time.
+	Groups []string
+	// Time of the approval.
+	Time metav1.Time
+	// PlanHash is the plan that is approved. It is empty for a standing approval
+	// until the first plan is computed.
+	PlanHash string
+	// Comment of who approved.
+	Comment string
+	// Mode is Explicit or Standing.
+	Mode ApprovalMode
+	// Run is the execution that it was used for: it counts once.
+	Run int64
+}

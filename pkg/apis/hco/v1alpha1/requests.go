@@ -1,0 +1,185 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ManifestListKind is the kind of PlanManifestList on the wire: kubectl knows the
+// kind List in every group.
+const ManifestListKind = "List"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PlanManifestList holds the desired state of a plan's items, in their order, as
+// its subresource manifests returns them. Its kind is List.
+type PlanManifestList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata; it is empty.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the manifests.
+	Items []runtime.RawExtension `json:"items"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PlanApprovalRequest approves a plan: POST it to the subresource approve. The
+// answer is the same, with status.
+type PlanApprovalRequest struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata may be left out.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what is approved.
+	Spec PlanApprovalRequestSpec `json:"spec"`
+	// status is the approval as it was recorded.
+	// +optional
+	Status *PlanApproval `json:"status,omitempty"`
+}
+
+// PlanApprovalRequestSpec is what is approved.
+type PlanApprovalRequestSpec struct {
+	// planHash is status.planHash of the plan that was read. When the plan has
+	// another one by now, nothing is approved: 409 Conflict.
+	PlanHash string `json:"planHash"`
+	// comment is why, at most 1024 bytes.
+	// +optional
+	Comment string `json:"comment,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PlanRetryRequest has a plan computed anew: POST it to the subresource retry. An
+// approval that was used is not one of what is computed then.
+type PlanRetryRequest struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata may be left out.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PlanHistory is what was executed, the newest run first. It outlives the plan.
+type PlanHistory struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata has the plan's name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// runs are the executions, the newest first.
+	// +listType=atomic
+	Runs []PlanRun `json:"runs"`
+}
+
+// PlanRun is one execution of a plan.
+type PlanRun struct {
+	// plan is the uid of the plan: a name may be used again.
+	Plan string `json:"plan"`
+	// run is the number of the execution.
+	Run int64 `json:"run"`
+	// profile that was executed.
+	Profile ProfileName `json:"profile"`
+	// planHash names what was executed.
+	PlanHash string `json:"planHash"`
+	// manifests names where its desired state is stored.
+	// +optional
+	Manifests string `json:"manifests,omitempty"`
+	// captured names where the targets are stored as they were before.
+	// +optional
+	Captured string `json:"captured,omitempty"`
+	// approval is who approved it.
+	Approval PlanApproval `json:"approval"`
+	// startedAt is when the execution began.
+	StartedAt metav1.Time `json:"startedAt"`
+	// endedAt is when it ended; absent while it goes on.
+	// +optional
+	EndedAt *metav1.Time `json:"endedAt,omitempty"`
+	// outcome is the phase it ended in; absent while it goes on.
+	// +optional
+	Outcome Phase `json:"outcome,omitempty"`
+	// items are what became of the items.
+	// +optional
+	// +listType=atomic
+	Items []PlanRunItem `json:"items,omitempty"`
+}
+
+// PlanRunItem is what became of one item.
+type PlanRunItem struct {
+	// name of the item.
+	Name string `json:"name"`
+	// targetRef is the object that was configured.
+	TargetRef TargetRef `json:"targetRef"`
+	// action is what happened to it.
+	// +optional
+	Action ItemAction `json:"action,omitempty"`
+	// digest of the desired state.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// state is how far the item came.
+	State ItemState `json:"state"`
+	// message says more.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// startedAt is when the item's turn came.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// endedAt is when its state changed last.
+	// +optional
+	EndedAt *metav1.Time `json:"endedAt,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PlanRollbackRequest has a plan computed that restores what the targets had before
+// a run: POST it to the subresource rollback. It is reviewed and approved as any
+// other; nothing is undone silently.
+type PlanRollbackRequest struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata may be left out.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what to go back to; it may be left out.
+	// +optional
+	Spec PlanRollbackRequestSpec `json:"spec,omitempty"`
+}
+
+// PlanRollbackRequestSpec is what to go back to.
+type PlanRollbackRequestSpec struct {
+	// run is the execution to undo; the last one when it is left out.
+	// +optional
+	Run int64 `json:"run,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PlanDiff is what a plan would change now.
+type PlanDiff struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata has the plan's name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// planHash names the plan.
+	PlanHash string `json:"planHash"`
+	// items are what it would change, as far as you may read and change the
+	// targets yourself.
+	// +listType=atomic
+	Items []PlanDiffItem `json:"items"`
+}
+
+// PlanDiffItem is what one item would change now.
+type PlanDiffItem struct {
+	// name of the item.
+	Name string `json:"name"`
+	// targetRef is the object.
+	TargetRef TargetRef `json:"targetRef"`
+	// stale tells that the target is not as it was reviewed.
+	// +optional
+	Stale bool `json:"stale,omitempty"`
+	// diff of the target as it is and as it would be, redacted.
+	// +optional
+	Diff string `json:"diff,omitempty"`
+	// message says why there is no diff.
+	// +optional
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,504 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Limits of a plan's status, so that a record stays far below 1 MiB.
+const (
+	// MaxItemDiffBytes bounds the diff of one item.
+	MaxItemDiffBytes = 8 << 10
+	// MaxDiffBytes bounds the joined diff.
+	MaxDiffBytes = 32 << 10
+	// MaxMessageBytes bounds messages of items and conditions.
+	MaxMessageBytes = 1024
+	// MaxCommentBytes bounds the comment of an approval.
+	MaxCommentBytes = 1024
+)
+
+// Names that are put on plans and on targets.
+const (
+	// OverrideAnnotation, on a plan, names another one that holds the profile: its
+	// place is taken. Setting it needs the verb override.
+	OverrideAnnotation = "hco.kubevirt.io/override"
+	// GovernedByAnnotation, on a target, names the plan that configured it.
+	GovernedByAnnotation = "hco.kubevirt.io/governed-by"
+	// AppliedHashAnnotation, on a target, is the digest of what was applied.
+	AppliedHashAnnotation = "hco.kubevirt.io/applied-profile-hash"
+	// FieldManagerPrefix begins the field manager that targets are written with;
+	// the profile follows. Each profile has its own: a shared one would lose the
+	// fields of one plan whenever another is applied.
+	FieldManagerPrefix = "hco-governance/"
+)
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ConfigurationPlan is a change to the configuration of components that belong to
+// others. It is computed, shown, approved and executed, in this order, and watched
+// afterwards.
+type ConfigurationPlan struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what is asked for.
+	Spec ConfigurationPlanSpec `json:"spec"`
+	// status is what was planned and what became of it.
+	// +optional
+	Status ConfigurationPlanStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ConfigurationPlanList is a list of plans.
+type ConfigurationPlanList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the plans.
+	Items []ConfigurationPlan `json:"items"`
+}
+
+// ProfileName names a profile.
+// +enum
+type ProfileName string
+
+const (
+	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away
+	// from nodes under pressure, and nodes report pressure (PSI).
+	ProfileLoadAwareRebalancing ProfileName = "LoadAwareRebalancing"
+)
+
+// Action is what is to be done with a plan.
+// +enum
+type Action string
+
+const (
+	// ActionDryRun computes the plan and waits.
+	ActionDryRun Action = "DryRun"
+	// ActionApply executes the plan. Setting it needs the verb approve.
+	ActionApply Action = "Apply"
+	// ActionIgnore does nothing: what was applied stays and is not watched.
+	ActionIgnore Action = "Ignore"
+)
+
+// FailurePolicy is what happens to the rest of a plan when an item fails.
+// +enum
+type FailurePolicy string
+
+const (
+	// FailurePolicyAbort leaves the rest Pending.
+	FailurePolicyAbort FailurePolicy = "Abort"
+	// FailurePolicyContinue goes on with the next item.
+	FailurePolicyContinue FailurePolicy = "Continue"
+)
+
+// ConflictPolicy is what happens when a plan would take fields from others.
+// +enum
+type ConflictPolicy string
+
+const (
+	// OnConflictBlock fails the plan and names the fields and who has them.
+	OnConflictBlock ConflictPolicy = "Block"
+	// OnConflictTake takes the fields when the plan is executed.
+	OnConflictTake ConflictPolicy = "Take"
+)
+
+// ConfigurationPlanSpec is what is asked for.
+type ConfigurationPlanSpec struct {
+	// profile is what to configure. It is immutable. Valid values:
+	// "LoadAwareRebalancing".
+	Profile ProfileName `json:"profile"`
+	// action is what to do with the plan: DryRun computes it and waits for an
+	// approval, Apply approves and executes it, Ignore does nothing and watches
+	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
+	// verb approve.
+	// +optional
+	// +default="DryRun"
+	Action Action `json:"action,omitempty"`
+	// failurePolicy is what happens when an item fails: Abort leaves the rest
+	// Pending, Continue goes on with the next.
+	// +optional
+	// +default="Abort"
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
+	// onConflict is what happens when fields belong to other field managers and
+	// would get other values: Block fails the plan and says whose they are, Take
+	// takes them.
+	// +optional
+	// +default="Block"
+	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
+	// options of the profile. Only the member of the plan's own profile may be set.
+	// +optional
+	Options *PlanOptions `json:"options,omitempty"`
+	// waitTimeout is how long an item may take to become healthy, such as 2h30m.
+	// Without it there is no limit. The time that a pool is paused does not count.
+	// +optional
+	WaitTimeout *metav1.Duration `json:"waitTimeout,omitempty"`
+	// approvedPlanHash is the only plan that may be executed, as status.planHash
+	// names it. Any other waits in ReviewRequired.
+	// +optional
+	ApprovedPlanHash string `json:"approvedPlanHash,omitempty"`
+	// expiresAfter is how long a computed plan may wait for its approval before it
+	// expires and has to be computed anew. Default: 24h.
+	// +optional
+	// +default="24h"
+	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
+	// restoreRun makes the plan restore what the targets had before that run, where
+	// the run set it, instead of what the profile says. The subresource rollback
+	// sets it.
+	// +optional
+	RestoreRun int64 `json:"restoreRun,omitempty"`
+}
+
+// PlanOptions are the options of the profiles, one member for each.
+type PlanOptions struct {
+	// loadAwareRebalancing are the options of the profile LoadAwareRebalancing.
+	// +optional
+	LoadAwareRebalancing *LoadAwareRebalancingOptions `json:"loadAwareRebalancing,omitempty"`
+}
+
+// LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.
+type LoadAwareRebalancingOptions struct {
+	// enablePSIMetrics makes worker nodes report pressure (kernel argument psi=1),
+	// which reboots those that do not yet. Default: true.
+	// +optional
+	EnablePSIMetrics *bool `json:"enablePSIMetrics,omitempty"`
+	// deschedulingIntervalSeconds is the time between runs of the descheduler, 60
+	// to 86400. Default: 60.
+	// +optional
+	DeschedulingIntervalSeconds *int32 `json:"deschedulingIntervalSeconds,omitempty"`
+	// mode of the descheduler: Automatic evicts, Predictive only says what it would
+	// evict. Default: Automatic.
+	// +optional
+	Mode DeschedulerMode `json:"mode,omitempty"`
+	// deviationThresholds is how far from the mean a node may be: Low, Medium,
+	// High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default:
+	// AsymmetricLow.
+	// +optional
+	DeviationThresholds DeviationThresholds `json:"deviationThresholds,omitempty"`
+	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000.
+	// Without it what HyperConverged allows for live migrations counts.
+	// +optional
+	EvictionLimitTotal *int32 `json:"evictionLimitTotal,omitempty"`
+	// evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without
+	// it what HyperConverged allows for live migrations counts.
+	// +optional
+	EvictionLimitNode *int32 `json:"evictionLimitNode,omitempty"`
+}
+
+// DeschedulerMode is whether the descheduler evicts.
+// +enum
+type DeschedulerMode string
+
+const (
+	// DeschedulerAutomatic evicts.
+	DeschedulerAutomatic DeschedulerMode = "Automatic"
+	// DeschedulerPredictive only says what it would evict.
+	DeschedulerPredictive DeschedulerMode = "Predictive"
+)
+
+// DeviationThresholds is how far from the mean a node may be.
+// +enum
+type DeviationThresholds string
+
+const (
+	// DeviationLow is 10 percent on both sides.
+	DeviationLow DeviationThresholds = "Low"
+	// DeviationMedium is 20 percent on both sides.
+	DeviationMedium DeviationThresholds = "Medium"
+	// DeviationHigh is 30 percent on both sides.
+	DeviationHigh DeviationThresholds = "High"
+	// DeviationAsymmetricLow is 0 percent below and 10 above.
+	DeviationAsymmetricLow DeviationThresholds = "AsymmetricLow"
+	// DeviationAsymmetricMedium is 0 percent below and 20 above.
+	DeviationAsymmetricMedium DeviationThresholds = "AsymmetricMedium"
+	// DeviationAsymmetricHigh is 0 percent below and 30 above.
+	DeviationAsymmetricHigh DeviationThresholds = "AsymmetricHigh"
+)
+
+// Phase is where a plan is.
+// +enum
+type Phase string
+
+const (
+	// PhasePending is a plan that nobody has looked at yet.
+	PhasePending Phase = "Pending"
+	// PhaseDrafting is a plan that is being computed.
+	PhaseDrafting Phase = "Drafting"
+	// PhasePrerequisiteFailed is a plan that lacks something in the cluster.
+	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
+	// PhaseReviewRequired is a computed plan that waits for its approval.
+	PhaseReviewRequired Phase = "ReviewRequired"
+	// PhaseInProgress is a plan that is being executed.
+	PhaseInProgress Phase = "InProgress"
+	// PhaseCompleted is a plan that is in effect.
+	PhaseCompleted Phase = "Completed"
+	// PhaseCompletedWithErrors is an executed plan of which items failed.
+	PhaseCompletedWithErrors Phase = "CompletedWithErrors"
+	// PhaseFailed is a plan that was not computed, or stopped in the middle.
+	PhaseFailed Phase = "Failed"
+	// PhaseDrifted is a plan that was in effect until somebody changed a target.
+	PhaseDrifted Phase = "Drifted"
+	// PhaseExpired is a plan that waited too long for its approval.
+	PhaseExpired Phase = "Expired"
+	// PhaseIgnored is a plan that is not looked at.
+	PhaseIgnored Phase = "Ignored"
+)
+
+// Types of a plan's conditions. Their reasons are in
+// docs/reference/configuration-plan-states.md.
+const (
+	// ConditionPrerequisitesMet tells whether the cluster has what the profile needs.
+	ConditionPrerequisitesMet = "PrerequisitesMet"
+	// ConditionProfileActive tells whether the targets are as the plan says.
+	ConditionProfileActive = "ProfileActive"
+	// ConditionUpgradeAvailable tells that another version of Penstock, or other
+	// facts of the cluster, would give another plan.
+	ConditionUpgradeAvailable = "UpgradeAvailable"
+	// ConditionDrifted tells that somebody changed a target.
+	ConditionDrifted = "Drifted"
+	// ConditionReady tells that nothing is to be done.
+	ConditionReady = "Ready"
+	// ConditionStalled tells that a person is needed.
+	ConditionStalled = "Stalled"
+)
+
+// ConfigurationPlanStatus is what was planned and what became of it.
+type ConfigurationPlanStatus struct {
+	// phase is where the plan is.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// observedGeneration is the generation of spec that status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// planHash names the plan: it is over the desired state of all items, over the
+	// targets as they were found, and over the impact.
+	// +optional
+	PlanHash string `json:"planHash,omitempty"`
+	// sourceSnapshotHash is over the targets as they were found.
+	// +optional
+	SourceSnapshotHash string `json:"sourceSnapshotHash,omitempty"`
+	// inputsHash is over the parts of spec that the plan was computed from.
+	// +optional
+	InputsHash string `json:"inputsHash,omitempty"`
+	// operatorVersion is the version of Penstock that computed the plan.
+	// +optional
+	OperatorVersion string `json:"operatorVersion,omitempty"`
+	// draftedAt is when the plan was computed.
+	// +optional
+	DraftedAt *metav1.Time `json:"draftedAt,omitempty"`
+	// manifests names where the desired state of the items is stored; it is read
+	// at the subresource manifests.
+	// +optional
+	Manifests string `json:"manifests,omitempty"`
+	// captured names where the targets are stored as they were found.
+	// +optional
+	Captured string `json:"captured,omitempty"`
+	// impactSeverity is the highest of the items.
+	// +optional
+	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
+	// diff is what the plan changes, all items together, bounded.
+	// +optional
+	Diff string `json:"diff,omitempty"`
+	// items are the steps of the plan, in their order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Items []PlanItem `json:"items,omitempty"`
+	// approval is who approved what. The server writes it.
+	// +optional
+	Approval *PlanApproval `json:"approval,omitempty"`
+	// run is the number of the execution that goes on or was the last; 0 before
+	// the first.
+	// +optional
+	Run int64 `json:"run,omitempty"`
+	// message says what to do next.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// conditions sum the plan up.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ImpactSeverity is how much an item disturbs.
+// +enum
+type ImpactSeverity string
+
+const (
+	// ImpactNone changes nothing.
+	ImpactNone ImpactSeverity = "None"
+	// ImpactLow changes configuration and disturbs no workload.
+	ImpactLow ImpactSeverity = "Low"
+	// ImpactMedium moves or restarts workloads.
+	ImpactMedium ImpactSeverity = "Medium"
+	// ImpactHigh reboots nodes.
+	ImpactHigh ImpactSeverity = "High"
+)
+
+// ItemState is how far an item is.
+// +enum
+type ItemState string
+
+const (
+	// ItemPending waits for its turn.
+	ItemPending ItemState = "Pending"
+	// ItemInProgress is being applied or waited for.
+	ItemInProgress ItemState = "InProgress"
+	// ItemCompleted is applied and healthy.
+	ItemCompleted ItemState = "Completed"
+	// ItemFailed was refused, did not become healthy in time, or is stale.
+	ItemFailed ItemState = "Failed"
+	// ItemSkipped needs nothing to be done.
+	ItemSkipped ItemState = "Skipped"
+)
+
+// PlanItem is one step of a plan: one target as it should be.
+type PlanItem struct {
+	// name of the item.
+	Name string `json:"name"`
+	// targetRef is the object that is configured.
+	TargetRef TargetRef `json:"targetRef"`
+	// action is what happens to the target: Create, Update, Delete or None.
+	// +optional
+	Action ItemAction `json:"action,omitempty"`
+	// impactSeverity is how much the item disturbs.
+	// +optional
+	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
+	// impactReason says why.
+	// +optional
+	ImpactReason string `json:"impactReason,omitempty"`
+	// blastRadius is what the item reaches.
+	// +optional
+	BlastRadius *BlastRadius `json:"blastRadius,omitempty"`
+	// digest of the desired state.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// fingerprint of the target as it was found; "absent" when there was none.
+	// +optional
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// diff is what changes, redacted and bounded.
+	// +optional
+	Diff string `json:"diff,omitempty"`
+	// takes are fields of other field managers that would be taken.
+	// +optional
+	// +listType=atomic
+	Takes []TakenFields `json:"takes,omitempty"`
+	// notes are what a reviewer should know.
+	// +optional
+	// +listType=atomic
+	Notes []string `json:"notes,omitempty"`
+	// state is how far the item is.
+	// +optional
+	State ItemState `json:"state,omitempty"`
+	// message says what goes on, or why it failed.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// startedAt is when the item's turn came.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// pausedSeconds is how long what is waited for was paused; it does not count
+	// for waitTimeout.
+	// +optional
+	PausedSeconds int64 `json:"pausedSeconds,omitempty"`
+	// lastTransitionTime is when state changed last.
+	// +optional
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+}
+
+// ItemAction is what happens to a target.
+// +enum
+type ItemAction string
+
+const (
+	// ItemCreate makes a target that does not exist.
+	ItemCreate ItemAction = "Create"
+	// ItemUpdate changes a target.
+	ItemUpdate ItemAction = "Update"
+	// ItemDelete removes a target that the run that is rolled back made.
+	ItemDelete ItemAction = "Delete"
+	// ItemNone leaves a target that is as it should be.
+	ItemNone ItemAction = "None"
+)
+
+// TargetRef names an object.
+type TargetRef struct {
+	// apiVersion of the object.
+	APIVersion string `json:"apiVersion"`
+	// kind of the object.
+	Kind string `json:"kind"`
+	// namespace of the object, empty for none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// name of the object.
+	Name string `json:"name"`
+}
+
+// BlastRadius is what an item reaches.
+type BlastRadius struct {
+	// pools are the MachineConfigPools whose nodes get the change.
+	// +optional
+	// +listType=atomic
+	Pools []string `json:"pools,omitempty"`
+	// nodes is how many nodes that are.
+	// +optional
+	Nodes int64 `json:"nodes,omitempty"`
+	// reboot tells whether they reboot.
+	// +optional
+	Reboot bool `json:"reboot,omitempty"`
+	// waves is how many rounds it takes, by the pools' maxUnavailable.
+	// +optional
+	Waves int64 `json:"waves,omitempty"`
+}
+
+// TakenFields are fields that one field manager has and would lose.
+type TakenFields struct {
+	// manager who has them.
+	Manager string `json:"manager"`
+	// fields such as ".spec.mode".
+	// +listType=atomic
+	Fields []string `json:"fields"`
+}
+
+// ApprovalMode is how a plan was approved.
+// +enum
+type ApprovalMode string
+
+const (
+	// ApprovalExplicit approves a plan that was there to be read.
+	ApprovalExplicit ApprovalMode = "Explicit"
+	// ApprovalStanding approves the first plan that is computed, because Apply was
+	// set before there was one.
+	ApprovalStanding ApprovalMode = "Standing"
+)
+
+// PlanApproval is who approved what. The server writes it.
+type PlanApproval struct {
+	// username of who approved.
+	Username string `json:"username"`
+	// uid of who approved.
+	// +optional
+	UID string `json:"uid,omitempty"`
+	// groups of who approved, at the time.
+	// +optional
+	// +listType=atomic
+	Groups []string `json:"groups,omitempty"`
+	// time of the approval.
+	Time metav1.Time `json:"time"`
+	// planHash is the plan that is approved. It is empty for a standing approval
+	// until the first plan is computed.
+	// +optional
+	PlanHash string `json:"planHash,omitempty"`
+	// comment of who approved.
+	// +optional
+	Comment string `json:"comment,omitempty"`
+	// mode is Explicit or Standing.
+	Mode ApprovalMode `json:"mode"`
+	// run is the execution that it was used for: it counts once.
+	// +optional
+	Run int64 `json:"run,omitempty"`
+}

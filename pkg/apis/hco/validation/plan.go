@@ -1,0 +1,150 @@
+// Package validation says what a well-formed plan is. Who may write one is for
+// admission to say.
+package validation
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Bounds of durations.
+const (
+	minExpiry      = time.Minute
+	maxExpiry      = 365 * 24 * time.Hour
+	minWaitTimeout = time.Second
+	maxWaitTimeout = 30 * 24 * time.Hour
+)
+
+// ValidatePlan says what is wrong with a new plan, after defaults.
+func ValidatePlan(plan *hco.ConfigurationPlan) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMeta(&plan.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	return append(errs, validateSpec(&plan.Spec, field.NewPath("spec"))...)
+}
+
+// ValidatePlanUpdate says what is wrong with a change of a plan.
+func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&plan.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, validateSpec(&plan.Spec, spec)...)
+	if plan.Spec.Profile != old.Spec.Profile {
+		errs = append(errs, field.Invalid(spec.Child("profile"), plan.Spec.Profile, "is immutable: make another plan"))
+	}
+	return errs
+}
+
+func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, oneOf(path.Child("profile"), spec.Profile, hco.ProfileLoadAwareRebalancing)...)
+	errs = append(errs, oneOf(path.Child("action"), spec.Action, hco.ActionDryRun, hco.ActionApply, hco.ActionIgnore)...)
+	errs = append(errs, oneOf(path.Child("failurePolicy"), spec.FailurePolicy, hco.FailurePolicyAbort, hco.FailurePolicyContinue)...)
+	errs = append(errs, oneOf(path.Child("onConflict"), spec.OnConflict, hco.OnConflictBlock, hco.OnConflictTake)...)
+	errs = append(errs, within(path.Child("waitTimeout"), spec.WaitTimeout, minWaitTimeout, maxWaitTimeout)...)
+	errs = append(errs, within(path.Child("expiresAfter"), spec.ExpiresAfter, minExpiry, maxExpiry)...)
+	if spec.ApprovedPlanHash != "" {
+		errs = append(errs, ValidatePlanHash(spec.ApprovedPlanHash, path.Child("approvedPlanHash"))...)
+	}
+	if spec.RestoreRun < 0 {
+		errs = append(errs, field.Invalid(path.Child("restoreRun"), spec.RestoreRun, "must be the number of a run"))
+	}
+	if spec.Options != nil {
+		errs = append(errs, validateOptions(spec, path.Child("options"))...)
+	}
+	return errs
+}
+
+// ValidatePlanHash says what is wrong with the spelling of a plan's hash.
+func ValidatePlanHash(hash string, path *field.Path) field.ErrorList {
+	if err := manifest.Digest(hash).Validate(); err != nil || manifest.Digest(hash).Keyed() {
+		return field.ErrorList{field.Invalid(path, hash, "must be a hash as status.planHash has it: sha256: and 64 lower-case hexadecimal digits")}
+	}
+	return nil
+}
+
+// ValidateApprovalRequest says what is wrong with an approval.
+func ValidateApprovalRequest(request *hco.PlanApprovalRequest) field.ErrorList {
+	spec := field.NewPath("spec")
+	var errs field.ErrorList
+	if request.Spec.PlanHash == "" {
+		errs = append(errs, field.Required(spec.Child("planHash"), "an approval names the plan that was read: status.planHash"))
+	} else {
+		errs = append(errs, ValidatePlanHash(request.Spec.PlanHash, spec.Child("planHash"))...)
+	}
+	switch comment := request.Spec.Comment; {
+	case len(comment) > v1alpha1.MaxCommentBytes:
+		errs = append(errs, field.TooLong(spec.Child("comment"), field.OmitValueType{}, v1alpha1.MaxCommentBytes))
+	case !utf8.ValidString(comment):
+		errs = append(errs, field.Invalid(spec.Child("comment"), field.OmitValueType{}, "must be valid UTF-8"))
+	}
+	return errs
+}
+
+func validateOptions(spec *hco.ConfigurationPlanSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if options := spec.Options.LoadAwareRebalancing; options != nil {
+		member := path.Child("loadAwareRebalancing")
+		if spec.Profile != hco.ProfileLoadAwareRebalancing {
+			errs = append(errs, field.Forbidden(member, "belongs to profile LoadAwareRebalancing, and this is a plan of "+string(spec.Profile)))
+		}
+		errs = append(errs, validateLoadAware(options, member)...)
+	}
+	return errs
+}
+
+func validateLoadAware(options *hco.LoadAwareRebalancingOptions, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, between(path.Child("deschedulingIntervalSeconds"), options.DeschedulingIntervalSeconds, 60, 86400)...)
+	errs = append(errs, between(path.Child("evictionLimitTotal"), options.EvictionLimitTotal, 1, 1000)...)
+	errs = append(errs, between(path.Child("evictionLimitNode"), options.EvictionLimitNode, 1, 100)...)
+	if options.Mode != "" {
+		errs = append(errs, oneOf(path.Child("mode"), options.Mode, hco.DeschedulerAutomatic, hco.DeschedulerPredictive)...)
+	}
+	if options.DeviationThresholds != "" {
+		errs = append(errs, oneOf(path.Child("deviationThresholds"), options.DeviationThresholds, hco.DeviationLow, hco.DeviationMedium, hco.DeviationHigh,
+			hco.DeviationAsymmetricLow, hco.DeviationAsymmetricMedium, hco.DeviationAsymmetricHigh)...)
+	}
+	if total, node := options.EvictionLimitTotal, options.EvictionLimitNode; total != nil && node != nil && *node > *total {
+		errs = append(errs, field.Invalid(path.Child("evictionLimitNode"), *node, "must not be above evictionLimitTotal"))
+	}
+	return errs
+}
+
+func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	if value == "" {
+		names := make([]string, len(allowed))
+		for i, name := range allowed {
+			names[i] = string(name)
+		}
+		return field.ErrorList{field.Required(path, "must be one of "+strings.Join(names, ", "))}
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
+func between(path *field.Path, value *int32, least, most int32) field.ErrorList {
+	if value == nil || *value >= least && *value <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *value, "must be between "+itoa(least)+" and "+itoa(most))}
+}
+
+func within(path *field.Path, value *metav1.Duration, least, most time.Duration) field.ErrorList {
+	if value == nil || value.Duration >= least && value.Duration <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value.Duration.String(), "must be between "+least.String()+" and "+most.String())}
+}
+
+func itoa(n int32) string { return strconv.FormatInt(int64(n), 10) }

@@ -1,0 +1,122 @@
+package validation_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/validation"
+)
+
+// plan is valid until something changes it.
+func plan(change func(*hco.ConfigurationPlan)) *hco.ConfigurationPlan {
+	p := &hco.ConfigurationPlan{
+		ObjectMeta: metav1.ObjectMeta{Name: "rebalance", ResourceVersion: "1"},
+		Spec: hco.ConfigurationPlanSpec{
+			Profile: hco.ProfileLoadAwareRebalancing, Action: hco.ActionDryRun, FailurePolicy: hco.FailurePolicyAbort,
+			OnConflict: hco.OnConflictBlock, ExpiresAfter: &metav1.Duration{Duration: 24 * time.Hour},
+		},
+	}
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func options(change func(*hco.LoadAwareRebalancingOptions)) func(*hco.ConfigurationPlan) {
+	return func(p *hco.ConfigurationPlan) {
+		p.Spec.Options = &hco.PlanOptions{LoadAwareRebalancing: &hco.LoadAwareRebalancingOptions{}}
+		change(p.Spec.Options.LoadAwareRebalancing)
+	}
+}
+
+func TestValidatePlan(t *testing.T) {
+	hash := "sha256:" + strings.Repeat("0", 64)
+	for name, c := range map[string]struct {
+		reason string
+		change func(*hco.ConfigurationPlan)
+		want   []string
+	}{
+		"valid":           {"the smallest plan", nil, nil},
+		"unknown profile": {"people see what there is", func(p *hco.ConfigurationPlan) { p.Spec.Profile = "Fast" }, []string{"spec.profile"}},
+		"no profile":      {"there is no default", func(p *hco.ConfigurationPlan) { p.Spec.Profile = "" }, []string{"spec.profile"}},
+		"unknown action":  {"", func(p *hco.ConfigurationPlan) { p.Spec.Action = "Go" }, []string{"spec.action"}},
+		"unknown policy":  {"", func(p *hco.ConfigurationPlan) { p.Spec.FailurePolicy = "Retry" }, []string{"spec.failurePolicy"}},
+		"unknown conflict": {"", func(p *hco.ConfigurationPlan) { p.Spec.OnConflict = "Fight" },
+			[]string{"spec.onConflict"}},
+		"hash":       {"as status spells it", func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = hash }, nil},
+		"other hash": {"a typo would wait for ever", func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = "abc" }, []string{"spec.approvedPlanHash"}},
+		"keyed hash": {"plans have no keyed hashes", func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = "hmac-" + hash }, []string{"spec.approvedPlanHash"}},
+		"no time to wait": {"zero is not \"no limit\"", func(p *hco.ConfigurationPlan) { p.Spec.WaitTimeout = &metav1.Duration{} },
+			[]string{"spec.waitTimeout"}},
+		"expires at once": {"nobody could approve it", func(p *hco.ConfigurationPlan) { p.Spec.ExpiresAfter = &metav1.Duration{Duration: time.Second} },
+			[]string{"spec.expiresAfter"}},
+		"all options": {"", options(func(o *hco.LoadAwareRebalancingOptions) {
+			*o = hco.LoadAwareRebalancingOptions{EnablePSIMetrics: ptr.To(false), DeschedulingIntervalSeconds: ptr.To[int32](60), Mode: hco.DeschedulerPredictive,
+				DeviationThresholds: hco.DeviationHigh, EvictionLimitTotal: ptr.To[int32](10), EvictionLimitNode: ptr.To[int32](10)}
+		}), nil},
+		"short interval": {"", options(func(o *hco.LoadAwareRebalancingOptions) { o.DeschedulingIntervalSeconds = ptr.To[int32](59) }),
+			[]string{"spec.options.loadAwareRebalancing.deschedulingIntervalSeconds"}},
+		"negative interval": {"", options(func(o *hco.LoadAwareRebalancingOptions) { o.DeschedulingIntervalSeconds = ptr.To[int32](-1) }),
+			[]string{"spec.options.loadAwareRebalancing.deschedulingIntervalSeconds"}},
+		"unknown mode": {"", options(func(o *hco.LoadAwareRebalancingOptions) { o.Mode = "Manual" }),
+			[]string{"spec.options.loadAwareRebalancing.mode"}},
+		"unknown thresholds": {"", options(func(o *hco.LoadAwareRebalancingOptions) { o.DeviationThresholds = "Tiny" }),
+			[]string{"spec.options.loadAwareRebalancing.deviationThresholds"}},
+		"no evictions": {"", options(func(o *hco.LoadAwareRebalancingOptions) {
+			o.EvictionLimitTotal, o.EvictionLimitNode = ptr.To[int32](0), ptr.To[int32](101)
+		}),
+			[]string{"spec.options.loadAwareRebalancing.evictionLimitTotal", "spec.options.loadAwareRebalancing.evictionLimitNode",
+				"spec.options.loadAwareRebalancing.evictionLimitNode"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range validation.ValidatePlan(plan(c.change)) {
+				got = append(got, err.Field)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: fields with errors (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestValidatePlanUpdate(t *testing.T) {
+	changed := plan(func(p *hco.ConfigurationPlan) { p.Spec.Action = hco.ActionApply })
+	if errs := validation.ValidatePlanUpdate(changed, plan(nil)); len(errs) > 0 {
+		t.Errorf("changing the action: %v", errs)
+	}
+	other := plan(func(p *hco.ConfigurationPlan) { p.Spec.Profile = "Another" })
+	errs := validation.ValidatePlanUpdate(plan(nil), other)
+	if len(errs) != 1 || errs[0].Field != "spec.profile" {
+		t.Errorf("changing the profile: %v, want one error of spec.profile", errs)
+	}
+}
+
+func TestValidateApprovalRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec hco.PlanApprovalRequestSpec
+		want []string
+	}{
+		"no hash":      {hco.PlanApprovalRequestSpec{Comment: "looks good"}, []string{"spec.planHash"}},
+		"bad hash":     {hco.PlanApprovalRequestSpec{PlanHash: "latest"}, []string{"spec.planHash"}},
+		"long comment": {hco.PlanApprovalRequestSpec{PlanHash: "sha256:" + strings.Repeat("a", 64), Comment: strings.Repeat("x", 1025)}, []string{"spec.comment"}},
+		"not UTF-8":    {hco.PlanApprovalRequestSpec{PlanHash: "sha256:" + strings.Repeat("a", 64), Comment: "\xff"}, []string{"spec.comment"}},
+		"good":         {hco.PlanApprovalRequestSpec{PlanHash: "sha256:" + strings.Repeat("a", 64), Comment: "CHG-1"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range validation.ValidateApprovalRequest(&hco.PlanApprovalRequest{Spec: c.spec}) {
+				got = append(got, err.Field)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("fields with errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

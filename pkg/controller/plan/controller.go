@@ -1,0 +1,189 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/store/run"
+)
+
+// Packs keeps manifests, as a *pack.Store.
+type Packs interface {
+	Put(ctx context.Context, objects []manifest.Object) (string, error)
+	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
+	Objects(ctx context.Context, root string) ([]manifest.Object, error)
+}
+
+// Claims is who holds which profile, as a *claim.Claims.
+type Claims interface {
+	Acquire(ctx context.Context, key, holder string) error
+	TakeOver(ctx context.Context, key, from, to string) error
+	Release(ctx context.Context, key, holder string) error
+	Holder(ctx context.Context, key string) (string, error)
+}
+
+// Runs is the record of what was done, as a *run.Runs.
+type Runs interface {
+	List(ctx context.Context, name string) ([]run.Row, error)
+	Put(ctx context.Context, name string, row run.Row) error
+}
+
+// Rights answers what somebody may do, as the cluster says now.
+type Rights interface {
+	// Lacks names in words what of some rights a person has not; none when he has
+	// all of them.
+	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []Right) ([]string, error)
+}
+
+// Facts is what is known of the cluster, as a *World.
+type Facts interface {
+	Facts() (profile.Facts, error)
+}
+
+// Options of the controller. All are required, but for Schema, Redactor and Drifts.
+type Options struct {
+	// Client for our own API; it reads from a cache.
+	Client client.Client
+	// Reader reads our own API past the cache.
+	Reader client.Reader
+	// Engine writes under the identity of plans. Its owner is a profile.
+	Engine   *rollout.Engine
+	World    Facts
+	Profiles []profile.Profile
+	Packs    Packs
+	Claims   Claims
+	Runs     Runs
+	Rights   Rights
+	// Events is where people are told.
+	Events record.EventRecorder
+	Clock  clock.PassiveClock
+	// Version of this program.
+	Version string
+	// Schema knows the types of fields for diffs.
+	Schema   diff.Schema
+	Redactor *redact.Redactor
+	// Drifts is told which plans are drifted; nil tells nobody.
+	Drifts Drifts
+	// Changed receives a profile when something happened that may concern its
+	// plans; empty is all of them.
+	Changed <-chan event.TypedGenericEvent[string]
+	// Poke has all plans looked at again.
+	Poke func()
+}
+
+// Drifts is a metric.
+type Drifts interface {
+	Drifted(plan, profile string, drifted bool)
+	Gone(plan string)
+}
+
+// Add registers the controller with a manager.
+func Add(mgr manager.Manager, options Options) error {
+	r := newReconciler(options)
+	changed := source.TypedChannel[string, reconcile.Request](options.Changed, handler.TypedEnqueueRequestsFromMapFunc(r.plansOf))
+	err := builder.ControllerManagedBy(mgr).
+		Named("plan").
+		For(&v1alpha1.ConfigurationPlan{}).
+		WatchesRawSource(changed).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, SkipNameValidation: ptr.To(true)}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the plan controller: %w", err)
+	}
+	return nil
+}
+
+// reconciler reconciles one plan for each key.
+type reconciler struct {
+	Options
+	mu    sync.Mutex
+	minds map[string]*mind
+}
+
+// mind is what is remembered of a plan while this process leads. All of it can be
+// found out again.
+type mind struct {
+	uid string
+	// profile that the plan holds, for when it is gone.
+	profile v1alpha1.ProfileName
+	// holds tells whether the plan holds its profile: only then the engine's owner
+	// is its own.
+	holds bool
+	// inventory of the engine.
+	inventory rollout.Inventory
+	// for what it is: another run or phase starts anew.
+	work string
+	// allowed is the run whose approver was found to have his rights.
+	allowed int64
+	// pausedSince is when a wait was found to be paused.
+	pausedSince time.Time
+	// judged are the targets as they were when they were last compared with what
+	// was reviewed, by item.
+	judged map[string]judgement
+}
+
+func newReconciler(options Options) *reconciler {
+	return &reconciler{Options: options, minds: map[string]*mind{}}
+}
+
+// mindOf returns what is remembered of a plan.
+func (r *reconciler) mindOf(plan *v1alpha1.ConfigurationPlan) *mind {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.minds[plan.Name]
+	if m == nil || m.uid != string(plan.UID) {
+		m = &mind{uid: string(plan.UID)}
+		r.minds[plan.Name] = m
+	}
+	m.profile = plan.Spec.Profile
+	return m
+}
+
+// plansOf are the plans that a change may concern.
+func (r *reconciler) plansOf(ctx context.Context, name string) []reconcile.Request {
+	var plans v1alpha1.ConfigurationPlanList
+	if err := r.Client.List(ctx, &plans); err != nil {
+		return nil // the cache is gone, and so is this process' term
+	}
+	var requests []reconcile.Request
+	for _, plan := range plans.Items {
+		if name == "" || string(plan.Spec.Profile) == name {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&plan)})
+		}
+	}
+	return requests
+}
+
+// event tells people something about a plan.
+func (r *reconciler) event(plan *v1alpha1.ConfigurationPlan, warning bool, reason, message string) {
+	kind := corev1.EventTypeNormal
+	if warning {
+		kind = corev1.EventTypeWarning
+	}
+	about := &corev1.ObjectReference{
+		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "ConfigurationPlan",
+		Name: plan.Name, UID: plan.UID, ResourceVersion: plan.ResourceVersion,
+	}
+	r.Events.Event(about, kind, reason, clip(message))
+}

@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// Differ says what a plan would change now, for the caller of a request, as far as
+// he may read and change the targets himself. It keeps nothing.
+type Differ struct {
+	Authorizer authorizer.UnconditionalAuthorizer
+	// Engine previews.
+	Engine *rollout.Engine
+	Packs  interface {
+		Objects(ctx context.Context, root string) ([]manifest.Object, error)
+	}
+	Schema   diff.Schema
+	Redactor *redact.Redactor
+}
+
+// Diff compares the targets as they are with the plan.
+func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error) {
+	objects, err := d.Packs.Objects(ctx, plan.Status.Manifests)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of plan %s: %w", plan.Name, err))
+	}
+	held := bodies{}
+	for _, object := range objects {
+		held[object.Digest] = object.JSON
+	}
+	var items []hco.PlanDiffItem
+	for _, item := range plan.Status.Items {
+		out, err := d.item(ctx, plan, item, held)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, out)
+	}
+	return items, nil
+}
+
+// item compares one target.
+func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, held bodies) (hco.PlanDiffItem, error) {
+	out := hco.PlanDiffItem{Name: item.Name, TargetRef: item.TargetRef}
+	ref := refOf(v1alpha1.PlanItem{TargetRef: v1alpha1.TargetRef(item.TargetRef), Digest: item.Digest})
+	mapping, err := d.Engine.Reader.Mapping(ref.GroupVersionKind())
+	if err != nil {
+		out.Message = "its kind is not served"
+		return out, nil
+	}
+	for _, verb := range []string{"get", "patch"} {
+		right := Right{Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Namespace: ref.Namespace, Name: ref.Name}
+		allowed, err := d.may(ctx, right)
+		if err != nil {
+			return out, apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", right, err))
+		}
+		if !allowed {
+			out.Message = "you may not " + right.String()
+			return out, nil
+		}
+	}
+	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: item.Action == hco.ItemDelete}}
+	preview, err := d.Engine.Preview(ctx, rollout.Work{
+		Owner: string(plan.Spec.Profile), Bodies: held,
+		Layers: []rollout.Layer{{Key: "diff", Revision: 1, Stages: []stage.Stage{{Phase: item.Name, Steps: []stage.Step{step}}}}},
+	}, nil)
+	if err != nil {
+		return out, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
+	}
+	for _, seen := range preview.Items {
+		if err := d.show(ctx, &out, item, seen); err != nil {
+			return out, apierrors.NewInternalError(err)
+		}
+	}
+	return out, nil
+}
+
+// show fills in what the cluster said.
+func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanItem, seen rollout.PreviewItem) error {
+	out.Stale = seen.Fingerprint != item.Fingerprint
+	if seen.Failure != nil {
+		out.Message = clip(seen.Failure.Message)
+		return nil
+	}
+	before, err := ofJSON(seen.Before)
+	if err != nil {
+		return err
+	}
+	after, err := ofJSON(seen.After)
+	if err != nil {
+		return err
+	}
+	before, after = unmarked(before), unmarked(after)
+	if before == nil && after == nil || before != nil && after != nil && before.Digest == after.Digest {
+		out.Message = "it is as it should be"
+		return nil
+	}
+	change := diff.Compare(ctx, before, after, diff.Options{Schema: d.Schema, Redactor: d.Redactor})
+	out.Diff, out.Message = change.Unified, change.NotCompared
+	return nil
+}
+
+// may tells whether the caller has a right.
+func (d *Differ) may(ctx context.Context, right Right) (bool, error) {
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return false, fmt.Errorf("the request has no user")
+	}
+	decision, _, err := d.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: caller, ResourceRequest: true, Verb: right.Verb, APIGroup: right.Group, APIVersion: right.Version,
+		Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
+	})
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}

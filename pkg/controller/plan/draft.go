@@ -1,0 +1,239 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// wanted is one target as it should be.
+type wanted struct {
+	profile.Item
+	object manifest.Object
+	// delete wants it gone.
+	delete bool
+}
+
+// draft computes the plan:
+//
+//  1. the facts, and what they lack,
+//  2. what every target should be,
+//  3. what the cluster would make of that, by dry-run; what it says is believed,
+//     and nothing is compared in its place,
+//  4. the plan, to be reviewed, unless it changes nothing or takes what it must not.
+func (v *visit) draft(ctx context.Context) error {
+	facts, err := v.World.Facts()
+	if err != nil {
+		v.plan.Status.Message = clip("waiting for the facts of the cluster: " + err.Error())
+		return nil
+	}
+	if missing := v.missing(facts); missing != nil {
+		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
+	}
+	targets, err := v.wanted(ctx, facts)
+	var lacks *profile.MissingError
+	switch {
+	case errors.As(err, &lacks):
+		return v.move(governance.EventMissing, governance.ReasonMissingDependency, lacks.Message)
+	case err != nil:
+		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
+	}
+	work, err := v.worked(targets)
+	if err != nil {
+		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
+	}
+	preview, err := v.Engine.Preview(ctx, work, nil)
+	if err != nil {
+		return fmt.Errorf("asking the cluster what the plan would do: %w", err)
+	}
+	return v.conclude(ctx, targets, preview)
+}
+
+// wanted is what every target should be, as manifests.
+func (v *visit) wanted(ctx context.Context, facts profile.Facts) ([]wanted, error) {
+	if v.plan.Spec.RestoreRun != 0 {
+		return v.restored(ctx)
+	}
+	p, _ := v.profileOf()
+	items, err := p.Items(facts, v.plan.Spec.Options)
+	if err != nil {
+		return nil, err
+	}
+	targets := make([]wanted, 0, len(items))
+	for _, item := range items {
+		one, err := v.sealed(item)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, one)
+	}
+	return targets, nil
+}
+
+// sealed makes a manifest of an item, which says which plan governs it.
+func (v *visit) sealed(item profile.Item) (wanted, error) {
+	object := maps.Clone(item.Object)
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations = maps.Clone(annotations)
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations[v1alpha1.GovernedByAnnotation] = v.plan.Name
+	metadata["annotations"], object["metadata"] = annotations, metadata
+	made, err := manifest.Digester{}.New(object)
+	if err != nil {
+		return wanted{}, fmt.Errorf("item %s: %w", item.Name, err)
+	}
+	return wanted{Item: item, object: made}, nil
+}
+
+// bodies are manifests at hand.
+type bodies map[manifest.Digest][]byte
+
+// Body implements rollout.Bodies.
+func (b bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
+	body, found := b[ref.Digest]
+	if !found {
+		return nil, fmt.Errorf("there is no manifest %s", ref.Digest)
+	}
+	return body, nil
+}
+
+// worked is what the engine is to look at for some targets: a stage for each.
+func (v *visit) worked(targets []wanted) (rollout.Work, error) {
+	held := bodies{}
+	var phases []stage.Phase
+	for _, target := range targets {
+		held[target.object.Digest] = target.object.JSON
+		step := stage.Step{Ref: target.object.Ref, Policy: stage.Policy{Own: stage.Shared, Delete: target.delete}}
+		phases = append(phases, stage.Phase{Name: target.Name, Steps: []stage.Step{step}})
+	}
+	stages, err := stage.Compile(phases, stage.Options{Probes: probe.Builtin()})
+	if err != nil {
+		return rollout.Work{}, err
+	}
+	return rollout.Work{
+		Owner: string(v.plan.Spec.Profile), Bodies: held,
+		Layers: []rollout.Layer{{Key: "draft", Revision: 1, Stages: stages}},
+	}, nil
+}
+
+// conclude makes the plan of what the cluster says.
+func (v *visit) conclude(ctx context.Context, targets []wanted, preview rollout.Preview) error {
+	status := &v.plan.Status
+	found := map[manifest.ID]rollout.PreviewItem{}
+	for _, item := range preview.Items {
+		found[item.ID] = item
+	}
+	var items []v1alpha1.PlanItem
+	var refused, captured []string
+	var before, after []manifest.Object
+	for _, target := range targets {
+		seen := found[target.object.ID]
+		if seen.Failure != nil && seen.Failure.Reason == rollout.ReasonNotServed {
+			return fmt.Errorf("item %s: %s", target.Name, seen.Failure.Message)
+		}
+		item, live, err := v.item(ctx, target, seen)
+		if err != nil {
+			return err
+		}
+		if item.Message != "" {
+			refused = append(refused, fmt.Sprintf("item %s: %s", item.Name, item.Message))
+		}
+		for _, taken := range item.Takes {
+			captured = append(captured, fmt.Sprintf("%s of %s belong to %s", strings.Join(taken.Fields, ", "), target.object.ID, taken.Manager))
+		}
+		if live != nil {
+			before = append(before, *live)
+		}
+		after = append(after, target.object)
+		items = append(items, item)
+	}
+	if err := v.keep(ctx, before, after); err != nil {
+		return err
+	}
+	v.describe(items)
+	switch changes := slices.ContainsFunc(items, func(i v1alpha1.PlanItem) bool { return i.Action != v1alpha1.ItemNone }); {
+	case len(refused) > 0:
+		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the cluster refuses the plan: "+strings.Join(refused, "; "))
+	case len(captured) > 0 && v.plan.Spec.OnConflict != v1alpha1.OnConflictTake:
+		return v.move(governance.EventRefused, governance.ReasonConflict,
+			"the plan would take fields from others: "+strings.Join(captured, "; ")+"; spec.onConflict: Take allows that")
+	case !changes:
+		for i := range status.Items {
+			v.settle(&status.Items[i], v1alpha1.ItemSkipped, "it is as it should be already")
+		}
+		if approval := status.Approval; approval != nil && approval.PlanHash == "" {
+			approval.PlanHash = status.PlanHash // the first plan: it needs no run
+		}
+		return v.move(governance.EventNothing, "", "everything is as the plan says already")
+	default:
+		return v.move(governance.EventDrafted, "", "")
+	}
+}
+
+// keep stores what a reviewer reads, and what there was before.
+func (v *visit) keep(ctx context.Context, before, after []manifest.Object) error {
+	status := &v.plan.Status
+	var err error
+	if status.Manifests, err = v.Packs.Put(ctx, after); err != nil {
+		return fmt.Errorf("storing the manifests of plan %s: %w", v.plan.Name, err)
+	}
+	status.Captured = ""
+	if len(before) == 0 {
+		return nil
+	}
+	if status.Captured, err = v.Packs.Put(ctx, before); err != nil {
+		return fmt.Errorf("storing the targets of plan %s as they are: %w", v.plan.Name, err)
+	}
+	return nil
+}
+
+// describe fills status in.
+func (v *visit) describe(items []v1alpha1.PlanItem) {
+	status := &v.plan.Status
+	order := []v1alpha1.ImpactSeverity{v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh}
+	status.ImpactSeverity = v1alpha1.ImpactNone
+	var diffs []string
+	for _, item := range items {
+		if slices.Index(order, item.ImpactSeverity) > slices.Index(order, status.ImpactSeverity) {
+			status.ImpactSeverity = item.ImpactSeverity
+		}
+		if item.Diff != "" {
+			diffs = append(diffs, fmt.Sprintf("# %s: %s %s\n%s", item.Name, item.TargetRef.Kind, item.TargetRef.Name, item.Diff))
+		}
+	}
+	status.Items = items
+	status.Diff = bounded(strings.Join(diffs, "\n"), v1alpha1.MaxDiffBytes)
+	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(items), governance.SnapshotHash(items)
+	status.InputsHash = governance.InputsHash(v.plan.Spec)
+	status.OperatorVersion = v.Version
+	now := v.now()
+	status.DraftedAt = &now
+}
+
+// bounded cuts a text at a line.
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const more = "\n... cut: read the subresource diff\n"
+	kept := text[:most-len(more)]
+	if end := strings.LastIndexByte(kept, '\n'); end > 0 {
+		kept = kept[:end]
+	}
+	return strings.ToValidUTF8(kept, "") + more
+}

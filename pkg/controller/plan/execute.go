@@ -1,0 +1,300 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/wait"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// begin starts a run: the approval is used up, and the record says so before
+// anything is written.
+func (v *visit) begin(ctx context.Context) error {
+	status := &v.plan.Status
+	if err := v.move(governance.EventApproved, "", "executing"); err != nil {
+		return err
+	}
+	status.Run++
+	status.Approval.Run = status.Run
+	for i := range status.Items {
+		item := &status.Items[i]
+		item.StartedAt, item.PausedSeconds = nil, 0
+		v.settle(item, v1alpha1.ItemPending, "")
+	}
+	v.restart(fmt.Sprintf("run/%d", status.Run))
+	return v.save(ctx)
+}
+
+// execute does what can be done of a run now, one item after the other.
+func (v *visit) execute(ctx context.Context) error {
+	status := &v.plan.Status
+	if stop, why := v.withdrawn(); stop {
+		if err := v.endRun(ctx, v1alpha1.PhaseDrafting); err != nil {
+			return err
+		}
+		return v.move(governance.EventDraft, "", why)
+	}
+	facts, err := v.World.Facts()
+	if err != nil {
+		status.Message = clip("waiting for the facts of the cluster: " + err.Error())
+		return nil
+	}
+	if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
+		if err := v.endRun(ctx, v1alpha1.PhasePrerequisiteFailed); err != nil {
+			return err
+		}
+		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
+	}
+	v.facts = facts
+	if v.allowed != status.Run {
+		if lacks, err := v.lacks(ctx); err != nil {
+			return err
+		} else if len(lacks) > 0 {
+			return v.fail(ctx, governance.ReasonApproverLacksRights, fmt.Sprintf("%s approved the plan and may not %s", status.Approval.Username, strings.Join(lacks, ", ")))
+		}
+		v.allowed = status.Run
+	}
+	manifests, err := v.Packs.Read(ctx, status.Manifests)
+	if err != nil {
+		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+	}
+	for i := range status.Items {
+		item := &status.Items[i]
+		if item.State == v1alpha1.ItemPending {
+			if err := v.start(ctx, item); err != nil {
+				return err
+			}
+		}
+		if item.State == v1alpha1.ItemInProgress {
+			if err := v.proceed(ctx, item, manifests); err != nil {
+				return err
+			}
+		}
+		switch {
+		case item.State == v1alpha1.ItemInProgress:
+			status.Message = clip(fmt.Sprintf("item %d of %d: %s", i+1, len(status.Items), item.Message))
+			return nil
+		case item.State == v1alpha1.ItemFailed && v.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
+			return v.fail(ctx, orElse(v.reason, governance.ReasonItemFailed), fmt.Sprintf(
+				"item %s failed: %s; the items behind it are Pending; POST to the subresource retry plans what is left, rollback what is done", item.Name, item.Message))
+		}
+	}
+	return v.finish(ctx)
+}
+
+// withdrawn tells whether a run must not go on.
+func (v *visit) withdrawn() (bool, string) {
+	spec, status := v.plan.Spec, v.plan.Status
+	switch {
+	case spec.Action != v1alpha1.ActionApply || status.Approval == nil:
+		return true, "the approval was withdrawn while the plan was executed; what is done stays, and what is left is planned anew"
+	case status.InputsHash != governance.InputsHash(spec):
+		return true, "spec was changed while the plan was executed; what is left is planned anew"
+	case status.Approval.PlanHash != status.PlanHash || status.Approval.Run != status.Run:
+		return true, "another plan was approved while this one was executed; what is left is planned anew"
+	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != status.PlanHash:
+		return true, "spec.approvedPlanHash was changed while the plan was executed; what is left is planned anew"
+	default:
+		return false, ""
+	}
+}
+
+// start gives an item its turn. It is stored before anything is written: who reads
+// an old status finds out, and two that execute meet here.
+func (v *visit) start(ctx context.Context, item *v1alpha1.PlanItem) error {
+	now := v.now()
+	item.StartedAt = &now
+	v.settle(item, v1alpha1.ItemInProgress, "applying")
+	if err := v.save(ctx); err != nil {
+		return err
+	}
+	// So that the run is known whatever happens next.
+	return v.record(ctx, "")
+}
+
+// proceed applies an item, once, and waits for it.
+func (v *visit) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
+	// 1. Applied, by the engine, in the state that was reviewed.
+	applied := item.Action == v1alpha1.ItemNone
+	if !applied {
+		var err error
+		if applied, err = v.apply(ctx, item, manifests); err != nil {
+			return err
+		}
+	}
+	// 2. Healthy.
+	if applied && item.State == v1alpha1.ItemInProgress {
+		if err := v.await(item, manifests); err != nil {
+			return err
+		}
+	}
+	// 3. In time.
+	v.timeOut(item)
+	return nil
+}
+
+// apply has the engine apply an item and says whether it is applied and, where its
+// kind has a probe, available.
+func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (bool, error) {
+	step := stage.Step{Ref: refOf(*item), Policy: stage.Policy{
+		Own: stage.Shared, Expect: item.Fingerprint, Delete: item.Action == v1alpha1.ItemDelete,
+	}}
+	report, err := v.reconcile(ctx, fmt.Sprintf("run/%d/%s", v.plan.Status.Run, item.Name), []stage.Step{step}, bodies(manifests))
+	if err != nil {
+		return false, err
+	}
+	for _, phase := range report.Layers[0].Phases {
+		for _, failure := range phase.Failures {
+			switch {
+			case failure.Reason == rollout.ReasonStale:
+				v.reason = governance.ReasonPlanStale
+				v.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
+			case failure.NeedsPerson:
+				v.settle(item, v1alpha1.ItemFailed, failure.Message)
+			default:
+				item.Message = clip(failure.Message)
+			}
+			return false, nil
+		}
+	}
+	return report.Layers[0].Complete, nil
+}
+
+// reconcile has the engine look at targets: one layer, of one stage.
+func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, held rollout.Bodies) (rollout.Report, error) {
+	stages, err := stage.Compile([]stage.Phase{{Name: "targets", Steps: steps}}, stage.Options{Probes: probe.Builtin()})
+	if err != nil {
+		return rollout.Report{}, err
+	}
+	if len(stages) != 1 {
+		// Waves are for what belongs together; items are on their own.
+		merged := stages[0]
+		for _, other := range stages[1:] {
+			merged.Steps, merged.Gates = append(merged.Steps, other.Steps...), append(merged.Gates, other.Gates...)
+		}
+		stages = []stage.Stage{merged}
+	}
+	// The engine deletes what is in its inventory and in no layer. A plan never
+	// deletes but what it says, so the inventory has nothing else.
+	inventory := rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: v.inventory.Reached}
+	for _, step := range steps {
+		if entry, known := v.inventory.Entries[step.ID]; known {
+			inventory.Entries[step.ID] = entry
+		}
+	}
+	report, err := v.Engine.Reconcile(ctx, rollout.Work{
+		Owner: string(v.plan.Spec.Profile), Bodies: held, Inventory: inventory,
+		Layers: []rollout.Layer{{Key: key, Revision: 1, Stages: stages}},
+		// What was written is recognised by its marks: nothing need be stored.
+		Save: func(_ context.Context, inventory rollout.Inventory) error { v.inventory = inventory; return nil },
+	})
+	if err != nil {
+		return report, err
+	}
+	v.soon(report.RequeueAfter)
+	for _, event := range report.Events {
+		v.event(v.plan, event.Warning, event.Reason, event.Message)
+	}
+	return report, nil
+}
+
+// await judges whether an applied item is healthy.
+func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
+	target := &unstructured.Unstructured{}
+	if err := target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]); err != nil {
+		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
+	}
+	verdict := wait.Gone(target, v.facts, v.Clock.Now())
+	if item.Action != v1alpha1.ItemDelete {
+		verdict = wait.For(target, v.live(item), v.facts, v.Clock.Now())
+	}
+	v.pause(item, verdict.State == wait.Paused)
+	v.soon(verdict.Again)
+	switch verdict.State {
+	case wait.Done:
+		state := v1alpha1.ItemCompleted
+		if item.Action == v1alpha1.ItemNone {
+			state = v1alpha1.ItemSkipped
+		}
+		v.settle(item, state, orElse(verdict.Message, "applied"))
+	case wait.Failed:
+		v.settle(item, v1alpha1.ItemFailed, verdict.Message)
+	default:
+		item.Message = clip(verdict.Message)
+	}
+	return nil
+}
+
+// live is an item's target as it is watched, or nil.
+func (v *visit) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
+	ref := refOf(*item)
+	for _, object := range v.facts.Objects[ref.GroupKind()] {
+		if object.GetName() == ref.Name && object.GetNamespace() == ref.Namespace {
+			return object
+		}
+	}
+	return nil
+}
+
+// pause takes the time in which what is waited for is paused.
+func (v *visit) pause(item *v1alpha1.PlanItem, paused bool) {
+	now := v.Clock.Now()
+	switch {
+	case paused && v.pausedSince.IsZero():
+		v.pausedSince = now
+	case !paused && !v.pausedSince.IsZero():
+		item.PausedSeconds += int64(now.Sub(v.pausedSince) / time.Second)
+		v.pausedSince = time.Time{}
+	}
+}
+
+// timeOut fails an item that takes too long, and asks for a pass when that will be.
+func (v *visit) timeOut(item *v1alpha1.PlanItem) {
+	limit := v.plan.Spec.WaitTimeout
+	if item.State != v1alpha1.ItemInProgress || limit == nil || item.StartedAt == nil || !v.pausedSince.IsZero() {
+		return
+	}
+	deadline := item.StartedAt.Add(limit.Duration + time.Duration(item.PausedSeconds)*time.Second)
+	if left := deadline.Sub(v.Clock.Now()); left > 0 {
+		v.soon(left)
+		return
+	}
+	v.settle(item, v1alpha1.ItemFailed, fmt.Sprintf("not healthy within %s: %s", limit.Duration, item.Message))
+}
+
+// fail ends a run.
+func (v *visit) fail(ctx context.Context, reason, message string) error {
+	if err := v.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
+		return err
+	}
+	return v.move(governance.EventFailed, reason, message)
+}
+
+// finish ends a run of which all items had their turn.
+func (v *visit) finish(ctx context.Context) error {
+	event, outcome, message := governance.EventDone, v1alpha1.PhaseCompleted, "all items are applied and healthy"
+	var failed []string
+	for _, item := range v.plan.Status.Items {
+		if item.State == v1alpha1.ItemFailed {
+			failed = append(failed, item.Name+": "+item.Message)
+		}
+	}
+	if len(failed) > 0 {
+		event, outcome = governance.EventDoneWithErrors, v1alpha1.PhaseCompletedWithErrors
+		message = "items failed: " + strings.Join(failed, "; ") + "; POST to the subresource retry plans what is left"
+	}
+	if err := v.endRun(ctx, outcome); err != nil {
+		return err
+	}
+	return v.move(event, "", message)
+}

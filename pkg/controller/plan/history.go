@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/run"
+)
+
+// record writes the run that goes on into the history, which outlives the plan. An
+// outcome ends it.
+func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
+	status := v.plan.Status
+	if status.Run == 0 || status.Approval == nil && outcome == "" {
+		return nil
+	}
+	row, err := v.runSoFar(ctx)
+	if err != nil {
+		return err
+	}
+	if row == nil {
+		row = &v1alpha1.PlanRun{
+			Plan: string(v.plan.UID), Run: status.Run, Profile: v.plan.Spec.Profile, PlanHash: status.PlanHash,
+			Manifests: status.Manifests, Captured: status.Captured, StartedAt: v.now(),
+		}
+		if status.Approval != nil {
+			row.Approval = *status.Approval
+		}
+	}
+	if outcome != "" && row.EndedAt == nil {
+		now := v.now()
+		row.EndedAt, row.Outcome = &now, outcome
+	}
+	row.Items = nil
+	for _, item := range status.Items {
+		row.Items = append(row.Items, v1alpha1.PlanRunItem{
+			Name: item.Name, TargetRef: item.TargetRef, Action: item.Action, Digest: item.Digest, State: item.State,
+			Message: item.Message, StartedAt: item.StartedAt, EndedAt: item.LastTransitionTime,
+		})
+	}
+	body, err := json.Marshal(row)
+	if err != nil {
+		return fmt.Errorf("writing run %d of plan %s: %w", status.Run, v.plan.Name, err)
+	}
+	if err := v.Runs.Put(ctx, v.plan.Name, run.Row{Plan: string(v.plan.UID), Number: status.Run, Body: body}); err != nil {
+		return fmt.Errorf("writing run %d of plan %s: %w", status.Run, v.plan.Name, err)
+	}
+	return nil
+}
+
+// runSoFar is the row of the run that goes on, or nil.
+func (v *visit) runSoFar(ctx context.Context) (*v1alpha1.PlanRun, error) {
+	return v.runOf(ctx, v.plan.Status.Run)
+}
+
+// runOf is the row of a run of this plan, or nil.
+func (v *visit) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, error) {
+	rows, err := v.Runs.List(ctx, v.plan.Name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the runs of plan %s: %w", v.plan.Name, err)
+	}
+	for _, row := range rows {
+		if row.Plan != string(v.plan.UID) || row.Number != number {
+			continue
+		}
+		var found v1alpha1.PlanRun
+		if err := json.Unmarshal(row.Body, &found); err != nil {
+			return nil, fmt.Errorf("reading run %d of plan %s: %w", number, v.plan.Name, err)
+		}
+		return &found, nil
+	}
+	return nil, nil
+}
+
+// endRun writes how a run ended.
+func (v *visit) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
+	return v.record(ctx, outcome)
+}

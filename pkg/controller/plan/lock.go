@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/store/claim"
+)
+
+func (v *visit) claimKey() string { return governance.ClaimKey(string(v.plan.Spec.Profile)) }
+
+func (v *visit) me() string { return governance.Holder(v.plan.Name, string(v.plan.UID)) }
+
+// lock makes the plan the holder of its profile, or finds that another active plan
+// is.
+func (v *visit) lock(ctx context.Context) (locked bool, err error) {
+	err = v.Claims.Acquire(ctx, v.claimKey(), v.me())
+	var held *claim.HeldError
+	if !errors.As(err, &held) {
+		v.holds = err == nil
+		return false, err
+	}
+	name, uid := governance.ParseHolder(held.Holder)
+	gone, err := v.inactive(ctx, name, uid)
+	if err != nil {
+		return false, err
+	}
+	if gone {
+		err = v.Claims.TakeOver(ctx, v.claimKey(), held.Holder, v.me())
+		if !errors.As(err, &held) {
+			v.holds = err == nil
+			return false, err
+		}
+		name, _ = governance.ParseHolder(held.Holder)
+	}
+	if v.plan.Status.Phase == v1alpha1.PhaseInProgress {
+		if err := v.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
+			return false, err
+		}
+	}
+	v.holds = false
+	v.restart("")
+	return true, v.move(governance.EventLocked, governance.ReasonProfileLocked,
+		fmt.Sprintf("profile %s is held by plan %q; delete that or set its action to Ignore", v.plan.Spec.Profile, name))
+}
+
+// holder is the name of the active plan that holds the profile, if that is another
+// one.
+func (v *visit) holder(ctx context.Context) (string, error) {
+	holder, err := v.Claims.Holder(ctx, v.claimKey())
+	if err != nil || holder == "" || holder == v.me() {
+		return "", err
+	}
+	name, uid := governance.ParseHolder(holder)
+	gone, err := v.inactive(ctx, name, uid)
+	if err != nil || gone {
+		return "", err
+	}
+	return name, nil
+}
+
+// inactive tells whether a holder is gone or does not need the profile. One that
+// nobody has looked at yet is about to.
+func (v *visit) inactive(ctx context.Context, name, uid string) (bool, error) {
+	var other v1alpha1.ConfigurationPlan
+	err := v.Reader.Get(ctx, client.ObjectKey{Name: name}, &other)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading plan %s, which holds profile %s: %w", name, v.plan.Spec.Profile, err)
+	}
+	if string(other.UID) != uid || other.Spec.Action == v1alpha1.ActionIgnore {
+		return true, nil
+	}
+	pending := other.Status.Phase == "" || other.Status.Phase == v1alpha1.PhasePending
+	return !pending && !governance.Active(other.Status.Phase), nil
+}
+
+// release gives the profile free if the plan has it.
+func (v *visit) release(ctx context.Context) error {
+	return releaseIfHeld(v.Claims.Release(ctx, v.claimKey(), v.me()))
+}
+
+func releaseIfHeld(err error) error {
+	var held *claim.HeldError
+	if errors.As(err, &held) {
+		return nil // it is somebody else's, as it should be
+	}
+	return err
+}
+
+// forget lets go of a plan that is gone, and has those look that it locked out.
+func (r *reconciler) forget(ctx context.Context, name string) error {
+	r.mu.Lock()
+	m := r.minds[name]
+	r.mu.Unlock()
+	for _, p := range r.Profiles {
+		key := governance.ClaimKey(string(p.Name()))
+		holder, err := r.Claims.Holder(ctx, key)
+		if err != nil {
+			return err
+		}
+		if held, _ := governance.ParseHolder(holder); held == name {
+			r.Engine.Forget(string(p.Name()))
+			if err := releaseIfHeld(r.Claims.Release(ctx, key, holder)); err != nil {
+				return err
+			}
+		}
+	}
+	if m != nil {
+		r.mu.Lock()
+		delete(r.minds, name)
+		r.mu.Unlock()
+	}
+	if r.Drifts != nil {
+		r.Drifts.Gone(name)
+	}
+	r.Poke()
+	return nil
+}

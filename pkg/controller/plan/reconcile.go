@@ -1,0 +1,294 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+)
+
+// mostSteps is how many phases a plan may go through in one pass.
+const mostSteps = 10
+
+// visit is one pass over one plan.
+type visit struct {
+	*reconciler
+	*mind
+	plan *v1alpha1.ConfigurationPlan
+	// stored is status as it is stored.
+	stored v1alpha1.ConfigurationPlanStatus
+	// observed is the generation that status spoke of when the pass began.
+	observed int64
+	// reason of the phase, where it is not the usual one, and what is to be done.
+	reason   string
+	outdated bool
+	facts    profile.Facts
+	again    time.Duration
+}
+
+// Reconcile does one pass over a plan:
+//
+//  1. read it,
+//  2. step from phase to phase as far as that goes now,
+//  3. write what is known.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	plan := &v1alpha1.ConfigurationPlan{}
+	err := r.Client.Get(ctx, request.NamespacedName, plan)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, r.forget(ctx, request.Name)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading plan %s: %w", request.Name, err)
+	}
+	plan = plan.DeepCopy()
+	v := &visit{reconciler: r, mind: r.mindOf(plan), plan: plan, stored: *plan.Status.DeepCopy(), observed: plan.Status.ObservedGeneration}
+	err = v.pass(ctx)
+	if apierrors.IsConflict(err) {
+		// Somebody wrote the plan meanwhile; that write brings another pass.
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, errors.Join(err, v.complain(ctx, err))
+	}
+	return ctrl.Result{RequeueAfter: v.again}, nil
+}
+
+// complain makes an error visible for whoever reads the plan.
+func (v *visit) complain(ctx context.Context, why error) error {
+	v.plan.Status = *v.stored.DeepCopy()
+	v.plan.Status.Message, v.reason = clip(why.Error()), v.reasonBefore()
+	if err := v.save(ctx); err != nil && !apierrors.IsConflict(err) {
+		return err
+	}
+	return nil
+}
+
+// pass steps from phase to phase.
+func (v *visit) pass(ctx context.Context) error {
+	for range mostSteps {
+		before := v.plan.Status.Phase
+		if err := v.step(ctx); err != nil {
+			return err
+		}
+		if v.plan.Status.Phase == before {
+			break
+		}
+	}
+	if !governance.Active(v.plan.Status.Phase) {
+		if err := v.release(ctx); err != nil {
+			return err
+		}
+	}
+	return v.save(ctx)
+}
+
+// step does what is to be done in a phase.
+func (v *visit) step(ctx context.Context) error {
+	status := &v.plan.Status
+	if v.plan.Spec.Action == v1alpha1.ActionIgnore {
+		return v.ignore(ctx)
+	}
+	if governance.Active(status.Phase) {
+		if locked, err := v.lock(ctx); err != nil || locked {
+			return err
+		}
+	}
+	switch status.Phase {
+	case "", v1alpha1.PhasePending, v1alpha1.PhaseIgnored:
+		return v.move(governance.EventDraft, "", "")
+	case v1alpha1.PhaseDrafting:
+		return v.draft(ctx)
+	case v1alpha1.PhaseReviewRequired:
+		return v.review(ctx)
+	case v1alpha1.PhaseInProgress:
+		return v.execute(ctx)
+	case v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted:
+		return v.watch(ctx)
+	case v1alpha1.PhasePrerequisiteFailed:
+		return v.lacking()
+	default: // Failed, Expired
+		return v.stopped(ctx)
+	}
+}
+
+// move takes the plan into the phase that an event leads to, and tells people.
+func (v *visit) move(event governance.Event, reason, message string) error {
+	status := &v.plan.Status
+	next, err := governance.Next(status.Phase, event)
+	if err != nil {
+		return err
+	}
+	if next == v1alpha1.PhaseDrafting {
+		v.restart("")
+		v.observed = v.plan.Generation // this plan is for that
+	}
+	status.Phase, v.reason = next, reason
+	status.Message = clip(message)
+	return nil
+}
+
+// ignore lets go of everything.
+func (v *visit) ignore(ctx context.Context) error {
+	status := &v.plan.Status
+	if status.Phase == v1alpha1.PhaseIgnored {
+		return nil
+	}
+	if status.Phase == v1alpha1.PhaseInProgress {
+		if err := v.endRun(ctx, v1alpha1.PhaseIgnored); err != nil {
+			return err
+		}
+	}
+	v.restart("")
+	status.Approval = nil
+	return v.move(governance.EventIgnore, "", "nothing is done or watched; what was applied stays")
+}
+
+// lacking waits for what the cluster lacks; it is told when something comes.
+func (v *visit) lacking() error {
+	facts, err := v.World.Facts()
+	if err != nil {
+		return nil //nolint:nilerr // what is not known yet changes nothing, and is told when it is
+	}
+	missing := v.missing(facts)
+	if missing == nil || v.changed() && !errors.As(missing, new(*profile.MissingError)) {
+		return v.move(governance.EventDraft, "", "")
+	}
+	v.plan.Status.Message, v.reason = clip(missing.Error()), governance.ReasonMissingDependency
+	return nil
+}
+
+// missing says what the plan lacks, from the facts alone.
+func (v *visit) missing(facts profile.Facts) error {
+	p, found := v.profileOf()
+	if !found {
+		return &profile.MissingError{Message: fmt.Sprintf("this version of Penstock has no profile %s", v.plan.Spec.Profile)}
+	}
+	if err := profile.Missing(p, facts); err != nil {
+		return err
+	}
+	var lacks *profile.MissingError
+	if _, err := p.Items(facts, v.plan.Spec.Options); errors.As(err, &lacks) {
+		return lacks
+	}
+	return nil
+}
+
+func (v *visit) profileOf() (profile.Profile, bool) {
+	for _, p := range v.Profiles {
+		if p.Name() == v.plan.Spec.Profile {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// stopped waits for a person, and for a profile that was locked.
+func (v *visit) stopped(ctx context.Context) error {
+	if v.plan.Status.Phase == v.stored.Phase {
+		v.reason = v.reasonBefore()
+	}
+	if v.changed() {
+		return v.move(governance.EventDraft, "", "")
+	}
+	if v.reason != governance.ReasonProfileLocked {
+		return nil
+	}
+	if holder, err := v.holder(ctx); err != nil || holder != "" {
+		return err
+	}
+	return v.move(governance.EventDraft, "", "")
+}
+
+// changed tells whether spec was changed since the pass before.
+func (v *visit) changed() bool { return v.observed != v.plan.Generation }
+
+// reasonBefore is the reason that was told last.
+func (v *visit) reasonBefore() string {
+	if ready := meta.FindStatusCondition(v.stored.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
+}
+
+// restart forgets what the engine knows of the plan's targets, unless it is about
+// the same work.
+func (v *visit) restart(work string) {
+	if v.work == work && work != "" {
+		return
+	}
+	if v.holds {
+		v.Engine.Forget(string(v.plan.Spec.Profile))
+	}
+	v.work, v.judged, v.pausedSince = work, nil, time.Time{}
+	v.inventory.Entries, v.inventory.Reached = nil, nil
+}
+
+// soon asks for another pass.
+func (v *visit) soon(d time.Duration) {
+	if d > 0 && (v.again == 0 || d < v.again) {
+		v.again = d
+	}
+}
+
+// save writes status when it says something else than what is stored.
+func (v *visit) save(ctx context.Context) error {
+	status := &v.plan.Status
+	status.ObservedGeneration = v.plan.Generation
+	if status.Phase == "" {
+		status.Phase = v1alpha1.PhasePending
+	}
+	for _, condition := range governance.Conditions(governance.Situation{
+		Phase: status.Phase, Reason: v.reason, Message: status.Message, Outdated: v.outdated, Restored: v.plan.Spec.RestoreRun != 0,
+	}) {
+		condition.ObservedGeneration = v.plan.Generation
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	if apiequality.Semantic.DeepEqual(*status, v.stored) {
+		return nil
+	}
+	moved := status.Phase != v.stored.Phase
+	// A copy: what is decoded into it must not change what others point to.
+	written := v.plan.DeepCopy()
+	if err := v.Client.Status().Update(ctx, written); err != nil {
+		return fmt.Errorf("writing status of plan %s: %w", v.plan.Name, err)
+	}
+	v.plan.ResourceVersion = written.ResourceVersion
+	v.stored = *v.plan.Status.DeepCopy()
+	if moved {
+		stalled := meta.IsStatusConditionTrue(v.stored.Conditions, v1alpha1.ConditionStalled)
+		v.event(v.plan, stalled, string(v.stored.Phase), orElse(v.stored.Message, "the plan is "+string(v.stored.Phase)))
+	}
+	if v.Drifts != nil {
+		v.Drifts.Drifted(v.plan.Name, string(v.plan.Spec.Profile), v.stored.Phase == v1alpha1.PhaseDrifted)
+	}
+	return nil
+}
+
+// now is the time in the resolution of the API.
+func (v *visit) now() metav1.Time { return metav1.NewTime(v.Clock.Now().Truncate(time.Second)) }
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// clip bounds a message.
+func clip(message string) string {
+	if len(message) <= v1alpha1.MaxMessageBytes {
+		return message
+	}
+	return strings.ToValidUTF8(message[:v1alpha1.MaxMessageBytes-3], "") + "..."
+}

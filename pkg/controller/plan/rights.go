@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Right is something that may be done.
+type Right struct {
+	Verb, Group, Version, Resource, Namespace, Name string
+}
+
+func (r Right) String() string {
+	resource := r.Resource
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s %s %s", r.Verb, resource, r.Name), " ")
+}
+
+// lacks asks what the approver may not do of what the plan does.
+func (v *visit) lacks(ctx context.Context) ([]string, error) {
+	rights := []Right{{
+		Verb: "approve", Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "configurationplans", Name: v.plan.Name,
+	}}
+	for _, item := range v.plan.Status.Items {
+		verbs := map[v1alpha1.ItemAction][]string{
+			v1alpha1.ItemCreate: {"create", "patch"}, v1alpha1.ItemUpdate: {"patch"}, v1alpha1.ItemDelete: {"delete"},
+		}[item.Action]
+		if len(verbs) == 0 {
+			continue
+		}
+		ref := refOf(item)
+		mapping, err := v.Engine.Reader.Mapping(ref.GroupVersionKind())
+		if err != nil {
+			return nil, fmt.Errorf("finding the resource of item %s: %w", item.Name, err)
+		}
+		for _, verb := range verbs {
+			rights = append(rights, Right{
+				Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource,
+				Namespace: ref.Namespace, Name: ref.Name,
+			})
+		}
+	}
+	return v.Rights.Lacks(ctx, *v.plan.Status.Approval, rights)
+}
+
+// Reviews asks the cluster.
+type Reviews struct {
+	Client authorizationclient.SubjectAccessReviewInterface
+}
+
+var _ Rights = Reviews{}
+
+// Lacks implements Rights. Nothing is allowed because nobody answered.
+func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []Right) ([]string, error) {
+	var lacks []string
+	for _, right := range rights {
+		review, err := r.Client.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: who.Username, UID: who.UID, Groups: who.Groups,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: right.Verb, Group: right.Group, Version: right.Version, Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
+			},
+		}}, metav1.CreateOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("asking whether %s may %s: %w", who.Username, right, err)
+		}
+		if !review.Status.Allowed {
+			lacks = append(lacks, right.String())
+		}
+	}
+	return lacks, nil
+}

@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// watch looks whether a plan is still in effect. Nothing is written to the
+// cluster: what others change is told.
+func (v *visit) watch(ctx context.Context) error {
+	status := &v.plan.Status
+	if v.changed() && v.reconsider() {
+		return v.move(governance.EventDraft, "", "")
+	}
+	facts, err := v.World.Facts()
+	if err != nil {
+		return nil //nolint:nilerr // what is not known changes nothing, and is told when it is
+	}
+	v.facts = facts
+	if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
+		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
+	}
+	v.upgrade(ctx)
+	drifts, known, err := v.drifts(ctx)
+	if err != nil {
+		return err
+	}
+	switch drifted := status.Phase == v1alpha1.PhaseDrifted; {
+	case len(drifts) > 0:
+		message := "not as the plan says: " + strings.Join(drifts, "; ") +
+			"; set spec.action to DryRun, then to Apply, to enforce it; set Ignore, or delete the plan, to accept it"
+		if drifted {
+			status.Message = clip(message)
+			return nil
+		}
+		return v.move(governance.EventDrift, "", message)
+	case drifted && known:
+		event := governance.EventReverted
+		for _, item := range status.Items {
+			if item.State == v1alpha1.ItemFailed {
+				event = governance.EventRevertedWithErrors
+			}
+		}
+		return v.move(event, "", "the targets are as the plan says again")
+	default:
+		return nil
+	}
+}
+
+// reconsider tells whether a change of spec asks for another plan.
+func (v *visit) reconsider() bool {
+	spec, status := v.plan.Spec, v.plan.Status
+	fresh := status.Approval != nil && status.Approval.Run == 0
+	return spec.Action == v1alpha1.ActionDryRun || fresh || status.InputsHash != governance.InputsHash(spec)
+}
+
+// upgrade tells whether the plan would be another one today. That costs no
+// request, and says nothing when it would be the same.
+func (v *visit) upgrade(ctx context.Context) {
+	status := &v.plan.Status
+	if v.plan.Spec.RestoreRun != 0 {
+		return
+	}
+	targets, err := v.wanted(ctx, v.facts)
+	if err != nil {
+		return // what is missing was looked at
+	}
+	digests := map[string]string{}
+	for _, item := range status.Items {
+		digests[item.Name] = item.Digest
+	}
+	v.outdated = len(targets) != len(status.Items)
+	for _, target := range targets {
+		v.outdated = v.outdated || digests[target.Name] != string(target.object.Digest)
+	}
+	if !v.outdated {
+		status.OperatorVersion = v.Version
+	}
+}
+
+// drifts compares the targets with what was applied, as far as they have changed
+// since, and says of each that differs how. Known is false while that cannot be
+// told.
+func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err error) {
+	status := &v.plan.Status
+	manifests, err := v.Packs.Read(ctx, status.Manifests)
+	if err != nil {
+		return nil, false, fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+	}
+	v.restart(fmt.Sprintf("watch/%s/%d", status.PlanHash, status.Run))
+	var steps []stage.Step
+	names := map[manifest.ID]int{}
+	for i, item := range status.Items {
+		if item.State != v1alpha1.ItemCompleted && item.State != v1alpha1.ItemSkipped {
+			continue
+		}
+		ref := refOf(item)
+		names[ref.ID] = i
+		steps = append(steps, stage.Step{Ref: ref, Policy: stage.Policy{
+			Own: stage.Shared, ReadOnly: true, Delete: item.Action == v1alpha1.ItemDelete,
+		}})
+	}
+	if len(steps) == 0 {
+		return nil, true, nil
+	}
+	report, err := v.reconcile(ctx, v.work, steps, bodies(manifests))
+	if err != nil {
+		return nil, false, err
+	}
+	known = true
+	for _, phase := range report.Layers[0].Phases {
+		known = known && phase.Reached
+		for _, failure := range phase.Failures {
+			switch failure.Reason {
+			case rollout.ReasonDrifted:
+				item := &status.Items[names[failure.ID]]
+				item.Message = clip("drifted: " + failure.Message)
+				drifts = append(drifts, fmt.Sprintf("item %s: %s", item.Name, failure.Message))
+				delete(names, failure.ID)
+			case rollout.ReasonProbe:
+				// Its health is no drift.
+			default:
+				known = false
+			}
+		}
+	}
+	for _, i := range names {
+		if item := &status.Items[i]; known && strings.HasPrefix(item.Message, "drifted: ") {
+			item.Message = "as the plan says again"
+		}
+	}
+	return drifts, known, nil
+}

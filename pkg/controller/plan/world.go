@@ -1,0 +1,237 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+)
+
+// World watches what profiles are computed from: the definitions that they name,
+// by name, and the objects of those that are served. A definition that comes is
+// noticed, and so is one that goes; nothing restarts.
+type World struct {
+	client       dynamic.Interface
+	requirements []profile.Requirement
+	notify       func()
+
+	mu          sync.Mutex
+	ctx         context.Context
+	definitions map[string]*feed
+	objects     map[string]*feed
+}
+
+// feed is one watch.
+type feed struct {
+	resource schema.GroupVersionResource
+	informer cache.SharedIndexInformer
+	stop     context.CancelFunc
+
+	mu      sync.Mutex
+	trouble error
+}
+
+// NewWorld returns the facts of some profiles. Notify is called whenever they may
+// have changed; it must not block for long. It sends no request before Run.
+func NewWorld(client dynamic.Interface, profiles []profile.Profile, notify func()) *World {
+	w := &World{client: client, notify: notify, definitions: map[string]*feed{}, objects: map[string]*feed{}}
+	known := map[string]int{}
+	for _, p := range profiles {
+		for _, requirement := range p.Requires() {
+			at, again := known[requirement.Definition]
+			if !again {
+				known[requirement.Definition] = len(w.requirements)
+				w.requirements = append(w.requirements, requirement)
+				continue
+			}
+			w.requirements[at].Objects = w.requirements[at].Objects || requirement.Objects
+		}
+	}
+	return w
+}
+
+// Run watches until ctx ends.
+func (w *World) Run(ctx context.Context) error {
+	w.mu.Lock()
+	w.ctx = ctx
+	for _, requirement := range w.requirements {
+		name := requirement.Definition
+		w.definitions[name] = w.start(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+			fields.OneTermEqualSelector("metadata.name", name).String(), trimDefinition)
+	}
+	w.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}
+
+// start begins a watch; mu is held.
+func (w *World) start(resource schema.GroupVersionResource, selector string, trim cache.TransformFunc) *feed {
+	ctx, stop := context.WithCancel(w.ctx)
+	f := &feed{resource: resource, stop: stop}
+	client := w.client.Resource(resource)
+	f.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector
+			return client.Watch(ctx, options)
+		},
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	// None of these fail before the informer runs.
+	_ = f.informer.SetTransform(trim)
+	_ = f.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		f.mu.Lock()
+		f.trouble = err
+		f.mu.Unlock()
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		w.notify()
+	})
+	_, _ = f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { w.notify() },
+		UpdateFunc: func(any, any) { w.notify() },
+		DeleteFunc: func(any) { w.notify() },
+	})
+	go f.informer.RunWithContext(ctx)
+	go func() {
+		if cache.WaitForCacheSync(ctx.Done(), f.informer.HasSynced) {
+			w.notify()
+		}
+	}()
+	return f
+}
+
+// state is nil when the feed has all there is, and why not otherwise.
+func (f *feed) state() error {
+	if f.informer.HasSynced() {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.trouble != nil {
+		return fmt.Errorf("reading %s: %w", f.resource.GroupResource(), f.trouble)
+	}
+	return fmt.Errorf("reading %s", f.resource.GroupResource())
+}
+
+// Facts are what is known now. An error means that not all of it is known yet, and
+// says what is missing; Notify is called when that changes.
+func (w *World) Facts() (profile.Facts, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	facts := profile.Facts{Definitions: map[string]profile.Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
+	if w.ctx == nil {
+		return facts, fmt.Errorf("reading the cluster")
+	}
+	for _, requirement := range w.requirements {
+		definition, resource, err := w.definition(requirement)
+		if err != nil {
+			return facts, err
+		}
+		if len(definition.Versions) == 0 {
+			w.unfollow(requirement.Definition)
+			continue
+		}
+		facts.Definitions[requirement.Definition] = definition
+		if !requirement.Objects {
+			continue
+		}
+		objects, err := w.follow(requirement.Definition, resource)
+		if err != nil {
+			return facts, err
+		}
+		facts.Objects[requirement.Kind] = objects
+	}
+	return facts, nil
+}
+
+// definition reads one definition; one that is not served has no versions.
+func (w *World) definition(requirement profile.Requirement) (profile.Definition, schema.GroupVersionResource, error) {
+	f := w.definitions[requirement.Definition]
+	if err := f.state(); err != nil {
+		return profile.Definition{}, schema.GroupVersionResource{}, err
+	}
+	for _, item := range f.informer.GetStore().List() {
+		crd, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		definition, served := profile.DefinitionOf(crd)
+		if !served {
+			continue
+		}
+		plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+		return definition, schema.GroupVersionResource{Group: requirement.Kind.Group, Version: definition.Preferred().Name, Resource: plural}, nil
+	}
+	return profile.Definition{}, schema.GroupVersionResource{}, nil
+}
+
+// follow returns the objects of a definition, in the order of their names.
+func (w *World) follow(name string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+	f := w.objects[name]
+	if f != nil && f.resource != resource {
+		w.unfollow(name)
+		f = nil
+	}
+	if f == nil {
+		f = w.start(resource, "", trimObject)
+		w.objects[name] = f
+	}
+	if err := f.state(); err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, item := range f.informer.GetStore().List() {
+		if object, ok := item.(*unstructured.Unstructured); ok {
+			objects = append(objects, object)
+		}
+	}
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return objects, nil
+}
+
+// unfollow ends the watch of a kind that is not served.
+func (w *World) unfollow(name string) {
+	if f := w.objects[name]; f != nil {
+		f.stop()
+		delete(w.objects, name)
+	}
+}
+
+// trimDefinition keeps what capabilities are read from.
+func trimDefinition(delivered any) (any, error) {
+	if crd, ok := delivered.(*unstructured.Unstructured); ok {
+		crd.SetManagedFields(nil)
+		crd.SetAnnotations(nil)
+	}
+	return delivered, nil
+}
+
+// trimObject leaves out what no profile reads: the files in MachineConfigs, which
+// are most of them.
+func trimObject(delivered any) (any, error) {
+	object, ok := delivered.(*unstructured.Unstructured)
+	if !ok {
+		return delivered, nil
+	}
+	object.SetManagedFields(nil)
+	if object.GroupVersionKind().GroupKind() == profile.MachineConfigKind() {
+		unstructured.RemoveNestedField(object.Object, "spec", "config")
+	}
+	return object, nil
+}

@@ -1,0 +1,149 @@
+package governance
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Reasons of conditions.
+const (
+	ReasonPending             = "Pending"
+	ReasonDrafting            = "Drafting"
+	ReasonReviewRequired      = "ReviewRequired"
+	ReasonInProgress          = "InProgress"
+	ReasonCompleted           = "Completed"
+	ReasonCompletedWithErrors = "CompletedWithErrors"
+	ReasonItemFailed          = "ItemFailed"
+	ReasonMissingDependency   = "MissingDependency"
+	ReasonPlanStale           = "PlanStale"
+	ReasonPlanRefused         = "PlanRefused"
+	ReasonConflict            = "FieldConflict"
+	ReasonProfileLocked       = "ProfileLocked"
+	ReasonApproverLacksRights = "ApproverLacksRights"
+	ReasonDrifted             = "ConfigurationDrifted"
+	ReasonExpired             = "ApprovalExpired"
+	ReasonIgnored             = "Ignored"
+	ReasonPrerequisitesMet    = "PrerequisitesMet"
+	ReasonNoDrift             = "NoDrift"
+	ReasonLogicChanged        = "LogicChanged"
+	ReasonUpToDate            = "UpToDate"
+	ReasonRestored            = "Restored"
+	ReasonUnknown             = "NotLookedAtYet"
+)
+
+// Reason is one row of the table of reasons.
+type Reason struct {
+	Name    string
+	Meaning string
+}
+
+// Reasons are all reasons of a plan's conditions.
+func Reasons() []Reason {
+	return []Reason{
+		{ReasonPending, "nobody has looked at the plan yet"},
+		{ReasonDrafting, "the plan is being computed"},
+		{ReasonReviewRequired, "the plan waits for its approval"},
+		{ReasonInProgress, "the plan is being executed"},
+		{ReasonCompleted, "the targets are as the plan says"},
+		{ReasonCompletedWithErrors, "the plan was executed, and items failed"},
+		{ReasonItemFailed, "an item was refused or did not become healthy in time; the items behind it are Pending"},
+		{ReasonMissingDependency, "the cluster lacks something; the message says what to install. It is noticed when it comes"},
+		{ReasonPlanStale, "a target is not as it was reviewed; the message says who wrote it last. Retry computes the plan anew"},
+		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
+		{ReasonConflict, "fields belong to others; the message says whose. onConflict: Take takes them"},
+		{ReasonProfileLocked, "another active plan has the profile; the message names it"},
+		{ReasonApproverLacksRights, "whoever approved the plan may not do what it does"},
+		{ReasonDrifted, "somebody changed a field that the plan set. Nothing is undone"},
+		{ReasonExpired, "the plan was not approved in time. Retry computes it anew"},
+		{ReasonIgnored, "spec.action is Ignore"},
+		{ReasonPrerequisitesMet, "the cluster has what the profile needs"},
+		{ReasonNoDrift, "nobody changed what the plan set"},
+		{ReasonLogicChanged, "the plan would be another one today; set action DryRun to see it"},
+		{ReasonUpToDate, "the plan would be the same today"},
+		{ReasonRestored, "the plan has put back what was there before a run of it"},
+		{ReasonUnknown, "it is not known yet"},
+	}
+}
+
+// Situation is what conditions are made of.
+type Situation struct {
+	Phase v1alpha1.Phase
+	// Reason of a phase that can have several; empty for its usual one.
+	Reason  string
+	Message string
+	// Restored tells that the plan has put back what was there before it.
+	Restored bool
+	// Outdated tells that the plan would be another one today.
+	Outdated bool
+}
+
+// outlook is what a phase says in conditions.
+type outlook struct {
+	phase                          v1alpha1.Phase
+	reason                         string
+	ready, active, drifted, stalls metav1.ConditionStatus
+	prerequisites                  metav1.ConditionStatus
+}
+
+// outlooks is the table of conditions by phase.
+func outlooks() []outlook {
+	const t, f, u = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+	return []outlook{
+		// phase, reason, Ready, ProfileActive, Drifted, Stalled, PrerequisitesMet
+		{v1alpha1.PhasePending, ReasonPending, f, u, u, f, u},
+		{v1alpha1.PhaseDrafting, ReasonDrafting, f, u, u, f, u},
+		{v1alpha1.PhasePrerequisiteFailed, ReasonMissingDependency, f, f, u, t, f},
+		{v1alpha1.PhaseReviewRequired, ReasonReviewRequired, f, f, u, f, t},
+		{v1alpha1.PhaseInProgress, ReasonInProgress, f, f, f, f, t},
+		{v1alpha1.PhaseCompleted, ReasonCompleted, t, t, f, f, t},
+		{v1alpha1.PhaseCompletedWithErrors, ReasonCompletedWithErrors, f, f, f, t, t},
+		{v1alpha1.PhaseFailed, ReasonItemFailed, f, f, u, t, u},
+		{v1alpha1.PhaseDrifted, ReasonDrifted, f, f, t, t, t},
+		{v1alpha1.PhaseExpired, ReasonExpired, f, f, u, t, t},
+		{v1alpha1.PhaseIgnored, ReasonIgnored, u, u, u, f, u},
+	}
+}
+
+// Conditions sums a situation up. All conditions are always there.
+func Conditions(s Situation) []metav1.Condition {
+	look := outlook{phase: s.Phase, reason: ReasonUnknown, ready: metav1.ConditionUnknown, active: metav1.ConditionUnknown,
+		drifted: metav1.ConditionUnknown, stalls: metav1.ConditionUnknown, prerequisites: metav1.ConditionUnknown}
+	for _, row := range outlooks() {
+		if row.phase == s.Phase {
+			look = row
+		}
+	}
+	activeReason := look.reason
+	if s.Restored && s.Phase == v1alpha1.PhaseCompleted {
+		look.active, activeReason = metav1.ConditionFalse, ReasonRestored
+	} else if s.Reason != "" {
+		activeReason = s.Reason
+	}
+	if s.Reason != "" {
+		look.reason = s.Reason
+	}
+	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+	}
+	upgrade := condition(v1alpha1.ConditionUpgradeAvailable, metav1.ConditionFalse, ReasonUpToDate, "")
+	if s.Outdated {
+		upgrade = condition(v1alpha1.ConditionUpgradeAvailable, metav1.ConditionTrue, ReasonLogicChanged,
+			"the plan would be another one today; set spec.action to DryRun to see it")
+	}
+	drifted, prerequisites := ReasonNoDrift, ReasonPrerequisitesMet
+	if look.drifted != metav1.ConditionFalse {
+		drifted = look.reason
+	}
+	if look.prerequisites != metav1.ConditionTrue {
+		prerequisites = look.reason
+	}
+	return []metav1.Condition{
+		condition(v1alpha1.ConditionReady, look.ready, look.reason, s.Message),
+		condition(v1alpha1.ConditionStalled, look.stalls, look.reason, s.Message),
+		condition(v1alpha1.ConditionPrerequisitesMet, look.prerequisites, prerequisites, ""),
+		condition(v1alpha1.ConditionProfileActive, look.active, activeReason, ""),
+		condition(v1alpha1.ConditionDrifted, look.drifted, drifted, ""),
+		upgrade,
+	}
+}

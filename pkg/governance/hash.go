@@ -1,0 +1,60 @@
+package governance
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// PlanHash names a plan: what every item makes of its target, the target as it was
+// found, and the impact that a reviewer was told. Messages, notes and states are
+// not part of it.
+func PlanHash(items []v1alpha1.PlanItem) string {
+	type hashed struct {
+		Name, Digest, Fingerprint string
+		Target                    v1alpha1.TargetRef
+		Action                    v1alpha1.ItemAction
+		Impact                    v1alpha1.ImpactSeverity
+		Blast                     *v1alpha1.BlastRadius
+		Takes                     []v1alpha1.TakenFields
+	}
+	content := make([]hashed, len(items))
+	for i, item := range items {
+		content[i] = hashed{item.Name, item.Digest, item.Fingerprint, item.TargetRef, item.Action, item.ImpactSeverity, item.BlastRadius, item.Takes}
+	}
+	return digest("plan", content)
+}
+
+// SnapshotHash names the targets as they were found.
+func SnapshotHash(items []v1alpha1.PlanItem) string {
+	content := make(map[string]string, len(items))
+	for _, item := range items {
+		target := item.TargetRef
+		content[fmt.Sprintf("%s/%s/%s/%s", target.APIVersion, target.Kind, target.Namespace, target.Name)] = item.Fingerprint
+	}
+	return digest("snapshot", content)
+}
+
+// InputsHash names what of a spec a plan is computed from. What only concerns its
+// execution is not part of it.
+func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
+	return digest("inputs", struct {
+		Profile    v1alpha1.ProfileName
+		OnConflict v1alpha1.ConflictPolicy
+		Options    *v1alpha1.PlanOptions
+		RestoreRun int64
+	}{spec.Profile, spec.OnConflict, spec.Options, spec.RestoreRun})
+}
+
+// digest is over the JSON of content, in which keys are sorted.
+func digest(kind string, content any) string {
+	raw, err := json.Marshal([]any{"penstock/" + kind + "/1", content})
+	if err != nil {
+		panic(err) // strings, numbers and maps of them
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

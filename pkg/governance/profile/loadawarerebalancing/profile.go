@@ -1,0 +1,304 @@
+// Package loadawarerebalancing is the profile LoadAwareRebalancing: nodes report
+// pressure, and the descheduler moves virtual machines away from those that are
+// under more than the others. docs/reference/profiles/load-aware-rebalancing.md
+// says why each value.
+package loadawarerebalancing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+)
+
+// Names that are fixed by the operators.
+const (
+	deschedulerDefinition = "kubedeschedulers.operator.openshift.io"
+	machineConfigs        = "machineconfigs.machineconfiguration.openshift.io"
+	machineConfigPools    = "machineconfigpools.machineconfiguration.openshift.io"
+	hyperConvergeds       = "hyperconvergeds.hco.kubevirt.io"
+
+	deschedulerName      = "cluster"
+	deschedulerNamespace = "openshift-kube-descheduler-operator"
+	machineConfigName    = "99-worker-psi-karg"
+
+	// What HyperConverged does when its fields are not set.
+	defaultMigrationsTotal = 5
+	defaultMigrationsNode  = 1
+)
+
+// Names of the items.
+const (
+	ItemPSI         = "enable-psi-metrics"
+	ItemDescheduler = "configure-descheduler"
+)
+
+func descheduler() schema.GroupKind {
+	return schema.GroupKind{Group: "operator.openshift.io", Kind: "KubeDescheduler"}
+}
+
+func hyperConverged() schema.GroupKind {
+	return schema.GroupKind{Group: "hco.kubevirt.io", Kind: "HyperConverged"}
+}
+
+// Profile implements profile.Profile.
+type Profile struct{}
+
+var _ profile.Profile = Profile{}
+
+// Name is LoadAwareRebalancing.
+func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileLoadAwareRebalancing }
+
+// Description says what it is for.
+func (Profile) Description() string {
+	return "Nodes report pressure (PSI), and the descheduler live-migrates virtual machines away from nodes under more load than others."
+}
+
+// Requires lists what it looks at.
+func (Profile) Requires() []profile.Requirement {
+	return []profile.Requirement{
+		{Definition: deschedulerDefinition, Kind: descheduler(), Install: "the Kube Descheduler Operator", Objects: true},
+		{Definition: machineConfigs, Kind: profile.MachineConfigKind(), Install: "the Machine Config Operator, which is part of OpenShift", Objects: true},
+		{Definition: machineConfigPools, Kind: profile.MachineConfigPoolKind(), Install: "the Machine Config Operator, which is part of OpenShift", Objects: true},
+		{Definition: hyperConvergeds, Kind: hyperConverged(), Install: "the HyperConverged Cluster Operator", Optional: true, Objects: true},
+	}
+}
+
+// Items are the MachineConfig first: the descheduler judges by what nodes report.
+func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
+	var options v1alpha1.LoadAwareRebalancingOptions
+	if all != nil && all.LoadAwareRebalancing != nil {
+		options = *all.LoadAwareRebalancing
+	}
+	var items []profile.Item
+	if options.EnablePSIMetrics == nil || *options.EnablePSIMetrics {
+		items = append(items, psi(facts))
+	}
+	item, err := descheduling(facts, options)
+	if err != nil {
+		return nil, err
+	}
+	return append(items, item), nil
+}
+
+// psi has the kernel of all workers account for pressure.
+func psi(facts profile.Facts) profile.Item {
+	labels := map[string]string{"machineconfiguration.openshift.io/role": "worker"}
+	item := profile.Item{
+		Name: ItemPSI,
+		Object: map[string]any{
+			"apiVersion": profile.MachineConfigKind().Group + "/" + facts.Definitions[machineConfigs].Preferred().Name,
+			"kind":       profile.MachineConfigKind().Kind,
+			"metadata": map[string]any{
+				"name":   machineConfigName,
+				"labels": map[string]any{"machineconfiguration.openshift.io/role": "worker"},
+			},
+			"spec": map[string]any{"kernelArguments": []any{"psi=1"}},
+		},
+	}
+	pools := profile.PoolsOf(facts, labels)
+	var lacking []*unstructured.Unstructured
+	for _, pool := range pools {
+		if value, _ := profile.KernelArgument(profile.Rendered(facts, pool, "status"), "psi"); value != "1" {
+			lacking = append(lacking, pool)
+		}
+	}
+	switch {
+	case len(pools) == 0:
+		item.Impact, item.Reason = v1alpha1.ImpactLow, "no MachineConfigPool takes it in"
+		item.Notes = append(item.Notes, "no MachineConfigPool selects MachineConfigs of role worker: nothing happens until there is one")
+	case len(lacking) == 0:
+		item.Impact, item.Reason = v1alpha1.ImpactLow, "psi=1 is in effect on all nodes already"
+		item.Blast = profile.BlastOf(pools, false)
+	default:
+		item.Blast = profile.BlastOf(lacking, true)
+		item.Impact = v1alpha1.ImpactHigh
+		item.Reason = fmt.Sprintf("kernel arguments change: %d nodes reboot, pool by pool, in %d waves", item.Blast.Nodes, item.Blast.Waves)
+		if item.Blast.Nodes == 0 {
+			item.Impact, item.Reason = v1alpha1.ImpactLow, "the pools have no nodes"
+		}
+	}
+	for _, pool := range pools {
+		if paused, _, _ := unstructured.NestedBool(pool.Object, "spec", "paused"); paused {
+			item.Notes = append(item.Notes, fmt.Sprintf("pool %s is paused: the plan waits until somebody unpauses it", pool.GetName()))
+		}
+	}
+	return item
+}
+
+// descheduling configures the descheduler as far as its schema goes.
+func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOptions) (profile.Item, error) {
+	version := facts.Definitions[deschedulerDefinition].Preferred()
+	chosen, err := chooseProfile(version)
+	if err != nil {
+		return profile.Item{}, err
+	}
+	item := profile.Item{Name: ItemDescheduler, Impact: v1alpha1.ImpactMedium, Reason: "virtual machines are live-migrated"}
+	mode := orElse(options.Mode, v1alpha1.DeschedulerAutomatic)
+	if mode == v1alpha1.DeschedulerAutomatic {
+		item.Notes = append(item.Notes, "mode Automatic starts real evictions; Predictive, the default of the KubeDescheduler, only says what it would evict")
+	} else {
+		item.Impact, item.Reason = v1alpha1.ImpactLow, "mode Predictive evicts nothing"
+	}
+	profiles, dropped := profilesWith(chosen, current(facts))
+	if len(dropped) > 0 {
+		item.Notes = append(item.Notes, "takes out of spec.profiles: "+strings.Join(dropped, ", "))
+	}
+	spec := map[string]any{
+		"managementState":             "Managed",
+		"deschedulingIntervalSeconds": int64(orDefault(options.DeschedulingIntervalSeconds, 60)),
+		"mode":                        string(mode),
+		"profiles":                    profiles,
+	}
+	if chosen != profileLongLifecycle {
+		addCustomizations(spec, version, options)
+		item.Notes = append(item.Notes, addLimits(spec, version, facts, options)...)
+	} else {
+		item.Notes = append(item.Notes, "this descheduler knows no profile for virtual machines; LongLifecycle is the closest, and it has no eviction limits of its own here")
+	}
+	item.Object = map[string]any{
+		"apiVersion": descheduler().Group + "/" + version.Name,
+		"kind":       descheduler().Kind,
+		"metadata":   map[string]any{"name": deschedulerName, "namespace": deschedulerNamespace},
+		"spec":       spec,
+	}
+	return item, nil
+}
+
+// Profiles of the descheduler, the best first.
+const (
+	profileRelieve       = "KubeVirtRelieveAndMigrate"
+	profileDevRelieve    = "DevKubeVirtRelieveAndMigrate"
+	profileLongLifecycle = "LongLifecycle"
+)
+
+// chooseProfile picks the best that this descheduler knows.
+func chooseProfile(version profile.Version) (string, error) {
+	known := version.Enum("spec", "profiles", "[]")
+	if len(known) == 0 {
+		return profileRelieve, nil // it takes any
+	}
+	for _, candidate := range []string{profileRelieve, profileDevRelieve, profileLongLifecycle} {
+		if slices.Contains(known, candidate) {
+			return candidate, nil
+		}
+	}
+	return "", &profile.MissingError{Message: fmt.Sprintf(
+		"the KubeDescheduler knows none of %s, %s and %s: update the Kube Descheduler Operator", profileRelieve, profileDevRelieve, profileLongLifecycle)}
+}
+
+// current is the descheduler as it is, or nil.
+func current(facts profile.Facts) *unstructured.Unstructured {
+	for _, object := range facts.Objects[descheduler()] {
+		if object.GetName() == deschedulerName && object.GetNamespace() == deschedulerNamespace {
+			return object
+		}
+	}
+	return nil
+}
+
+// profilesWith keeps what does not work against the chosen profile: the list is
+// replaced as a whole, and the KubeDescheduler refuses most combinations.
+func profilesWith(chosen string, current *unstructured.Unstructured) (profiles []any, dropped []string) {
+	if current == nil {
+		return []any{chosen}, nil
+	}
+	have, _, _ := unstructured.NestedStringSlice(current.Object, "spec", "profiles")
+	for _, name := range have {
+		switch name {
+		case chosen:
+		case "AffinityAndTaints", "SoftTopologyAndDuplicates":
+			profiles = append(profiles, name)
+		default:
+			dropped = append(dropped, name)
+		}
+	}
+	return append(profiles, chosen), dropped
+}
+
+// addCustomizations sets what the schema knows.
+func addCustomizations(spec map[string]any, version profile.Version, options v1alpha1.LoadAwareRebalancingOptions) {
+	customizations := map[string]any{}
+	for name, value := range map[string]any{
+		"devEnableEvictionsInBackground": true,
+		"devEnableSoftTainter":           true,
+		"devDeviationThresholds":         string(orElse(options.DeviationThresholds, v1alpha1.DeviationAsymmetricLow)),
+	} {
+		if version.Has("spec", "profileCustomizations", name) {
+			customizations[name] = value
+		}
+	}
+	if len(customizations) > 0 {
+		spec["profileCustomizations"] = customizations
+	}
+}
+
+// addLimits keeps the descheduler within what live migration can do.
+func addLimits(spec map[string]any, version profile.Version, facts profile.Facts, options v1alpha1.LoadAwareRebalancingOptions) []string {
+	total, node, source := migrations(facts)
+	limits, notes := map[string]any{}, []string{}
+	if version.Has("spec", "evictionLimits", "total") {
+		limits["total"] = int64(orDefault(options.EvictionLimitTotal, scaled(total)))
+	}
+	if version.Has("spec", "evictionLimits", "node") {
+		limits["node"] = int64(orDefault(options.EvictionLimitNode, scaled(node)))
+	} else if options.EvictionLimitNode != nil {
+		notes = append(notes, "evictionLimitNode has no effect: this KubeDescheduler has no limit for a node")
+	}
+	if len(limits) == 0 {
+		return notes
+	}
+	spec["evictionLimits"] = limits
+	if options.EvictionLimitTotal == nil || options.EvictionLimitNode == nil && limits["node"] != nil {
+		notes = append(notes, fmt.Sprintf("eviction limits follow from %s: %d live migrations in the cluster, %d from a node", source, total, node))
+	}
+	return notes
+}
+
+// migrations reads how many live migrations are allowed: in v1 they are below
+// spec.virtualization, in v1beta1 directly below spec.
+func migrations(facts profile.Facts) (total, node int32, source string) {
+	total, node, source = defaultMigrationsTotal, defaultMigrationsNode, "the defaults of HyperConverged"
+	for _, object := range facts.Objects[hyperConverged()] {
+		config, found, _ := unstructured.NestedMap(object.Object, "spec", "virtualization", "liveMigrationConfig")
+		if !found {
+			config, _, _ = unstructured.NestedMap(object.Object, "spec", "liveMigrationConfig")
+		}
+		if value, ok := config["parallelMigrationsPerCluster"].(int64); ok && value > 0 {
+			total, source = int32(min(value, 1000)), "HyperConverged "+object.GetName()
+		}
+		if value, ok := config["parallelOutboundMigrationsPerNode"].(int64); ok && value > 0 {
+			node, source = int32(min(value, 100)), "HyperConverged "+object.GetName()
+		}
+		break // there is one in a cluster
+	}
+	return total, min(node, total), source
+}
+
+// scaled leaves room for other migrations where there is some: a fifth of what is
+// above ten.
+func scaled(migrations int32) int32 {
+	if migrations < 10 {
+		return migrations
+	}
+	return 10 + (migrations-10)*4/5
+}
+
+func orElse[T ~string](value, other T) T {
+	if value == "" {
+		return other
+	}
+	return value
+}
+
+func orDefault(value *int32, other int32) int32 {
+	if value == nil {
+		return other
+	}
+	return *value
+}

@@ -1,0 +1,303 @@
+package loadawarerebalancing_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
+)
+
+const data = "../../../../../shared/data/crds"
+
+// definition reads a real CustomResourceDefinition, as it is once established.
+func definition(t *testing.T, file string) profile.Definition {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(data, file))
+	if os.IsNotExist(err) {
+		t.Skipf("%s is not here: the definitions of other projects are kept beside the repository", file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range strings.Split(string(raw), "\n---") {
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &crd.Object); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if crd.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
+		if found, ok := profile.DefinitionOf(crd); ok {
+			return found
+		}
+	}
+	t.Fatalf("%s: no definition in it", file)
+	return profile.Definition{}
+}
+
+// cluster has the definitions of a generation and some objects.
+func cluster(t *testing.T, descheduler string, objects ...*unstructured.Unstructured) profile.Facts {
+	t.Helper()
+	facts := profile.Facts{
+		Definitions: map[string]profile.Definition{
+			"kubedeschedulers.operator.openshift.io":               definition(t, descheduler),
+			"machineconfigs.machineconfiguration.openshift.io":     definition(t, "machineconfiguration.openshift.io_machineconfigs.yaml"),
+			"machineconfigpools.machineconfiguration.openshift.io": definition(t, "machineconfiguration.openshift.io_machineconfigpools.yaml"),
+		},
+		Objects: map[schema.GroupKind][]*unstructured.Unstructured{},
+	}
+	for _, object := range objects {
+		kind := object.GroupVersionKind().GroupKind()
+		facts.Objects[kind] = append(facts.Objects[kind], object)
+	}
+	return facts
+}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = object.UnmarshalJSON(raw)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func items(t *testing.T, facts profile.Facts, options *v1alpha1.LoadAwareRebalancingOptions) map[string]profile.Item {
+	t.Helper()
+	made, err := loadawarerebalancing.Profile{}.Items(facts, &v1alpha1.PlanOptions{LoadAwareRebalancing: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]profile.Item{}
+	for _, item := range made {
+		byName[item.Name] = item
+	}
+	return byName
+}
+
+const current = "operator.openshift.io_kubedeschedulers.yaml"
+
+// What is sent to each generation of the descheduler: all that its schema has, and
+// nothing else.
+func TestGenerations(t *testing.T) {
+	full := map[string]any{"devEnableEvictionsInBackground": true, "devEnableSoftTainter": true, "devDeviationThresholds": "AsymmetricLow"}
+	for file, c := range map[string]struct {
+		profile        string
+		customizations map[string]any
+		limits         map[string]any
+	}{
+		current:                          {"KubeVirtRelieveAndMigrate", full, map[string]any{"total": int64(5), "node": int64(1)}},
+		"kubedescheduler-ocp-4-21.yaml":  {"KubeVirtRelieveAndMigrate", full, map[string]any{"total": int64(5), "node": int64(1)}},
+		"kubedescheduler-ocp-4-19.yaml":  {"DevKubeVirtRelieveAndMigrate", full, map[string]any{"total": int64(5)}},
+		"kubedescheduler-ocp-4-17.yaml":  {"LongLifecycle", nil, nil},
+		"mock_kubedescheduler_v510.yaml": {"LongLifecycle", nil, nil},
+		"mock_kubedescheduler_v514.yaml": {"DevKubeVirtRelieveAndMigrate", full, map[string]any{"total": int64(5)}},
+		"mock_kubedescheduler_v521.yaml": {"DevKubeVirtRelieveAndMigrate", full, map[string]any{"total": int64(5)}},
+		"mock_kubedescheduler_v532.yaml": {"KubeVirtRelieveAndMigrate", full, map[string]any{"total": int64(5), "node": int64(1)}},
+	} {
+		t.Run(file, func(t *testing.T) {
+			item := items(t, cluster(t, file), nil)[loadawarerebalancing.ItemDescheduler]
+			want := map[string]any{
+				"managementState": "Managed", "deschedulingIntervalSeconds": int64(60), "mode": "Automatic", "profiles": []any{c.profile},
+			}
+			if c.customizations != nil {
+				want["profileCustomizations"] = c.customizations
+			}
+			if c.limits != nil {
+				want["evictionLimits"] = c.limits
+			}
+			if diff := cmp.Diff(want, item.Object["spec"]); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(strings.Join(item.Notes, "\n"), "real evictions") {
+				t.Errorf("the notes do not say that evictions start: %q", item.Notes)
+			}
+		})
+	}
+}
+
+// Defect 16: a descheduler without a limit for nodes is not sent one, and what is
+// sent does not depend on what the live object lacks.
+func TestDefect16NoNodeLimitWhereThereIsNone(t *testing.T) {
+	item := items(t, cluster(t, "kubedescheduler-ocp-4-19.yaml"), &v1alpha1.LoadAwareRebalancingOptions{EvictionLimitNode: ptr.To[int32](3)})[loadawarerebalancing.ItemDescheduler]
+	limits, _, _ := unstructured.NestedMap(item.Object, "spec", "evictionLimits")
+	if _, set := limits["node"]; set {
+		t.Errorf("limits %v have one for nodes", limits)
+	}
+	if !strings.Contains(strings.Join(item.Notes, "\n"), "evictionLimitNode has no effect") {
+		t.Errorf("nobody is told: %q", item.Notes)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	made := items(t, cluster(t, current), &v1alpha1.LoadAwareRebalancingOptions{
+		EnablePSIMetrics: ptr.To(false), DeschedulingIntervalSeconds: ptr.To[int32](3600), Mode: v1alpha1.DeschedulerPredictive,
+		DeviationThresholds: v1alpha1.DeviationHigh, EvictionLimitTotal: ptr.To[int32](40), EvictionLimitNode: ptr.To[int32](4),
+	})
+	want := map[string]any{
+		"managementState": "Managed", "deschedulingIntervalSeconds": int64(3600), "mode": "Predictive", "profiles": []any{"KubeVirtRelieveAndMigrate"},
+		"profileCustomizations": map[string]any{"devEnableEvictionsInBackground": true, "devEnableSoftTainter": true, "devDeviationThresholds": "High"},
+		"evictionLimits":        map[string]any{"total": int64(40), "node": int64(4)},
+	}
+	item := made[loadawarerebalancing.ItemDescheduler]
+	if diff := cmp.Diff(want, item.Object["spec"]); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+	if len(made) != 1 || item.Impact != v1alpha1.ImpactLow {
+		t.Errorf("%d items, impact %s; want the descheduler alone, Low", len(made), item.Impact)
+	}
+}
+
+func TestPreservedProfiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		have, want []any
+		dropped    string
+	}{
+		"none":         {nil, []any{"KubeVirtRelieveAndMigrate"}, ""},
+		"affinity":     {[]any{"AffinityAndTaints"}, []any{"AffinityAndTaints", "KubeVirtRelieveAndMigrate"}, ""},
+		"both":         {[]any{"SoftTopologyAndDuplicates", "AffinityAndTaints"}, []any{"SoftTopologyAndDuplicates", "AffinityAndTaints", "KubeVirtRelieveAndMigrate"}, ""},
+		"incompatible": {[]any{"LongLifecycle", "AffinityAndTaints"}, []any{"AffinityAndTaints", "KubeVirtRelieveAndMigrate"}, "LongLifecycle"},
+		"chosen":       {[]any{"KubeVirtRelieveAndMigrate"}, []any{"KubeVirtRelieveAndMigrate"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := parse(t, "{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator}, spec: {}}")
+			live.Object["spec"] = map[string]any{"profiles": c.have}
+			item := items(t, cluster(t, current, live), nil)[loadawarerebalancing.ItemDescheduler]
+			got, _, _ := unstructured.NestedSlice(item.Object, "spec", "profiles")
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("profiles (-want +got):\n%s", diff)
+			}
+			if told := strings.Contains(strings.Join(item.Notes, "\n"), "takes out of spec.profiles: "+c.dropped); told != (c.dropped != "") {
+				t.Errorf("notes: %q", item.Notes)
+			}
+		})
+	}
+}
+
+// Defect 20: the limits are read where HyperConverged really has them, in both of
+// its versions.
+func TestDefect20LimitsOfBothVersionsOfHyperConverged(t *testing.T) {
+	for name, text := range map[string]string{
+		"v1":      "{apiVersion: hco.kubevirt.io/v1, kind: HyperConverged, metadata: {name: h}, spec: {virtualization: {liveMigrationConfig: {parallelMigrationsPerCluster: 20, parallelOutboundMigrationsPerNode: 3}}}}",
+		"v1beta1": "{apiVersion: hco.kubevirt.io/v1beta1, kind: HyperConverged, metadata: {name: h}, spec: {liveMigrationConfig: {parallelMigrationsPerCluster: 20, parallelOutboundMigrationsPerNode: 3}}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := items(t, cluster(t, current, parse(t, text)), nil)[loadawarerebalancing.ItemDescheduler]
+			limits, _, _ := unstructured.NestedMap(item.Object, "spec", "evictionLimits")
+			if diff := cmp.Diff(map[string]any{"total": int64(18), "node": int64(3)}, limits); diff != "" {
+				t.Errorf("limits (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, file := range []string{"hco.kubevirt.io_hyperconvergeds.yaml", "mock_hyperconverged_v1beta1_only.yaml"} {
+		found := definition(t, file)
+		for _, version := range found.Versions {
+			if !version.Has("spec", "virtualization", "liveMigrationConfig", "parallelMigrationsPerCluster") && !version.Has("spec", "liveMigrationConfig", "parallelMigrationsPerCluster") {
+				t.Errorf("%s %s has the limit at none of the paths that are read", file, version.Name)
+			}
+		}
+		if file == "hco.kubevirt.io_hyperconvergeds.yaml" && found.Preferred().Name != "v1" {
+			t.Errorf("%s: %s is preferred, want v1", file, found.Preferred().Name)
+		}
+	}
+}
+
+const worker = `
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfigPool
+metadata: {name: worker}
+spec:
+  machineConfigSelector: {matchLabels: {machineconfiguration.openshift.io/role: worker}}
+  maxUnavailable: 25%
+status: {machineCount: 10, configuration: {name: rendered-worker-1}}
+`
+
+func rendered(t *testing.T, arguments ...string) *unstructured.Unstructured {
+	return parse(t, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: rendered-worker-1}, spec: {kernelArguments: ["+strings.Join(arguments, ", ")+"]}}")
+}
+
+func TestImpactOfPSI(t *testing.T) {
+	for name, c := range map[string]struct {
+		arguments []string
+		want      v1alpha1.ImpactSeverity
+		blast     *v1alpha1.BlastRadius
+	}{
+		"off":       {nil, v1alpha1.ImpactHigh, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Reboot: true, Waves: 5}},
+		"on":        {[]string{"psi=1"}, v1alpha1.ImpactLow, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Waves: 5}},
+		"last wins": {[]string{"psi=0", "a=b psi=1"}, v1alpha1.ImpactLow, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Waves: 5}},
+		"off again": {[]string{"psi=1", "psi=0"}, v1alpha1.ImpactHigh, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Reboot: true, Waves: 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := items(t, cluster(t, current, parse(t, worker), rendered(t, c.arguments...)), nil)[loadawarerebalancing.ItemPSI]
+			if item.Impact != c.want {
+				t.Errorf("impact %s (%s), want %s", item.Impact, item.Reason, c.want)
+			}
+			if diff := cmp.Diff(c.blast, item.Blast); diff != "" {
+				t.Errorf("blast radius (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if item := items(t, cluster(t, current), nil)[loadawarerebalancing.ItemPSI]; item.Impact != v1alpha1.ImpactLow {
+		t.Errorf("without pools the impact is %s", item.Impact)
+	}
+}
+
+// The MachineConfig comes first: the descheduler judges by what nodes report.
+func TestOrder(t *testing.T) {
+	made, err := loadawarerebalancing.Profile{}.Items(cluster(t, current), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, item := range made {
+		names = append(names, item.Name)
+	}
+	if diff := cmp.Diff([]string{"enable-psi-metrics", "configure-descheduler"}, names); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	err := profile.Missing(loadawarerebalancing.Profile{}, profile.Facts{})
+	var missing *profile.MissingError
+	if !errors.As(err, &missing) {
+		t.Fatalf("an empty cluster: %v", err)
+	}
+	for _, says := range []string{"kubedeschedulers.operator.openshift.io", "Kube Descheduler Operator", "machineconfigs.machineconfiguration.openshift.io"} {
+		if !strings.Contains(missing.Message, says) {
+			t.Errorf("%q does not say %q", missing.Message, says)
+		}
+	}
+	if strings.Contains(missing.Message, "HyperConverged") {
+		t.Errorf("%q asks for what is optional", missing.Message)
+	}
+	facts := cluster(t, current)
+	if err := profile.Missing(loadawarerebalancing.Profile{}, facts); err != nil {
+		t.Errorf("a whole cluster: %v", err)
+	}
+	old := facts.Definitions["kubedeschedulers.operator.openshift.io"]
+	old.Versions = slices.Clone(old.Versions)
+	old.Versions[0].Schema = map[string]any{"properties": map[string]any{"spec": map[string]any{"properties": map[string]any{
+		"profiles": map[string]any{"items": map[string]any{"enum": []any{"AffinityAndTaints"}}}}}}}
+	facts.Definitions["kubedeschedulers.operator.openshift.io"] = old
+	if _, err := (loadawarerebalancing.Profile{}).Items(facts, nil); !errors.As(err, &missing) {
+		t.Errorf("a descheduler without a fitting profile: %v", err)
+	}
+}

@@ -1,0 +1,166 @@
+// Package profile is the seam between plans and what they configure. A profile is
+// a folder with one file of intent: what it needs, and what it makes of the facts
+// of a cluster. It sees no client.
+package profile
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Profile is a purpose that several components are configured for.
+type Profile interface {
+	Name() v1alpha1.ProfileName
+	// Description in one sentence.
+	Description() string
+	// Requires lists the definitions that the profile looks at.
+	Requires() []Requirement
+	// Items are the targets as they should be, in the order in which they are
+	// configured. Every field that matters is set, also where it equals a default.
+	// A *MissingError says what the cluster lacks; any other error is a plan that
+	// cannot be made.
+	Items(facts Facts, options *v1alpha1.PlanOptions) ([]Item, error)
+}
+
+// Requirement is a CustomResourceDefinition that a profile looks at.
+type Requirement struct {
+	// Definition is its name, such as kubedeschedulers.operator.openshift.io.
+	Definition string
+	// Kind it defines.
+	Kind schema.GroupKind
+	// Install says in words what provides it.
+	Install string
+	// Optional ones may be missing.
+	Optional bool
+	// Objects tells whether Facts have the objects of the kind.
+	Objects bool
+}
+
+// Item is one target as it should be.
+type Item struct {
+	Name string
+	// Object is a whole manifest.
+	Object map[string]any
+	Impact v1alpha1.ImpactSeverity
+	// Reason of the impact.
+	Reason string
+	Blast  *v1alpha1.BlastRadius
+	// Notes are what a reviewer should know.
+	Notes []string
+}
+
+// Facts are what is known of a cluster.
+type Facts struct {
+	// Definitions by name. What is missing or serves nothing is not there.
+	Definitions map[string]Definition
+	// Objects by kind, in the order of their names.
+	Objects map[schema.GroupKind][]*unstructured.Unstructured
+}
+
+// Definition is a CustomResourceDefinition that is served.
+type Definition struct {
+	// Versions that are served, the one to be used first.
+	Versions []Version
+}
+
+// Version is one served version.
+type Version struct {
+	Name string
+	// Schema of objects (openAPIV3Schema).
+	Schema map[string]any
+}
+
+// MissingError is what the cluster lacks.
+type MissingError struct {
+	Message string
+}
+
+func (e *MissingError) Error() string { return e.Message }
+
+// DefinitionOf reads a CustomResourceDefinition; ok is false unless it is
+// established and serves a version. Versions are ordered as the API server prefers
+// them: stable before beta before alpha.
+func DefinitionOf(crd *unstructured.Unstructured) (Definition, bool) {
+	var definition Definition
+	if crd == nil || crd.GetDeletionTimestamp() != nil || !established(crd) {
+		return definition, false
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, item := range versions {
+		version, _ := item.(map[string]any)
+		name, _ := version["name"].(string)
+		if served, _ := version["served"].(bool); !served || name == "" {
+			continue
+		}
+		schema, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
+		definition.Versions = append(definition.Versions, Version{Name: name, Schema: schema})
+	}
+	slices.SortStableFunc(definition.Versions, func(a, b Version) int { return compareVersions(a.Name, b.Name) })
+	return definition, len(definition.Versions) > 0
+}
+
+func established(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if condition["type"] == "Established" {
+			return condition["status"] == "True"
+		}
+	}
+	return false
+}
+
+// Preferred is the version to be used.
+func (d Definition) Preferred() Version {
+	if len(d.Versions) == 0 {
+		return Version{}
+	}
+	return d.Versions[0]
+}
+
+// field returns the schema of a field.
+func (v Version) field(path ...string) (map[string]any, bool) {
+	here := v.Schema
+	for _, name := range path {
+		if name == "[]" {
+			next, ok := here["items"].(map[string]any)
+			if !ok {
+				return nil, false
+			}
+			here = next
+			continue
+		}
+		properties, _ := here["properties"].(map[string]any)
+		next, ok := properties[name].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		here = next
+	}
+	return here, here != nil
+}
+
+// Has tells whether there is a field; "[]" in a path stands for the items of a
+// list.
+func (v Version) Has(path ...string) bool {
+	_, ok := v.field(path...)
+	return ok
+}
+
+// Enum returns the values that a field may have; none when it may have any, or does
+// not exist.
+func (v Version) Enum(path ...string) []string {
+	found, _ := v.field(path...)
+	var values []string
+	items, _ := found["enum"].([]any)
+	for _, item := range items {
+		if value, ok := item.(string); ok {
+			values = append(values, value)
+		}
+	}
+	return values
+}

@@ -1,0 +1,137 @@
+package governance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Event is something that may move a plan into another phase.
+type Event string
+
+// Events of the table.
+const (
+	// EventIgnore is spec.action: Ignore.
+	EventIgnore Event = "Ignore"
+	// EventDraft asks for a plan, or for another one.
+	EventDraft Event = "Draft"
+	// EventRetry is a request to compute the plan anew.
+	EventRetry Event = "Retry"
+	// EventLocked is a profile that another plan holds.
+	EventLocked Event = "Locked"
+	// EventMissing is something that the cluster lacks.
+	EventMissing Event = "Missing"
+	// EventRefused is a plan that could not be computed, or must not be executed.
+	EventRefused Event = "Refused"
+	// EventNothing is a plan that changes nothing.
+	EventNothing Event = "Nothing"
+	// EventDrafted is a plan that changes something.
+	EventDrafted Event = "Drafted"
+	// EventApproved is an approval of this very plan.
+	EventApproved Event = "Approved"
+	// EventExpired is an approval that did not come in time.
+	EventExpired Event = "Expired"
+	// EventFailed is an item that failed while failurePolicy is Abort, or a plan
+	// that must not go on.
+	EventFailed Event = "Failed"
+	// EventDone is an execution without errors.
+	EventDone Event = "Done"
+	// EventDoneWithErrors is an execution in which items failed.
+	EventDoneWithErrors Event = "DoneWithErrors"
+	// EventDrift is a target that somebody changed.
+	EventDrift Event = "Drift"
+	// EventReverted is the end of a drift.
+	EventReverted Event = "Reverted"
+	// EventRevertedWithErrors is the end of a drift of a plan with failed items.
+	EventRevertedWithErrors Event = "RevertedWithErrors"
+)
+
+// Transition is one row of the table.
+type Transition struct {
+	From []v1alpha1.Phase
+	On   Event
+	To   v1alpha1.Phase
+	// When says in words when that happens.
+	When string
+}
+
+// Phases are all phases, in the order of a plan's life.
+func Phases() []v1alpha1.Phase {
+	return []v1alpha1.Phase{
+		v1alpha1.PhasePending, v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseReviewRequired,
+		v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseFailed,
+		v1alpha1.PhaseDrifted, v1alpha1.PhaseExpired, v1alpha1.PhaseIgnored,
+	}
+}
+
+// allBut are all phases except some.
+func allBut(some ...v1alpha1.Phase) []v1alpha1.Phase {
+	return slices.DeleteFunc(Phases(), func(phase v1alpha1.Phase) bool { return slices.Contains(some, phase) })
+}
+
+// Table is the state machine: nothing else moves a plan.
+func Table() []Transition {
+	only := func(phases ...v1alpha1.Phase) []v1alpha1.Phase { return phases }
+	return []Transition{
+		{allBut(v1alpha1.PhaseIgnored), EventIgnore, v1alpha1.PhaseIgnored,
+			"spec.action is Ignore; what was applied stays, and is watched no more"},
+		{allBut(v1alpha1.PhaseDrafting), EventDraft, v1alpha1.PhaseDrafting,
+			"the plan is new or retried, its spec changed, its approval was withdrawn, or what it lacked is there now"},
+		{allBut(v1alpha1.PhaseInProgress, v1alpha1.PhaseIgnored), EventRetry, v1alpha1.PhasePending,
+			"somebody posts to the subresource retry"},
+		{only(v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
+			v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted), EventLocked, v1alpha1.PhaseFailed,
+			"another active plan holds the profile, or took it over"},
+		{only(v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
+			v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted), EventMissing, v1alpha1.PhasePrerequisiteFailed,
+			"the cluster lacks something that the profile needs, or lost it"},
+		{only(v1alpha1.PhaseDrafting), EventRefused, v1alpha1.PhaseFailed,
+			"the cluster refuses what the plan would write, or it would take fields from others and onConflict is Block"},
+		{only(v1alpha1.PhaseDrafting), EventNothing, v1alpha1.PhaseCompleted,
+			"everything is as the plan says already"},
+		{only(v1alpha1.PhaseDrafting), EventDrafted, v1alpha1.PhaseReviewRequired,
+			"the plan is computed"},
+		{only(v1alpha1.PhaseReviewRequired), EventApproved, v1alpha1.PhaseInProgress,
+			"this very plan is approved"},
+		{only(v1alpha1.PhaseReviewRequired), EventExpired, v1alpha1.PhaseExpired,
+			"it was not approved within spec.expiresAfter"},
+		{only(v1alpha1.PhaseInProgress), EventFailed, v1alpha1.PhaseFailed,
+			"an item failed and failurePolicy is Abort, a target is not as it was reviewed, or the approver lacks rights"},
+		{only(v1alpha1.PhaseInProgress), EventDone, v1alpha1.PhaseCompleted,
+			"all items are applied and healthy"},
+		{only(v1alpha1.PhaseInProgress), EventDoneWithErrors, v1alpha1.PhaseCompletedWithErrors,
+			"all items had their turn, some failed, and failurePolicy is Continue"},
+		{only(v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors), EventDrift, v1alpha1.PhaseDrifted,
+			"somebody changed a field that the plan set"},
+		{only(v1alpha1.PhaseDrifted), EventReverted, v1alpha1.PhaseCompleted,
+			"the targets are as the plan says again"},
+		{only(v1alpha1.PhaseDrifted), EventRevertedWithErrors, v1alpha1.PhaseCompletedWithErrors,
+			"the same, of a plan of which items failed"},
+	}
+}
+
+// Next returns the phase that an event leads to. An empty phase is Pending. An
+// event that a phase does not know is an error: the caller has misjudged.
+func Next(phase v1alpha1.Phase, event Event) (v1alpha1.Phase, error) {
+	if phase == "" {
+		phase = v1alpha1.PhasePending
+	}
+	for _, row := range Table() {
+		if row.On == event && slices.Contains(row.From, phase) {
+			return row.To, nil
+		}
+	}
+	return phase, fmt.Errorf("a plan that is %s does not know the event %s", phase, event)
+}
+
+// Active tells whether a plan in a phase holds its profile.
+func Active(phase v1alpha1.Phase) bool {
+	switch phase {
+	case v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
+		v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted:
+		return true
+	default:
+		return false
+	}
+}

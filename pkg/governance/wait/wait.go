@@ -1,0 +1,203 @@
+// Package wait says when a target is healthy, from what is observed alone. What is
+// not observed yet is waited for; nothing here is ever assumed.
+package wait
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+)
+
+// State of what is waited for.
+type State string
+
+const (
+	// Done: it is healthy.
+	Done State = "Done"
+	// Waiting: it is on its way.
+	Waiting State = "Waiting"
+	// Paused: somebody has stopped it; that time does not count.
+	Paused State = "Paused"
+	// Failed: it will not get there.
+	Failed State = "Failed"
+)
+
+// degradedGrace is how long a node or an operator may be degraded before that is
+// a failure: both are while they try again.
+const degradedGrace = 10 * time.Minute
+
+// Verdict is a state, and in words what is waited for.
+type Verdict struct {
+	State   State
+	Message string
+	// Again is when to look again although nothing happens; 0 for never.
+	Again time.Duration
+}
+
+// For judges a target that has been applied.
+func For(target *unstructured.Unstructured, live *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+	switch target.GroupVersionKind().GroupKind() {
+	case profile.MachineConfigKind():
+		return pools(target, facts, now, true)
+	case schema.GroupKind{Group: "operator.openshift.io", Kind: "KubeDescheduler"}:
+		return descheduler(live, now)
+	default:
+		return Verdict{State: Done}
+	}
+}
+
+// Gone judges a target that has been deleted.
+func Gone(target *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+	if target.GroupVersionKind().GroupKind() != profile.MachineConfigKind() {
+		return Verdict{State: Done, Message: "deleted"}
+	}
+	without := target.DeepCopy()
+	unstructured.RemoveNestedField(without.Object, "spec")
+	return pools(without, facts, now, false)
+}
+
+// pools waits for every pool that takes the MachineConfig in. The worst of them
+// counts.
+func pools(target *unstructured.Unstructured, facts profile.Facts, now time.Time, there bool) Verdict {
+	all := profile.PoolsOf(facts, target.GetLabels())
+	if len(all) == 0 {
+		return Verdict{State: Done, Message: "no MachineConfigPool takes it in: nothing changes on any node"}
+	}
+	verdict := Verdict{State: Done}
+	var waiting, done []string
+	order := []State{Done, Waiting, Paused, Failed}
+	for _, p := range all {
+		one := pool(target, p, facts, now, there)
+		if one.State == Done {
+			done = append(done, one.Message)
+		} else {
+			waiting = append(waiting, one.Message)
+		}
+		if one.Again > 0 && (verdict.Again == 0 || one.Again < verdict.Again) {
+			verdict.Again = one.Again
+		}
+		// A pool that goes on is waited for although another is paused: its time
+		// counts.
+		if slices.Index(order, one.State) > slices.Index(order, verdict.State) && !(one.State == Paused && verdict.State == Waiting) ||
+			one.State == Waiting && verdict.State == Paused {
+			verdict.State = one.State
+		}
+	}
+	verdict.Message = strings.Join(append(waiting, done...), "; ")
+	return verdict
+}
+
+// pool judges one pool by content, never by names alone: right after a change the
+// pool still says that it is updated, to what it had before.
+func pool(target, pool *unstructured.Unstructured, facts profile.Facts, now time.Time, there bool) Verdict {
+	name := pool.GetName()
+	if message, since, degraded := condition(pool, "RenderDegraded"); degraded && !before(since, target.GetCreationTimestamp().Time) {
+		return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q cannot be rendered: %s", name, message)}
+	}
+	switch {
+	case there && !rendered(target, pool, facts):
+		return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for %s to be rendered into MachineConfigPool %q", target.GetName(), name)}
+	case !there && sourceOf(target, pool):
+		return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for MachineConfigPool %q to be rendered without %s", name, target.GetName())}
+	}
+	total, updated, ready := profile.Count(pool, "machineCount"), profile.Count(pool, "updatedMachineCount"), profile.Count(pool, "readyMachineCount")
+	if settled(pool) && updated == total && ready == total && profile.Count(pool, "unavailableMachineCount") == 0 {
+		if total == 0 {
+			return Verdict{State: Done, Message: fmt.Sprintf("MachineConfigPool %q has no nodes", name)}
+		}
+		return Verdict{State: Done, Message: fmt.Sprintf("MachineConfigPool %q is stable and ready (%d nodes)", name, total)}
+	}
+	progress := fmt.Sprintf("(updated %d/%d nodes, ready %d/%d nodes)", updated, total, ready, total)
+	if paused, _, _ := unstructured.NestedBool(pool.Object, "spec", "paused"); paused {
+		return Verdict{State: Paused, Message: fmt.Sprintf("MachineConfigPool %q is paused %s: set spec.paused to false to go on", name, progress)}
+	}
+	if message, since, degraded := condition(pool, "NodeDegraded"); degraded {
+		if left := degradedGrace - now.Sub(since); left > 0 {
+			return Verdict{State: Waiting, Again: left,
+				Message: fmt.Sprintf("MachineConfigPool %q has a degraded node, which fails the item in %s %s: %s", name, left.Round(time.Second), progress, message)}
+		}
+		return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q has been degraded for more than %s: %s", name, degradedGrace, message)}
+	}
+	return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for MachineConfigPool %q to stabilize %s", name, progress)}
+}
+
+// settled is true when a pool's nodes have what they are to have, and the pool
+// knows of its last change.
+func settled(pool *unstructured.Unstructured) bool {
+	want, _, _ := unstructured.NestedString(pool.Object, "spec", "configuration", "name")
+	have, _, _ := unstructured.NestedString(pool.Object, "status", "configuration", "name")
+	_, _, updated := condition(pool, "Updated")
+	return want != "" && want == have && updated && profile.Count(pool, "observedGeneration") >= pool.GetGeneration()
+}
+
+// rendered is true when the configuration that a pool goes for has what the target
+// asks for. That its name is among the sources is not enough: an updated target
+// was there before.
+func rendered(target, pool *unstructured.Unstructured, facts profile.Facts) bool {
+	if !sourceOf(target, pool) {
+		return false
+	}
+	config := profile.Rendered(facts, pool, "spec")
+	if config == nil {
+		return false
+	}
+	arguments, _, _ := unstructured.NestedStringSlice(target.Object, "spec", "kernelArguments")
+	for _, argument := range arguments {
+		for _, word := range strings.Fields(argument) {
+			key, value, _ := strings.Cut(word, "=")
+			if have, set := profile.KernelArgument(config, key); !set || have != value {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sourceOf tells whether a target is among what a pool is rendered from.
+func sourceOf(target, pool *unstructured.Unstructured) bool {
+	sources, _, _ := unstructured.NestedSlice(pool.Object, "spec", "configuration", "source")
+	return slices.ContainsFunc(sources, func(item any) bool {
+		source, _ := item.(map[string]any)
+		return source["name"] == target.GetName()
+	})
+}
+
+// descheduler waits for its operator to have no complaint.
+func descheduler(live *unstructured.Unstructured, now time.Time) Verdict {
+	if live == nil {
+		return Verdict{State: Waiting, Message: "waiting to see its state"}
+	}
+	if message, since, degraded := condition(live, "TargetConfigControllerDegraded"); degraded {
+		if left := degradedGrace - now.Sub(since); left > 0 {
+			return Verdict{State: Waiting, Again: left, Message: fmt.Sprintf("the descheduler's operator is degraded, which fails the item in %s: %s", left.Round(time.Second), message)}
+		}
+		return Verdict{State: Failed, Message: "the descheduler's operator is degraded: " + message}
+	}
+	return Verdict{State: Done, Message: "applied"}
+}
+
+// condition reads the last condition of a type: the lists of these operators are
+// atomic, and may have several.
+func condition(object *unstructured.Unstructured, kind string) (message string, since time.Time, holds bool) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, item := range conditions {
+		one, _ := item.(map[string]any)
+		if one["type"] != kind {
+			continue
+		}
+		message, _ = one["message"].(string)
+		holds = one["status"] == "True"
+		text, _ := one["lastTransitionTime"].(string)
+		since, _ = time.Parse(time.RFC3339, text)
+	}
+	return message, since, holds
+}
+
+// before is true when both times are known and the first is earlier.
+func before(a, b time.Time) bool { return !a.IsZero() && !b.IsZero() && a.Before(b) }

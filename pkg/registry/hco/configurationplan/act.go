@@ -1,0 +1,181 @@
+package configurationplan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/hco/validation"
+	"github.com/penstock-project/penstock/pkg/governance"
+)
+
+// act changes a plan as it is stored, in one write that is repeated when somebody
+// else was faster.
+func act(ctx context.Context, store *genericregistry.Store, name string, dryRun []string, change func(*hco.ConfigurationPlan) error) (*hco.ConfigurationPlan, error) {
+	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
+		return plan, change(plan)
+	})
+	out, _, err := store.Update(ctx, name, info, nil, nil, false, &metav1.UpdateOptions{DryRun: dryRun})
+	if err != nil {
+		return nil, err
+	}
+	return out.(*hco.ConfigurationPlan), nil
+}
+
+// admit lets admission judge a request to a subresource.
+func admit(ctx context.Context, validate rest.ValidateObjectFunc, obj runtime.Object) error {
+	if validate == nil {
+		return nil
+	}
+	return validate(ctx, obj.DeepCopyObject())
+}
+
+func conflict(name, format string, args ...any) error {
+	return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf(format, args...))
+}
+
+// ApproveREST serves the subresource approve: a POST approves the plan that was
+// read, and no other.
+type ApproveREST struct {
+	store *genericregistry.Store
+	clock clock.PassiveClock
+}
+
+var _ rest.NamedCreater = &ApproveREST{}
+
+// New returns an empty request.
+func (*ApproveREST) New() runtime.Object { return &hco.PlanApprovalRequest{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*ApproveREST) Destroy() {}
+
+// Create approves.
+func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	asked := obj.(*hco.PlanApprovalRequest)
+	asked.Status = nil
+	if errs := validation.ValidateApprovalRequest(asked); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(hco.Kind("PlanApprovalRequest"), name, errs)
+	}
+	asked.Name = name // for plugins
+	if err := admit(ctx, validate, asked); err != nil {
+		return nil, err
+	}
+	plan, err := act(ctx, r.store, name, options.DryRun, func(plan *hco.ConfigurationPlan) error {
+		status := plan.Status
+		switch {
+		case status.PlanHash == "" || status.Phase != hco.PhaseReviewRequired:
+			return conflict(name, "it is %s: no plan waits for an approval", status.Phase)
+		case status.PlanHash != asked.Spec.PlanHash:
+			return conflict(name, "the plan has hash %s now, not %s: review it again", status.PlanHash, asked.Spec.PlanHash)
+		case status.InputsHash != inputs(plan):
+			return conflict(name, "spec has changed since the plan was computed: another one is on its way")
+		case plan.Spec.ApprovedPlanHash != "" && plan.Spec.ApprovedPlanHash != status.PlanHash:
+			return conflict(name, "spec.approvedPlanHash allows %s only", plan.Spec.ApprovedPlanHash)
+		}
+		plan.Spec.Action = hco.ActionApply
+		plan.Status.Approval = stamp(ctx, r.clock, asked.Spec.PlanHash, asked.Spec.Comment)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &hco.PlanApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec, Status: plan.Status.Approval}, nil
+}
+
+// RetryREST serves the subresource retry: a POST has the plan computed anew.
+type RetryREST struct{ store *genericregistry.Store }
+
+var _ rest.NamedCreater = &RetryREST{}
+
+// New returns an empty request.
+func (*RetryREST) New() runtime.Object { return &hco.PlanRetryRequest{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*RetryREST) Destroy() {}
+
+// Create has the plan computed anew.
+func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	asked := obj.(*hco.PlanRetryRequest)
+	asked.Name = name
+	if err := admit(ctx, validate, asked); err != nil {
+		return nil, err
+	}
+	_, err := act(ctx, r.store, name, options.DryRun, func(plan *hco.ConfigurationPlan) error {
+		next, err := governance.Next(v1alpha1.Phase(plan.Status.Phase), governance.EventRetry)
+		switch {
+		case err != nil && plan.Status.Phase == hco.PhaseInProgress:
+			return conflict(name, "it is being executed: set spec.action to DryRun to stop it first")
+		case err != nil:
+			return conflict(name, "spec.action is Ignore")
+		}
+		plan.Status.Phase, plan.Status.Message = hco.Phase(next), "to be computed anew"
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &hco.PlanRetryRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+}
+
+// RollbackREST serves the subresource rollback: a POST has a plan computed that
+// restores what was there before a run, to be reviewed.
+type RollbackREST struct {
+	store *genericregistry.Store
+	runs  Runs
+}
+
+var _ rest.NamedCreater = &RollbackREST{}
+
+// New returns an empty request.
+func (*RollbackREST) New() runtime.Object { return &hco.PlanRollbackRequest{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*RollbackREST) Destroy() {}
+
+// Create asks for the plan. Nothing is approved by that.
+func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	asked := obj.(*hco.PlanRollbackRequest)
+	asked.Name = name
+	if err := admit(ctx, validate, asked); err != nil {
+		return nil, err
+	}
+	rows, err := r.runs.List(ctx, name)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	_, err = act(ctx, r.store, name, options.DryRun, func(plan *hco.ConfigurationPlan) error {
+		run := asked.Spec.Run
+		for _, row := range rows {
+			if row.Plan != string(plan.UID) || run != 0 && row.Number != run {
+				continue
+			}
+			if plan.Status.Phase == hco.PhaseInProgress {
+				return conflict(name, "it is being executed: set spec.action to DryRun to stop it first")
+			}
+			asked.Spec.Run = row.Number
+			plan.Spec.RestoreRun, plan.Spec.Action, plan.Spec.ApprovedPlanHash = row.Number, hco.ActionDryRun, ""
+			plan.Status.Approval = nil
+			return nil
+		}
+		if run == 0 {
+			return conflict(name, "it was never executed: there is nothing to undo")
+		}
+		return conflict(name, "it has no run %d that is remembered", run)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &hco.PlanRollbackRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec}, nil
+}
+
+var errNoPlan = errors.New("no plan was computed yet")

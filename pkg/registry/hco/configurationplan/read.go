@@ -1,0 +1,121 @@
+package configurationplan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// ManifestsREST serves the subresource manifests: what the items make of their
+// targets, in full.
+type ManifestsREST struct {
+	store *genericregistry.Store
+	packs Packs
+}
+
+var _ rest.Getter = &ManifestsREST{}
+
+// New returns an empty list.
+func (*ManifestsREST) New() runtime.Object { return &hco.PlanManifestList{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*ManifestsREST) Destroy() {}
+
+// Get returns the manifests of the plan as it was computed last.
+func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	found, err := r.store.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	plan, list := found.(*hco.ConfigurationPlan), &hco.PlanManifestList{Items: []runtime.RawExtension{}}
+	if plan.Status.Manifests == "" {
+		return list, nil
+	}
+	objects, err := r.packs.Objects(ctx, plan.Status.Manifests)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", name, err))
+	}
+	for _, object := range objects {
+		list.Items = append(list.Items, runtime.RawExtension{Raw: object.JSON})
+	}
+	return list, nil
+}
+
+// HistoryREST serves the subresource history: what plans of the name did, also
+// when there is none any more.
+type HistoryREST struct{ runs Runs }
+
+var _ rest.Getter = &HistoryREST{}
+
+// New returns an empty history.
+func (*HistoryREST) New() runtime.Object { return &hco.PlanHistory{} }
+
+// Destroy does nothing: nothing is held.
+func (*HistoryREST) Destroy() {}
+
+// Get returns the runs, the newest first. A name that never had a run has none.
+func (r *HistoryREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	rows, err := r.runs.List(ctx, name)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	history := &hco.PlanHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Runs: []hco.PlanRun{}}
+	for _, row := range rows {
+		var external v1alpha1.PlanRun
+		if err := json.Unmarshal(row.Body, &external); err != nil {
+			return nil, apierrors.NewInternalError(fmt.Errorf("reading run %d of %s: %w", row.Number, name, err))
+		}
+		var run hco.PlanRun
+		if err := v1alpha1.Convert_v1alpha1_PlanRun_To_hco_PlanRun(&external, &run, nil); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		history.Runs = append(history.Runs, run)
+	}
+	return history, nil
+}
+
+// Differ says what a plan would change now, as far as the caller may know and do
+// it himself.
+type Differ interface {
+	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error)
+}
+
+// DiffREST serves the subresource diff: computed now, and kept nowhere.
+type DiffREST struct {
+	store  *genericregistry.Store
+	differ Differ
+}
+
+var _ rest.Getter = &DiffREST{}
+
+// New returns an empty diff.
+func (*DiffREST) New() runtime.Object { return &hco.PlanDiff{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*DiffREST) Destroy() {}
+
+// Get compares the targets as they are with the plan.
+func (r *DiffREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	found, err := r.store.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	plan := found.(*hco.ConfigurationPlan)
+	if plan.Status.Manifests == "" {
+		return nil, conflict(name, "it is %s: %w", plan.Status.Phase, errNoPlan)
+	}
+	items, err := r.differ.Diff(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	return &hco.PlanDiff{ObjectMeta: metav1.ObjectMeta{Name: name}, PlanHash: plan.Status.PlanHash, Items: items}, nil
+}

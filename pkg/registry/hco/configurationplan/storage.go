@@ -1,0 +1,162 @@
+package configurationplan
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/run"
+)
+
+const (
+	resource         = "configurationplans"
+	singularResource = "configurationplan"
+)
+
+// Packs is where the desired states are, as a *pack.Store.
+type Packs interface {
+	// Objects returns the objects of a pack in their order.
+	Objects(ctx context.Context, root string) ([]manifest.Object, error)
+}
+
+// Claims is who holds which profile, as a *claim.Claims.
+type Claims interface {
+	Acquire(ctx context.Context, key, holder string) error
+	TakeOver(ctx context.Context, key, from, to string) error
+	Holder(ctx context.Context, key string) (string, error)
+}
+
+// Runs is what plans did, as a *run.Runs.
+type Runs interface {
+	List(ctx context.Context, name string) ([]run.Row, error)
+}
+
+// Deps is what NewStorage needs.
+type Deps struct {
+	Scheme *runtime.Scheme
+	// OptsGetter leads to etcd.
+	OptsGetter generic.RESTOptionsGetter
+	Packs      Packs
+	Claims     Claims
+	Runs       Runs
+	// Differ computes diffs now; nil serves none.
+	Differ Differ
+	// Clock stamps approvals and tells ages; nil is the real one.
+	Clock clock.PassiveClock
+}
+
+// Storage is every endpoint of the resource.
+type Storage struct {
+	Plan      *REST
+	Status    *StatusREST
+	Approve   *ApproveREST
+	Retry     *RetryREST
+	Rollback  *RollbackREST
+	Manifests *ManifestsREST
+	History   *HistoryREST
+	// Diff is nil when there is no Differ.
+	Diff *DiffREST
+}
+
+// NewStorage returns the endpoints over a generic store.
+func NewStorage(deps Deps) (*Storage, error) {
+	if deps.Clock == nil {
+		deps.Clock = clock.RealClock{}
+	}
+	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, clock: deps.Clock}
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &hco.ConfigurationPlan{} },
+		NewListFunc:               func() runtime.Object { return &hco.ConfigurationPlanList{} },
+		DefaultQualifiedResource:  v1alpha1.Resource(resource),
+		SingularQualifiedResource: v1alpha1.Resource(singularResource),
+		PredicateFunc:             predicate,
+		CreateStrategy:            main,
+		UpdateStrategy:            main,
+		DeleteStrategy:            main,
+		ResetFieldsStrategy:       main,
+		TableConvertor:            table{clock: deps.Clock},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: deps.OptsGetter, AttrFunc: getAttrs}); err != nil {
+		return nil, fmt.Errorf("completing the store of %s: %w", resource, err)
+	}
+	with := func(update rest.RESTUpdateStrategy) *genericregistry.Store {
+		copied := *store
+		copied.UpdateStrategy = update
+		return &copied
+	}
+	status := with(statusStrategy{main})
+	status.ResetFieldsStrategy = statusStrategy{main}
+	storage := &Storage{
+		Plan:      &REST{Store: store, claims: deps.Claims},
+		Status:    &StatusREST{store: status},
+		Approve:   &ApproveREST{store: with(actStrategy{main}), clock: deps.Clock},
+		Retry:     &RetryREST{store: with(actStrategy{main})},
+		Rollback:  &RollbackREST{store: with(actStrategy{main}), runs: deps.Runs},
+		Manifests: &ManifestsREST{store: store, packs: deps.Packs},
+		History:   &HistoryREST{runs: deps.Runs},
+	}
+	if deps.Differ != nil {
+		storage.Diff = &DiffREST{store: store, differ: deps.Differ}
+	}
+	return storage, nil
+}
+
+// REST serves the resource.
+type REST struct {
+	*genericregistry.Store
+	claims Claims
+}
+
+var (
+	_ rest.StandardStorage      = &REST{}
+	_ rest.ShortNamesProvider   = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+)
+
+// ShortNames are what people type.
+func (*REST) ShortNames() []string { return []string{"configplan", "cfgplan"} }
+
+// Create stores a plan, and claims its profile for it before that.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return r.Store.Create(ctx, obj, r.claiming(validate, dryrun.IsDryRun(options.DryRun)), options)
+}
+
+// Update changes a plan, or stores a new one for server-side apply.
+func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	return r.Store.Update(ctx, name, info, r.claiming(create, dryRun), r.claimingUpdate(update, dryRun), forceAllowCreate, options)
+}
+
+// selectableFields are what field selectors can select plans by.
+func selectableFields(plan *hco.ConfigurationPlan) fields.Set {
+	return generic.AddObjectMetaFieldsSet(fields.Set{
+		v1alpha1.ProfileField: string(plan.Spec.Profile),
+		v1alpha1.PhaseField:   string(plan.Status.Phase),
+	}, &plan.ObjectMeta, false)
+}
+
+func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+	plan, ok := obj.(*hco.ConfigurationPlan)
+	if !ok {
+		return nil, nil, fmt.Errorf("selecting plans: got a %T", obj)
+	}
+	return plan.Labels, selectableFields(plan), nil
+}
+
+func predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: getAttrs}
+}

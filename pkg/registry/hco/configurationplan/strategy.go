@@ -1,0 +1,195 @@
+package configurationplan
+
+import (
+	"context"
+	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/hco/validation"
+	"github.com/penstock-project/penstock/pkg/governance"
+)
+
+// strategy says what a well-formed plan is and what the server adds to it: nobody
+// else says who approved what.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	clock clock.PassiveClock
+}
+
+var (
+	_ rest.RESTCreateStrategy  = &strategy{}
+	_ rest.RESTUpdateStrategy  = &strategy{}
+	_ rest.RESTDeleteStrategy  = &strategy{}
+	_ rest.ResetFieldsStrategy = &strategy{}
+)
+
+// NamespaceScoped is false: plans configure what is cluster-wide.
+func (*strategy) NamespaceScoped() bool { return false }
+
+// AllowCreateOnUpdate is false, as for most kinds.
+func (*strategy) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// AllowUnconditionalUpdate lets a PUT without resourceVersion pass.
+func (*strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
+
+// Canonicalize does nothing.
+func (*strategy) Canonicalize(runtime.Object) {}
+
+// GetResetFields names what writes of the main resource cannot set.
+func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("status")
+}
+
+func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, path := range paths {
+		set.Insert(fieldpath.MakePathOrDie(path))
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): set}
+}
+
+// PrepareForCreate stamps the approval of a plan that is created to be applied.
+func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	plan := obj.(*hco.ConfigurationPlan)
+	plan.Generation = 1
+	plan.Status = hco.ConfigurationPlanStatus{Phase: hco.PhasePending}
+	s.judge(ctx, plan, governance.Change{
+		IsApply: plan.Spec.Action == hco.ActionApply, Hash: plan.Spec.ApprovedPlanHash, NewHash: true,
+	})
+}
+
+// PrepareForUpdate keeps status, but for the approval: what a write of spec does to
+// it is said by package governance.
+func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
+	plan.Status = *stored.Status.DeepCopy()
+	if apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
+		return
+	}
+	plan.Generation = stored.Generation + 1
+	change := governance.Change{
+		WasApply: stored.Spec.Action == hco.ActionApply, IsApply: plan.Spec.Action == hco.ActionApply,
+		Inputs: inputs(plan) != inputs(stored),
+		Hash:   plan.Spec.ApprovedPlanHash, NewHash: plan.Spec.ApprovedPlanHash != stored.Spec.ApprovedPlanHash,
+	}
+	if stored.Status.Phase == hco.PhaseReviewRequired && stored.Status.ObservedGeneration == stored.Generation {
+		change.Waiting = stored.Status.PlanHash
+	}
+	s.judge(ctx, plan, change)
+}
+
+// judge does to the approval what a change means.
+func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change) {
+	switch verdict, hash := governance.Approve(change); verdict {
+	case governance.Withdraw:
+		plan.Status.Approval = nil
+	case governance.Grant:
+		plan.Status.Approval = stamp(ctx, s.clock, hash, "")
+	}
+}
+
+// stamp is the approval of whoever asks.
+func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) *hco.PlanApproval {
+	approval := &hco.PlanApproval{Time: metav1.NewTime(clock.Now()), PlanHash: hash, Comment: comment, Mode: hco.ApprovalExplicit}
+	if hash == "" {
+		approval.Mode = hco.ApprovalStanding
+	}
+	if who, ok := request.UserFrom(ctx); ok {
+		approval.Username, approval.UID, approval.Groups = who.GetName(), who.GetUID(), slices.Clone(who.GetGroups())
+	}
+	return approval
+}
+
+// inputs names what a plan is computed from.
+func inputs(plan *hco.ConfigurationPlan) string {
+	var external v1alpha1.ConfigurationPlanSpec
+	if err := v1alpha1.Convert_hco_ConfigurationPlanSpec_To_v1alpha1_ConfigurationPlanSpec(plan.Spec.DeepCopy(), &external, nil); err != nil {
+		return err.Error() // conversion copies fields
+	}
+	return governance.InputsHash(external)
+}
+
+// Validate says what is wrong with a new plan.
+func (*strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return validation.ValidatePlan(obj.(*hco.ConfigurationPlan))
+}
+
+// ValidateUpdate says what an update may not change.
+func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidatePlanUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan))
+}
+
+// WarningsOnCreate has none.
+func (*strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+// WarningsOnUpdate tells who changes options and sets Apply at once that nothing is
+// approved.
+func (*strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
+	if plan.Spec.Action == hco.ActionApply && plan.Status.Approval == nil && stored.Generation != plan.Generation {
+		return []string{"spec.action: Apply approves nothing together with other changes: the plan is computed anew, review and approve that"}
+	}
+	return nil
+}
+
+// statusStrategy is for writes of the subresource status: nothing but status
+// changes. Admission lets no one but this process write it.
+type statusStrategy struct{ *strategy }
+
+var (
+	_ rest.RESTUpdateStrategy  = statusStrategy{}
+	_ rest.ResetFieldsStrategy = statusStrategy{}
+)
+
+// GetResetFields names what writes of status cannot set.
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("spec", "metadata")
+}
+
+// PrepareForUpdate keeps everything but status.
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
+	plan.Spec = stored.Spec
+	metav1.ResetObjectMetaForStatus(&plan.ObjectMeta, &stored.ObjectMeta)
+}
+
+// ValidateUpdate finds nothing wrong.
+func (statusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
+	return nil
+}
+
+// WarningsOnUpdate has none.
+func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// actStrategy is for the subresources that act on a plan: they say themselves what
+// becomes of spec and status.
+type actStrategy struct{ *strategy }
+
+var _ rest.RESTUpdateStrategy = actStrategy{}
+
+// PrepareForUpdate counts the generation.
+func (actStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
+	if !apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
+		plan.Generation = stored.Generation + 1
+	}
+}
+
+// WarningsOnUpdate has none.
+func (actStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}

@@ -1,0 +1,234 @@
+package rollout
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+const (
+	// FingerprintAbsent is the fingerprint of an object that does not exist.
+	FingerprintAbsent = "absent"
+	// shareAttempts is how often a shared object is looked at again because it
+	// changed between the look and the write.
+	shareAttempts = 4
+)
+
+// Fingerprint names the state of a live object that a person reviews: its uid and
+// all that is neither metadata nor status. What others note on it, or its operator
+// in status, makes no difference.
+func Fingerprint(live *unstructured.Unstructured) string {
+	if live == nil {
+		return FingerprintAbsent
+	}
+	content := map[string]any{"uid": string(live.GetUID())}
+	for key, value := range live.Object {
+		switch key {
+		case "metadata", "status", "apiVersion", "kind":
+		default:
+			content["."+key] = value
+		}
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		// What came as JSON can be written as JSON.
+		raw = []byte(err.Error())
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// decideShared is the rule for shared objects: nothing is to be done while nobody
+// changed a value of ours and the object is at the generation that was found right;
+// otherwise it has to be looked at.
+func decideShared(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
+	recorded := memo != nil && !memo.Intent()
+	switch seen.Presence {
+	case observe.Absent:
+		if step.Policy.Delete {
+			return Decision{Action: Idle}
+		}
+		if recorded && older(seen.ResourceVersion, memo.ResourceVersion) {
+			return Decision{Deferred, "waiting to see the object that was just written"}
+		}
+		return Decision{Action: Share}
+	case observe.Present:
+	default:
+		return Decision{Deferred, "its kind is not being watched yet"}
+	}
+	if seen.Deleting && !step.Policy.Delete {
+		return Decision{Deferred, "the existing object is being deleted; its finalizers have to be done first"}
+	}
+	if recorded && memo.UID == seen.UID && memo.Digest == step.Digest {
+		entry, _ := seen.Entry(who.Manager)
+		still := seen.Generation == memo.Generation && (seen.Generation != 0 || seen.ResourceVersion == memo.ResourceVersion)
+		if entry.Digest == memo.ManagedEntry && still {
+			return Decision{Action: Idle}
+		}
+	}
+	return Decision{Action: Share}
+}
+
+// shareAction is what a preview calls a write of a shared object.
+func shareAction(live *unstructured.Unstructured) Action {
+	if live == nil {
+		return Create
+	}
+	return Update
+}
+
+// share looks at a shared object and writes it, if it may be written and is in the
+// state that is expected, in one request that is refused when it is not any more.
+func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
+	var wanted map[string]any
+	if !t.step.Policy.Delete {
+		var err error
+		if _, wanted, err = p.decoded(ctx, t.step.Ref); err != nil {
+			return carried{seen: seen, err: err}
+		}
+	}
+	for range shareAttempts {
+		live, err := p.engine.Reader.Read(ctx, t.step.Ref)
+		if apierrors.IsNotFound(err) {
+			live, err = nil, nil
+		}
+		if err != nil {
+			return carried{seen: seen, err: err}
+		}
+		if result := p.shareOnto(ctx, t, live, wanted); !surprised(result.err) {
+			return result
+		}
+	}
+	return p.refuse(t, seen, ReasonWaiting, false, "it changes all the time")
+}
+
+// shareOnto judges a shared object as it was read just now:
+//
+//  1. In the state that is expected it is written.
+//  2. Where it has all that is wanted, and may not be written or was written by us,
+//     all is well: the second is the crash between a write and its record.
+//  3. In any other state it is left alone and reported.
+func (p *pass) shareOnto(ctx context.Context, t task, live *unstructured.Unstructured, wanted map[string]any) carried {
+	if t.step.Policy.Delete {
+		return p.shareDelete(ctx, t, live)
+	}
+	if live == nil {
+		return p.shareAbsent(ctx, t)
+	}
+	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
+	policy := t.step.Policy
+	expected := !policy.ReadOnly && policy.Expect == Fingerprint(live)
+	compared := wanted
+	if policy.ReadOnly {
+		compared = withoutAnnotations(wanted)
+	}
+	right := subset(compared, live.Object)
+	_, wrote := now.Entry(p.who.Manager)
+	wrote = wrote && now.Applied == t.step.Digest
+	switch {
+	case now.Deleting:
+		return p.refuse(t, now, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
+	case right && (policy.ReadOnly || wrote):
+		return p.fine(t, now, nil, nil)
+	case expected:
+		return p.apply(ctx, t, now, onto(now), nil, p.event(t, "Configured", "configured %s", t.step.ID))
+	case policy.ReadOnly || wrote:
+		lost := p.engine.tell(t.step.ID, lostFields(compared, live, p.who.Manager), compared, live.Object)
+		return p.refuse(t, now, ReasonDrifted, true, lost)
+	default:
+		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+lastWriter(live, p.who.Manager))
+	}
+}
+
+// shareAbsent judges a shared object that does not exist.
+func (p *pass) shareAbsent(ctx context.Context, t task) carried {
+	gone := Seen{Presence: observe.Absent}
+	memo := p.memo(t.step.ID)
+	switch {
+	case t.step.Policy.ReadOnly || memo != nil && !memo.Intent():
+		return p.refuse(t, gone, ReasonDrifted, true, "was deleted")
+	case t.step.Policy.Expect != FingerprintAbsent:
+		return p.refuse(t, gone, ReasonStale, true, "was deleted since it was reviewed")
+	default:
+		return p.apply(ctx, t, gone, host.ApplyOptions{CreateOnly: true}, nil, p.event(t, "Configured", "created %s", t.step.ID))
+	}
+}
+
+// shareDelete deletes a shared object that is in the state that is expected.
+func (p *pass) shareDelete(ctx context.Context, t task, live *unstructured.Unstructured) carried {
+	if live == nil {
+		return carried{outcome: outcome{applied: true}, seen: Seen{Presence: observe.Absent}}
+	}
+	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
+	switch {
+	case now.Deleting:
+		return p.refuse(t, now, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
+	case t.step.Policy.ReadOnly:
+		return p.refuse(t, now, ReasonDrifted, true, "is there again; "+lastWriter(live, p.who.Manager))
+	case t.step.Policy.Expect != Fingerprint(live):
+		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+lastWriter(live, p.who.Manager))
+	}
+	if err := p.engine.Writer.Delete(ctx, t.step.Ref, preconditionOf(now)); err != nil && !apierrors.IsNotFound(err) {
+		return carried{seen: now, err: err}
+	}
+	return p.refuse(t, now, ReasonTerminating, false, "is being deleted")
+}
+
+// withoutAnnotations is an object without those.
+func withoutAnnotations(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for key, value := range object {
+		out[key] = value
+	}
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		kept := make(map[string]any, len(metadata))
+		for key, value := range metadata {
+			if key != "annotations" {
+				kept[key] = value
+			}
+		}
+		out["metadata"] = kept
+	}
+	return out
+}
+
+// Stale says why a live object is not the one that was reviewed: who wrote it last.
+// It is empty when it is. Us is our own field manager.
+func Stale(live *unstructured.Unstructured, reviewed, us string) string {
+	switch {
+	case Fingerprint(live) == reviewed:
+		return ""
+	case live == nil:
+		return "was deleted since it was reviewed"
+	default:
+		return "changed since it was reviewed; " + lastWriter(live, us)
+	}
+}
+
+// lastWriter says who wrote an object last, but for us and for writers of status.
+func lastWriter(live *unstructured.Unstructured, us string) string {
+	var last metav1.ManagedFieldsEntry
+	for _, entry := range live.GetManagedFields() {
+		if entry.Subresource == "status" || entry.Manager == us || entry.Time == nil {
+			continue
+		}
+		if last.Time == nil || last.Time.Before(entry.Time) {
+			last = entry
+		}
+	}
+	if last.Time == nil {
+		return "managedFields do not say by whom"
+	}
+	return fmt.Sprintf("last written by %s at %s", last.Manager, last.Time.UTC().Format(time.RFC3339))
+}

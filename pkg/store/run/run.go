@@ -1,0 +1,119 @@
+// Package run keeps what plans did: one row for each execution, by the plan's
+// name. The rows outlive the plan: they are the record of who had what done.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+const (
+	// MaxRows is how many executions are kept of a name; the oldest go first.
+	MaxRows = 50
+	// maxBytes bounds a record; beyond it the oldest rows go, but for one.
+	maxBytes = 1 << 20
+)
+
+// Row is one execution.
+type Row struct {
+	// Plan is the uid of the plan: a name may be used again.
+	Plan string `json:"plan"`
+	// Number of the execution in its plan, from 1.
+	Number int64 `json:"number"`
+	// Body is what there is to know, in JSON.
+	Body json.RawMessage `json:"body"`
+}
+
+// Runs reads and writes rows.
+type Runs struct {
+	kv   clientv3.KV
+	keys store.Keys
+}
+
+// New returns the rows below an etcd prefix.
+func New(kv clientv3.KV, prefix string) *Runs {
+	return &Runs{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+func format() store.Format {
+	return store.Format{Kind: "runs of a plan", Magic: "PKR", Version: 1}
+}
+
+// List returns the rows of a name, the newest first.
+func (r *Runs) List(ctx context.Context, name string) ([]Row, error) {
+	rows, _, err := r.load(ctx, name)
+	return rows, err
+}
+
+// Put stores a row, in place of the one with the same plan and number. Other rows
+// stay, whoever else writes.
+func (r *Runs) Put(ctx context.Context, name string, row Row) error {
+	if name == "" || row.Plan == "" || row.Number <= 0 {
+		return errors.New("a run needs a plan's name and uid, and a number from 1")
+	}
+	for {
+		rows, modRevision, err := r.load(ctx, name)
+		if err != nil {
+			return err
+		}
+		record, err := encode(insert(rows, row))
+		if err != nil {
+			return fmt.Errorf("writing the runs of plan %q: %w", name, err)
+		}
+		_, done, err := store.Swap(ctx, r.kv, r.keys.Runs(name), record, modRevision)
+		if err != nil || done {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("writing the runs of plan %q: %w", name, err)
+		}
+	}
+}
+
+// insert puts a row in its place, the newest first.
+func insert(rows []Row, row Row) []Row {
+	for i := range rows {
+		if rows[i].Plan == row.Plan && rows[i].Number == row.Number {
+			rows[i] = row
+			return rows
+		}
+	}
+	rows = append([]Row{row}, rows...)
+	return rows[:min(len(rows), MaxRows)]
+}
+
+func encode(rows []Row) ([]byte, error) {
+	for {
+		raw, err := json.Marshal(rows)
+		if err != nil {
+			return nil, err
+		}
+		if len(raw) <= maxBytes || len(rows) <= 1 {
+			return format().Wrap(raw), nil
+		}
+		rows = rows[:len(rows)-1]
+	}
+}
+
+func (r *Runs) load(ctx context.Context, name string) ([]Row, int64, error) {
+	key := r.keys.Runs(name)
+	stored, err := store.Get(ctx, r.kv, key)
+	if err != nil || !stored.Exists() {
+		return nil, 0, err
+	}
+	raw, err := format().Unwrap(key, stored.Bytes)
+	if err != nil {
+		return nil, 0, err
+	}
+	var rows []Row
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		return nil, 0, format().Damaged(key, err)
+	}
+	return rows, stored.ModRevision, nil
+}

@@ -1,0 +1,307 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/pools"
+)
+
+const crdsDir = "../../../shared/data/crds"
+
+const deschedulerNamespace = "openshift-kube-descheduler-operator"
+
+// plan is one in a file as a user writes it.
+func planFile(name string, spec ...string) string {
+	return fmt.Sprintf("apiVersion: hco.kubevirt.io/v1alpha1\nkind: ConfigurationPlan\nmetadata: {name: %s}\nspec:\n  profile: LoadAwareRebalancing\n%s",
+		name, "  "+strings.Join(append(spec, ""), "\n  "))
+}
+
+// phase waits until a plan is in a phase.
+func (w world) phase(name, want string) {
+	w.t.Helper()
+	out := w.Kubectl("wait", timeout, "--for=jsonpath={.status.phase}="+want, "configplan/"+name)
+	if out.ExitCode != 0 {
+		w.t.Fatalf("%s\n%s\n%s", out, w.Kubectl("get", "configplan", name, "-o", "yaml"), w.Kubectl("get", "mcp,mc", "-o", "yaml"))
+	}
+}
+
+// planSays fails unless a field of a plan contains all texts.
+func (w world) planSays(name, path string, texts ...string) {
+	w.t.Helper()
+	w.says(w.read(path, "configplan", name), texts...)
+}
+
+// post sends a request to a subresource of a plan.
+func (w world) post(name, subresource, kind, spec string) (stdout string, err error) {
+	w.t.Helper()
+	body := fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":%q,"spec":%s}`, kind, spec)
+	out := w.KubectlInput(body, "create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/"+subresource, "-f", "-")
+	if out.ExitCode != 0 {
+		return "", fmt.Errorf("%s", out.Stderr)
+	}
+	return out.Stdout, nil
+}
+
+func (w world) mustPost(name, subresource, kind, spec string) string {
+	w.t.Helper()
+	out, err := w.post(name, subresource, kind, spec)
+	if err != nil {
+		w.t.Fatalf("posting to %s of %s: %v", subresource, name, err)
+	}
+	return out
+}
+
+func (w world) approvePlan(name string) {
+	w.t.Helper()
+	hash := w.read(".status.planHash", "configplan", name)
+	w.mustPost(name, "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q,"comment":"CHG-1"}`, hash))
+}
+
+func (w world) action(name, action string) {
+	w.t.Helper()
+	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"action":%q}}`, action))
+}
+
+// descheduler is the KubeDescheduler of the cluster.
+func descheduler() []string {
+	return []string{"kubedescheduler", "cluster", "--namespace=" + deschedulerNamespace}
+}
+
+// plans is what an administrator does with ConfigurationPlans, on the real
+// definitions. There is one profile, and one plan holds it: all of it is one
+// story after the other.
+func plans(w world) {
+	if _, err := os.Stat(crdsDir); err != nil {
+		w.t.Skipf("%s is not here: the definitions of other projects are kept beside the repository", crdsDir)
+	}
+	run := func(name string, do scenario) {
+		w.t.Run(name, func(t *testing.T) { do(w.in(t)) })
+		if w.t.Failed() {
+			w.t.FailNow() // what follows builds on it
+		}
+	}
+	run("Prerequisites", prerequisites)
+	operator := &pools.Operator{Client: w.client, Step: 200 * time.Millisecond, RenderDelay: time.Second}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	go operator.Run(ctx)
+	run("Review", reviewPlan)
+	run("Lock", lockedProfile)
+	run("Execute", func(w world) { executePlan(w, operator) })
+	run("Drift", planDrift)
+	run("Stale", stalePlan)
+	run("Rollback", rollbackPlan)
+	run("Apply", standingApproval)
+}
+
+// prerequisites come after the plan, without a restart.
+func prerequisites(w world) {
+	w.MustKubectlInput(planFile("rebalance"), "create", "-f", "-")
+	w.phase("rebalance", "PrerequisiteFailed")
+	w.planSays("rebalance", ".status.message", "KubeDescheduler", "install the Kube Descheduler Operator")
+	w.planSays("rebalance", `.status.conditions[?(@.type=="PrerequisitesMet")].reason`, "MissingDependency")
+	for _, file := range []string{
+		"operator.openshift.io_kubedeschedulers.yaml", "machineconfiguration.openshift.io_machineconfigs.yaml",
+		"machineconfiguration.openshift.io_machineconfigpools.yaml", "hco.kubevirt.io_hyperconvergeds.yaml",
+	} {
+		w.MustKubectl("create", "-f", filepath.Join(crdsDir, file))
+	}
+	for _, crd := range []string{"kubedeschedulers.operator.openshift.io", "machineconfigpools.machineconfiguration.openshift.io"} {
+		w.MustKubectl("wait", "--for=condition=Established", "crd/"+crd, timeout)
+	}
+	// The namespace is the operator's; without it the cluster refuses the plan, and
+	// that is the plan's failure.
+	w.phase("rebalance", "Failed")
+	w.planSays("rebalance", ".status.message", "the cluster refuses the plan", deschedulerNamespace)
+	w.namespace(deschedulerNamespace)
+	w.MustKubectlInput(`
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfigPool
+metadata: {name: worker, annotations: {test.penstock.dev/nodes: "4"}}
+spec:
+  machineConfigSelector: {matchLabels: {machineconfiguration.openshift.io/role: worker}}
+  nodeSelector: {matchLabels: {node-role.kubernetes.io/worker: ""}}
+  maxUnavailable: 2
+---
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfig
+metadata: {name: 00-worker, labels: {machineconfiguration.openshift.io/role: worker}}
+spec: {kernelArguments: [quiet]}
+---
+apiVersion: operator.openshift.io/v1
+kind: KubeDescheduler
+metadata: {name: cluster, namespace: openshift-kube-descheduler-operator}
+spec: {managementState: Managed, deschedulingIntervalSeconds: 3600, profiles: [AffinityAndTaints, LongLifecycle]}
+`, "create", "-f", "-")
+}
+
+// reviewPlan shows what would change, whose fields would be taken, and changes
+// nothing.
+func reviewPlan(w world) {
+	w.value("4", ".status.updatedMachineCount", "mcp/worker")
+	w.mustPost("rebalance", "retry", "PlanRetryRequest", "{}")
+	// kubectl made the descheduler: its fields are kubectl's.
+	w.untilPlan("rebalance", `.status.conditions[?(@.type=="Ready")].reason`, "FieldConflict")
+	w.planSays("rebalance", ".status.message", "kubectl-create", ".spec.deschedulingIntervalSeconds", "onConflict")
+	w.MustKubectl("patch", "configplan", "rebalance", "--type=merge", "-p", `{"spec":{"onConflict":"Take"}}`)
+	w.phase("rebalance", "ReviewRequired")
+	w.planSays("rebalance", ".status.items[*].name", "enable-psi-metrics configure-descheduler")
+	w.planSays("rebalance", ".status.items[0]", `"impactSeverity":"High"`, `"nodes":4`, `"waves":2`, `"reboot":true`, `"pools":["worker"]`, `"state":"Pending"`, "+  - psi=1")
+	w.planSays("rebalance", ".status.items[1]", "-  deschedulingIntervalSeconds: 3600", "+  deschedulingIntervalSeconds: 60", "+    total: 5", "real evictions",
+		"takes out of spec.profiles: LongLifecycle", `"manager":"kubectl-create"`)
+	w.planSays("rebalance", ".status.message", "approve hash sha256:")
+	w.says(w.MustKubectl("get", "configplan"), "PROFILE", "LoadAwareRebalancing", "DryRun", "ReviewRequired", "High", "0/2")
+	w.says(w.MustKubectl("explain", "configplan.spec.profile"), `"LoadAwareRebalancing"`)
+	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/manifests"), `"kind":"MachineConfig"`, `"psi=1"`, `"kind":"KubeDescheduler"`)
+	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/diff"), "enable-psi-metrics", "psi=1")
+	w.absent("machineconfig", "99-worker-psi-karg")
+	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "3600" {
+		w.t.Errorf("a plan under review changed the descheduler: interval %s", got)
+	}
+	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", `{"planHash":"sha256:`+strings.Repeat("0", 64)+`"}`); err == nil || !strings.Contains(err.Error(), "review it again") {
+		w.t.Errorf("approving another hash: %v", err)
+	}
+}
+
+// lockedProfile is held by one plan at a time.
+func lockedProfile(w world) {
+	out := w.KubectlInput(planFile("second"), "create", "-f", "-")
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, `plan "rebalance" holds profile LoadAwareRebalancing`) {
+		w.t.Errorf("a second plan: %s", out)
+	}
+	w.MustKubectlInput(planFile("second", "action: Ignore"), "create", "-f", "-")
+	w.phase("second", "Ignored")
+	w.MustKubectl("delete", "configplan", "second")
+}
+
+// executePlan goes item by item, and waits for the pool as it really is.
+func executePlan(w world, operator *pools.Operator) {
+	operator.Held.Store(true)
+	w.approvePlan("rebalance")
+	w.phase("rebalance", "InProgress")
+	w.untilPlan("rebalance", ".status.items[0].state", "InProgress")
+	w.MustKubectl("wait", timeout, "--for=create", "machineconfig/99-worker-psi-karg")
+	w.untilPlan("rebalance", ".status.items[0].message", `Waiting for MachineConfigPool "worker" to stabilize (updated 0/4`)
+	if got := w.read(".status.items[1].state", "configplan", "rebalance"); got != "Pending" {
+		w.t.Errorf("the second item is %s while the first one is waited for", got)
+	}
+	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "3600" {
+		w.t.Errorf("the second item was applied before the first one was healthy")
+	}
+	operator.Held.Store(false)
+	w.phase("rebalance", "Completed")
+	w.planSays("rebalance", ".status.items[0].message", `"worker" is stable and ready (4 nodes)`)
+	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].status`, "True")
+	live := w.MustKubectl(append([]string{"get", "-o", "yaml", "--show-managed-fields"}, descheduler()...)...)
+	w.says(live, "deschedulingIntervalSeconds: 60", "mode: Automatic", "KubeVirtRelieveAndMigrate", "AffinityAndTaints", "hco.kubevirt.io/governed-by: rebalance",
+		"hco.kubevirt.io/applied-profile-hash: sha256:", "manager: hco-governance/LoadAwareRebalancing")
+	var history struct {
+		Runs []struct {
+			Outcome  string
+			Approval struct{ Username, Comment, Mode string }
+			Items    []struct{ Name, State string }
+		}
+	}
+	raw := w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/history")
+	if err := json.Unmarshal([]byte(raw), &history); err != nil {
+		w.t.Fatal(err)
+	}
+	if len(history.Runs) != 1 || history.Runs[0].Outcome != "Completed" || history.Runs[0].Approval.Comment != "CHG-1" || history.Runs[0].Approval.Username == "" || len(history.Runs[0].Items) != 2 {
+		w.t.Errorf("the history is %s", raw)
+	}
+}
+
+// untilPlan waits until a field of a plan contains a text.
+func (w world) untilPlan(name, path, text string) {
+	w.t.Helper()
+	w.eventually(func() (string, string) {
+		return w.read(path, "configplan", name), w.Kubectl("get", "configplan", name, "-o", "yaml").Stdout
+	}, func(got string) bool { return strings.Contains(got, text) })
+}
+
+// planDrift is told and not undone; enforcing it is another approval.
+func planDrift(w world) {
+	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
+	w.phase("rebalance", "Drifted")
+	w.planSays("rebalance", ".status.message", ".spec.mode was changed by mallory", "set spec.action to DryRun, then to Apply")
+	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].status`, "False")
+	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Automatic"}}`)
+	w.phase("rebalance", "Completed")
+	// A field that the plan does not set is none of its business.
+	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--type=merge", "-p", `{"spec":{"logLevel":"Debug"}}`)
+	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
+	w.phase("rebalance", "Drifted")
+	w.action("rebalance", "DryRun")
+	w.phase("rebalance", "ReviewRequired")
+	w.planSays("rebalance", ".status.items[1].diff", "-  mode: Predictive", "+  mode: Automatic")
+	w.action("rebalance", "Apply")
+	w.phase("rebalance", "Completed")
+	if got := w.read(".spec.mode", descheduler()...); got != "Automatic" {
+		w.t.Errorf("mode is %s", got)
+	}
+}
+
+// stalePlan is not executed: what was reviewed is not there any more.
+func stalePlan(w world) {
+	w.MustKubectl("patch", "configplan", "rebalance", "--type=merge", "-p",
+		`{"spec":{"action":"DryRun","options":{"loadAwareRebalancing":{"deschedulingIntervalSeconds":600}}}}`)
+	w.phase("rebalance", "ReviewRequired")
+	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"deschedulingIntervalSeconds":900}}`)
+	w.untilPlan("rebalance", ".status.message", "is stale: changed since it was reviewed; last written by mallory")
+	w.approvePlan("rebalance")
+	w.phase("rebalance", "Failed")
+	w.planSays("rebalance", `.status.conditions[?(@.type=="Ready")].reason`, "PlanStale")
+	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "900" {
+		w.t.Errorf("a stale plan was applied: interval %s", got)
+	}
+	w.mustPost("rebalance", "retry", "PlanRetryRequest", "{}")
+	w.phase("rebalance", "ReviewRequired")
+	w.approvePlan("rebalance")
+	w.phase("rebalance", "Completed")
+	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "600" {
+		w.t.Errorf("interval %s", got)
+	}
+}
+
+// rollbackPlan is another plan, to be reviewed.
+func rollbackPlan(w world) {
+	w.mustPost("rebalance", "rollback", "PlanRollbackRequest", `{"run":1}`)
+	w.phase("rebalance", "ReviewRequired")
+	w.planSays("rebalance", ".status.items[*].name", "restore-configure-descheduler restore-enable-psi-metrics")
+	w.planSays("rebalance", ".status.items[*].action", "Update Delete")
+	w.approvePlan("rebalance")
+	w.phase("rebalance", "Completed")
+	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].reason`, "Restored")
+	w.absent("machineconfig", "99-worker-psi-karg")
+	live := w.MustKubectl(append([]string{"get", "-o", "yaml"}, descheduler()...)...)
+	w.says(live, "deschedulingIntervalSeconds: 3600", "- LongLifecycle", "logLevel: Debug")
+	if strings.Contains(live, "evictionLimits") || strings.Contains(live, "KubeVirtRelieveAndMigrate") {
+		w.t.Errorf("not everything is as it was:\n%s", live)
+	}
+	w.MustKubectl("delete", "configplan", "rebalance")
+}
+
+// standingApproval executes the first plan, and no other.
+func standingApproval(w world) {
+	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m"), "apply", "--server-side", "-f", "-")
+	w.phase("gitops", "Completed")
+	w.planSays("gitops", ".status.approval", `"mode":"Standing"`, `"run":1`)
+	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m", "options: {loadAwareRebalancing: {mode: Predictive}}"), "apply", "--server-side", "-f", "-")
+	w.phase("gitops", "ReviewRequired")
+	if got := w.read(".spec.mode", descheduler()...); got != "Automatic" {
+		w.t.Errorf("a plan that nobody approved was executed: mode %s", got)
+	}
+	hash := w.read(".status.planHash", "configplan", "gitops")
+	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m", "options: {loadAwareRebalancing: {mode: Predictive}}", "approvedPlanHash: "+hash), "apply", "--server-side", "-f", "-")
+	w.phase("gitops", "Completed")
+	w.action("gitops", "Ignore")
+	w.phase("gitops", "Ignored")
+	w.MustKubectl("delete", "configplan", "gitops")
+}
