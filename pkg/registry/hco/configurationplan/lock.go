@@ -16,11 +16,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/claim"
 )
 
-// claiming wraps the validation of a create: the last step before the record is
-// written. Of two creates at the same time one gets the profile. What a crash in
-// between leaves is a claim of a plan that does not exist, which the next one takes
-// over.
-func (r *REST) claiming(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
+// claiming is one request that may make a plan the holder of its profile. Of two at
+// the same time one gets it; see package claim for what a crash leaves.
+type claiming struct {
+	plans   *REST
+	dryRun  bool
+	attempt *claim.Attempt
+}
+
+// create wraps the validation of a create: claiming is the last step before the
+// record is written.
+func (c *claiming) create(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if validate != nil {
 			if err := validate(ctx, obj.DeepCopyObject()); err != nil {
@@ -31,12 +37,12 @@ func (r *REST) claiming(validate rest.ValidateObjectFunc, dryRun bool) rest.Vali
 		if plan.Spec.Action == hco.ActionIgnore {
 			return nil
 		}
-		return r.claim(ctx, plan, dryRun)
+		return c.claim(ctx, plan)
 	}
 }
 
-// claimingUpdate claims when a plan is not ignored any more.
-func (r *REST) claimingUpdate(validate rest.ValidateObjectUpdateFunc, dryRun bool) rest.ValidateObjectUpdateFunc {
+// update claims when a plan is not ignored any more, or overrides another one.
+func (c *claiming) update(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		if validate != nil {
 			if err := validate(ctx, obj.DeepCopyObject(), old); err != nil {
@@ -49,46 +55,29 @@ func (r *REST) claimingUpdate(validate rest.ValidateObjectUpdateFunc, dryRun boo
 			stored.Spec.Action != hco.ActionIgnore && override == stored.Annotations[v1alpha1.OverrideAnnotation] {
 			return nil
 		}
-		return r.claim(ctx, plan, dryRun)
+		return c.claim(ctx, plan)
 	}
 }
 
-// claim makes a plan the holder of its profile, in place of one that is gone, that
-// is not active, or that the requester overrides; admission has seen to it that he
-// may.
-func (r *REST) claim(ctx context.Context, plan *hco.ConfigurationPlan, dryRun bool) error {
-	key, me := governance.ClaimKey(string(plan.Spec.Profile)), governance.Holder(plan.Name, string(plan.UID))
-	holder, err := r.claims.Holder(ctx, key)
-	if err != nil {
-		return apierrors.NewInternalError(err)
+// claim makes a plan the holder of its profile, in place of one that is gone or not
+// active, or that the requester overrides: admission has seen to it that he may.
+func (c *claiming) claim(ctx context.Context, plan *hco.ConfigurationPlan) error {
+	override := plan.Annotations[v1alpha1.OverrideAnnotation]
+	if c.attempt == nil {
+		c.attempt = c.plans.claims.Attempt(governance.ClaimKey(string(plan.Spec.Profile)), c.dryRun, func(ctx context.Context, holder string) (bool, error) {
+			name, uid := governance.ParseHolder(holder)
+			if name == override && uid != string(plan.UID) {
+				return true, nil
+			}
+			return c.plans.inactive(ctx, name, uid)
+		})
 	}
-	if holder == me {
-		return nil
-	}
-	if holder != "" {
-		name, uid := governance.ParseHolder(holder)
-		free, err := r.free(ctx, name, uid)
-		if err != nil {
-			return err
-		}
-		if !free && plan.Annotations[v1alpha1.OverrideAnnotation] != name {
-			return apierrors.NewConflict(v1alpha1.Resource(resource), plan.Name, fmt.Errorf(
-				"plan %q holds profile %s: delete it or set its action to Ignore; with the verb override, annotation %s: %s takes over",
-				name, plan.Spec.Profile, v1alpha1.OverrideAnnotation, name))
-		}
-	}
-	if dryRun {
-		return nil
-	}
-	if holder == "" {
-		err = r.claims.Acquire(ctx, key, me)
-	} else {
-		err = r.claims.TakeOver(ctx, key, holder, me)
-	}
+	err := c.attempt.Acquire(ctx, governance.Holder(plan.Name, string(plan.UID)))
 	var held *claim.HeldError
 	if errors.As(err, &held) {
 		name, _ := governance.ParseHolder(held.Holder)
-		return apierrors.NewConflict(v1alpha1.Resource(resource), plan.Name, fmt.Errorf("plan %q was faster: it holds profile %s", name, plan.Spec.Profile))
+		return conflict(plan.Name, "plan %q holds profile %s: delete it or set its action to Ignore; with the verb override, annotation %s: %s takes over",
+			name, plan.Spec.Profile, v1alpha1.OverrideAnnotation, name)
 	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -96,9 +85,26 @@ func (r *REST) claim(ctx context.Context, plan *hco.ConfigurationPlan, dryRun bo
 	return nil
 }
 
-// free tells whether a holder is gone or not active. One that nobody has looked at
-// yet is about to be.
-func (r *REST) free(ctx context.Context, name, uid string) (bool, error) {
+// settle is told how the write ended. A claim that was lost meanwhile is no error of
+// the write: the loop makes sure of it before it does anything.
+func (c *claiming) settle(ctx context.Context, failed error) error {
+	if c.attempt == nil {
+		return failed
+	}
+	err := c.attempt.Settle(ctx, failed)
+	if failed != nil {
+		return failed
+	}
+	var held *claim.HeldError
+	if err != nil && !errors.As(err, &held) {
+		return apierrors.NewInternalError(fmt.Errorf("the plan is stored, and whether it holds its profile is not known: %w", err))
+	}
+	return nil
+}
+
+// inactive tells whether a holder is gone or does not need its profile. One that
+// nobody has looked at yet is about to. It reads past every cache.
+func (r *REST) inactive(ctx context.Context, name, uid string) (bool, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil

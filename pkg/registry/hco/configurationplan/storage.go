@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
@@ -35,9 +36,7 @@ type Packs interface {
 
 // Claims is who holds which profile, as a *claim.Claims.
 type Claims interface {
-	Acquire(ctx context.Context, key, holder string) error
-	TakeOver(ctx context.Context, key, from, to string) error
-	Holder(ctx context.Context, key string) (string, error)
+	Attempt(key string, dryRun bool, gone claim.Gone) *claim.Attempt
 }
 
 // Runs is what plans did, as a *run.Runs.
@@ -132,13 +131,22 @@ func (*REST) ShortNames() []string { return []string{"configplan", "cfgplan"} }
 
 // Create stores a plan, and claims its profile for it before that.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	return r.Store.Create(ctx, obj, r.claiming(validate, dryrun.IsDryRun(options.DryRun)), options)
+	held := &claiming{plans: r, dryRun: dryrun.IsDryRun(options.DryRun)}
+	out, err := r.Store.Create(ctx, obj, held.create(validate), options)
+	if err = held.settle(ctx, err); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // Update changes a plan, or stores a new one for server-side apply.
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	dryRun := dryrun.IsDryRun(options.DryRun)
-	return r.Store.Update(ctx, name, info, r.claiming(create, dryRun), r.claimingUpdate(update, dryRun), forceAllowCreate, options)
+	held := &claiming{plans: r, dryRun: dryrun.IsDryRun(options.DryRun)}
+	out, created, err := r.Store.Update(ctx, name, info, held.create(create), held.update(update), forceAllowCreate, options)
+	if err = held.settle(ctx, err); err != nil {
+		return nil, false, err
+	}
+	return out, created, nil
 }
 
 // selectableFields are what field selectors can select plans by.
