@@ -27,6 +27,7 @@ import (
 // NodesAnnotation, on a pool, is how many nodes it has.
 const NodesAnnotation = "test.penstock.dev/nodes"
 
+// renderedPrefix begins the names of what pools are rendered to.
 const renderedPrefix = "rendered-"
 
 // Operator is the stand-in.
@@ -43,7 +44,7 @@ type Operator struct {
 	changed map[string]time.Time
 }
 
-// Configs and Pools are the resources.
+// configs are MachineConfigs.
 func configs() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigs"}
 }

@@ -154,20 +154,25 @@ func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 		return false, err
 	}
 	for _, phase := range report.Layers[0].Phases {
-		for _, failure := range phase.Failures {
-			switch {
-			case failure.Reason == rollout.ReasonStale:
-				v.reason = governance.ReasonPlanStale
-				v.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
-			case failure.NeedsPerson:
-				v.settle(item, v1alpha1.ItemFailed, failure.Message)
-			default:
-				item.Message = clip(failure.Message)
-			}
+		if len(phase.Failures) > 0 {
+			v.hindered(item, phase.Failures[0])
 			return false, nil
 		}
 	}
 	return report.Layers[0].Complete, nil
+}
+
+// hindered notes why an item is not applied.
+func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
+	switch {
+	case failure.Reason == rollout.ReasonStale:
+		v.reason = governance.ReasonPlanStale
+		v.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
+	case failure.NeedsPerson:
+		v.settle(item, v1alpha1.ItemFailed, failure.Message)
+	default:
+		item.Message = clip(failure.Message)
+	}
 }
 
 // reconcile has the engine look at targets: one layer, of one stage.

@@ -264,7 +264,8 @@ func addLimits(spec map[string]any, version profile.Version, facts profile.Facts
 // spec.virtualization, in v1beta1 directly below spec.
 func migrations(facts profile.Facts) (total, node int32, source string) {
 	total, node, source = defaultMigrationsTotal, defaultMigrationsNode, "the defaults of HyperConverged"
-	for _, object := range facts.Objects[hyperConverged()] {
+	if objects := facts.Objects[hyperConverged()]; len(objects) > 0 {
+		object := objects[0] // there is one in a cluster
 		config, found, _ := unstructured.NestedMap(object.Object, "spec", "virtualization", "liveMigrationConfig")
 		if !found {
 			config, _, _ = unstructured.NestedMap(object.Object, "spec", "liveMigrationConfig")
@@ -275,7 +276,6 @@ func migrations(facts profile.Facts) (total, node int32, source string) {
 		if value, ok := config["parallelOutboundMigrationsPerNode"].(int64); ok && value > 0 {
 			node, source = int32(min(value, 100)), "HyperConverged "+object.GetName()
 		}
-		break // there is one in a cluster
 	}
 	return total, min(node, total), source
 }
