@@ -82,9 +82,11 @@ func rarelyUsed() []string {
 		// when it names a priority level that is not there, and the Secret a year
 		// before the authority ends.
 		"bind clusterroles.rbac.authorization.k8s.io penstock-engine",
+		"bind clusterroles.rbac.authorization.k8s.io penstock-executor",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-reader",
 		"create events.",
 		"escalate clusterroles.rbac.authorization.k8s.io penstock-engine",
+		"escalate clusterroles.rbac.authorization.k8s.io penstock-executor",
 		"escalate clusterroles.rbac.authorization.k8s.io penstock-reader",
 		"get clusterextensions.olm.operatorframework.io",
 		"get clusterroles.rbac.authorization.k8s.io",
