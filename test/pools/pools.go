@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// NodesAnnotation, on a pool, is how many nodes it has.
+// NodesAnnotation is the annotation of a pool that says how many nodes it has.
 const NodesAnnotation = "test.penstock.dev/nodes"
 
 // renderedPrefix begins the names of what pools are rendered to.
