@@ -9,7 +9,7 @@ trap 'rm -rf "${copy}"' EXIT
 
 mkdir -p "${copy}/hack/tools" "${copy}/pkg"
 cp go.mod go.sum "${copy}/"
-cp hack/update-codegen.sh "${copy}/hack/"
+cp hack/update-codegen.sh hack/boilerplate.go.txt "${copy}/hack/"
 cp -R hack/models-schema "${copy}/hack/"
 cp -R hack/tools/codegen "${copy}/hack/tools/"
 cp -R pkg/apis pkg/generated "${copy}/pkg/"
