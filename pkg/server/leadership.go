@@ -21,15 +21,16 @@ const (
 	termBackoff = 2 * time.Second
 )
 
-// LeaseTimes are how long a lease lasts and how often it is renewed. A replica
-// that dies without giving its lease back is succeeded after Duration plus at
-// most about two retries.
+// LeaseTimes are how long a lease lasts and how often it is renewed. A replica that
+// dies without giving its lease back is succeeded after Duration and two retries, each
+// of which client-go stretches by up to 2.2: the first until the last renewal was seen,
+// the second until the lease that ran out is. With the defaults that is 13.4 s.
 type LeaseTimes struct {
 	Duration, RenewDeadline, RetryPeriod time.Duration
 }
 
 func defaultLeaseTimes() LeaseTimes {
-	return LeaseTimes{Duration: 10 * time.Second, RenewDeadline: 7 * time.Second, RetryPeriod: 2 * time.Second}
+	return LeaseTimes{Duration: 9 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: time.Second}
 }
 
 // leadership runs a function, a term, for as long as this replica holds the

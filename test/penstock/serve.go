@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,8 +16,8 @@ import (
 	"time"
 )
 
-// served is what the log says when the host has answered for our API.
-const served = "The host cluster serves our API"
+// Served is what the log says when the host has answered for our API.
+const Served = "The host cluster serves our API"
 
 // Host has a kubeconfig file: a *cluster.Cluster, or one of its users. In the former
 // the program has its own user, with the rights of artifacts/deploy and no others.
@@ -40,7 +42,7 @@ type Server struct {
 func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string) *Server {
 	t.Helper()
 	s := p.Launch(t, host, dataDir, flags...)
-	s.Await(t, served)
+	s.Await(t, Served)
 	return s
 }
 
@@ -48,7 +50,7 @@ func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string
 func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...string) *Server {
 	t.Helper()
 	if cluster, ok := host.(administered); ok {
-		host = install(t, cluster)
+		host = Install(t, cluster)
 	}
 	args := append([]string{"serve", "--kubeconfig", host.Kubeconfig(), "--data-dir", dataDir,
 		"--bind-address", "127.0.0.1", "--secure-port", "0", "--register"}, flags...)
@@ -130,6 +132,18 @@ func (s *Server) Await(t testing.TB, text string) {
 			t.Fatalf("penstock: the log does not say %q:\n%s", text, s.Log())
 		}
 	}
+}
+
+// Port is where the process listens, as its log says, or 0 when it does not say so
+// yet.
+func (s *Server) Port() int {
+	found := regexp.MustCompile(`"Ready" port=(\d+)`).FindStringSubmatch(s.Log())
+	if found == nil {
+		return 0
+	}
+	// Digits of a port.
+	port, _ := strconv.Atoi(found[1])
+	return port
 }
 
 // Pid is the process' id.

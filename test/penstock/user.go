@@ -25,9 +25,9 @@ func User(host administered) *cluster.Access {
 	return host.User(Username, "system:serviceaccounts", "system:serviceaccounts:penstock-system")
 }
 
-// install gives Penstock's own user what artifacts/deploy says, and returns it: what
+// Install gives Penstock's own user what artifacts/deploy says, and returns it: what
 // runs under it shows that this is enough.
-func install(t testing.TB, host administered) Host {
+func Install(t testing.TB, host administered) Host {
 	t.Helper()
 	root, err := plane.Root()
 	if err != nil {

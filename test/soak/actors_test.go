@@ -16,6 +16,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	typed "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/rule"
 )
 
 // author writes revisions. What he is refused he leaves: the server may be gone,
@@ -138,13 +139,10 @@ func (a *author) note(phases []any) {
 			o := e.(map[string]any)["object"].(map[string]any)
 			metadata := o["metadata"].(map[string]any)
 			namespace, _ := metadata["namespace"].(string)
-			a.named[key(resource(fmt.Sprint(o["kind"])).Resource, namespace, fmt.Sprint(metadata["name"]))] = true
+			a.named[rule.Key(resource(fmt.Sprint(o["kind"])).Resource, namespace, fmt.Sprint(metadata["name"]))] = true
 		}
 	}
 }
-
-// key names an object: "configmaps soak-1/x".
-func key(resource, namespace, name string) string { return resource + " " + namespace + "/" + name }
 
 // meddle changes and deletes objects of extensions until the context ends.
 func (w *world) meddle(ctx context.Context, random *rand.Rand) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -48,12 +47,8 @@ func (w *world) grown(before, after state) {
 // scrape reads the metrics of the process.
 func (w *world) scrape() state {
 	w.t.Helper()
-	found := regexp.MustCompile(`"Ready" port=(\d+)`).FindStringSubmatch(w.server.Log())
-	if found == nil {
-		w.t.Fatalf("the log names no port:\n%s", w.server.Log())
-	}
 	config := w.Config()
-	config.Host = "https://127.0.0.1:" + found[1]
+	config.Host = fmt.Sprint("https://127.0.0.1:", w.server.Port())
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData, CertFile: config.CertFile, KeyFile: config.KeyFile}
 	body, err := fetch(w.t.Context(), config, "/metrics")
 	if err != nil {

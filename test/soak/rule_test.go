@@ -3,17 +3,15 @@ package soak
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/rule"
 )
 
 // settle lets every chain go on that is paused, and waits until all are as the rule
@@ -26,7 +24,7 @@ func (w *world) settle() {
 		for _, c := range w.chains {
 			w.author.set(c, olmv1alpha1.LifecycleStateActive)
 		}
-		wrong := w.wrong()
+		wrong := w.rule().Wrong(w.t.Context())
 		if len(wrong) == 0 {
 			return
 		}
@@ -37,88 +35,15 @@ func (w *world) settle() {
 	}
 }
 
-// wrong compares the cluster with the revisions: of each chain the newest one that
-// is not archived is there, whole, and nothing else has the chain's label.
-func (w *world) wrong() []string {
-	list, err := w.author.revisions.List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	newest := map[string]olmv1alpha1.ClusterExtensionRevision{}
-	var wrong []string
-	for _, revision := range list.Items {
-		if revision.DeletionTimestamp != nil {
-			wrong = append(wrong, revision.Name+" is being deleted")
-		}
-		if revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived {
-			continue
-		}
-		chain := revision.Labels[olmv1alpha1.ChainLabel]
-		if before, more := newest[chain]; more {
-			wrong = append(wrong, fmt.Sprintf("%s and %s are both active", before.Name, revision.Name))
-		}
-		newest[chain] = revision
-	}
-	want := map[string]string{}
-	for chain, revision := range newest {
-		wrong = append(wrong, unfinished(revision)...)
-		for _, phase := range revision.Spec.Phases {
-			for _, o := range phase.Objects {
-				want[key(resource(o.Kind).Resource, o.Namespace, o.Name)] = chain + " " + o.Digest
-			}
-		}
-	}
-	got, err := w.labelled()
-	if err != nil {
-		return append(wrong, err.Error())
-	}
-	for _, object := range slices.Sorted(maps.Keys(want)) {
-		if got[object] != want[object] {
-			wrong = append(wrong, fmt.Sprintf("%s is %q, want %q", object, got[object], want[object]))
-		}
-	}
-	for _, object := range slices.Sorted(maps.Keys(got)) {
-		if want[object] == "" {
-			wrong = append(wrong, fmt.Sprintf("%s (%s) is there and nobody wants it", object, got[object]))
-		}
-	}
-	return wrong
-}
-
-// unfinished says what a revision is not content with.
-func unfinished(revision olmv1alpha1.ClusterExtensionRevision) []string {
-	var wrong []string
-	for _, kind := range []string{olmv1alpha1.ConditionSucceeded, olmv1alpha1.ConditionAvailable} {
-		if c := meta.FindStatusCondition(revision.Status.Conditions, kind); c == nil || c.Status != metav1.ConditionTrue {
-			wrong = append(wrong, fmt.Sprintf("%s is not %s: %+v", revision.Name, kind, c))
-		}
-	}
-	return wrong
-}
-
-// labelled are all objects with the label of a chain, and which chain and digest
-// they are of.
-func (w *world) labelled() (map[string]string, error) {
+// rule is what the cluster is compared by.
+func (w *world) rule() rule.Cluster {
 	kinds := []schema.GroupVersionResource{resource("ConfigMap"), resource("Secret"), resource("ServiceAccount"), resource("CustomResourceDefinition")}
 	for _, c := range w.chains {
 		if c.defines {
 			kinds = append(kinds, schema.GroupVersionResource{Group: c.group(), Version: "v1", Resource: "things"})
 		}
 	}
-	found := map[string]string{}
-	for _, kind := range kinds {
-		list, err := w.meddler.Resource(kind).List(context.Background(), metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel})
-		if kind.Resource == "things" && err != nil {
-			continue // its definition is not there
-		}
-		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
-		}
-		for _, o := range list.Items {
-			found[key(kind.Resource, o.GetNamespace(), o.GetName())] = o.GetLabels()[olmv1alpha1.ChainLabel] + " " + o.GetAnnotations()[olmv1alpha1.AppliedAnnotation]
-		}
-	}
-	return found, nil
+	return rule.Cluster{Revisions: w.author.revisions, Objects: w.meddler, Resources: kinds}
 }
 
 // witness asks the audit log: everything that was written for a rollout was named
@@ -130,7 +55,7 @@ func (w *world) witness() {
 	})
 	strangers := 0
 	for _, r := range writes {
-		if !w.author.named[key(r.Resource, r.Namespace, r.Name)] {
+		if !w.author.named[rule.Key(r.Resource, r.Namespace, r.Name)] {
 			strangers++
 			w.t.Errorf("no revision named what was written: %s", r)
 		}

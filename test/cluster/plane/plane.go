@@ -67,7 +67,7 @@ type Plane struct {
 	tools     string
 	port      int
 	pki       *pki
-	processes []*process
+	processes []*Process
 	audit     *Audit
 
 	choosePort func() (int, error)
@@ -158,12 +158,13 @@ func canonical(dir string) (string, error) {
 }
 
 // Stop ends every process, the last started first, and returns when they are
-// gone. It reports programs that had ended before they were asked to. The
+// gone: there is nothing to save, as a plane that was stopped is never started
+// again. It reports programs that had ended before they were asked to. The
 // folder stays.
 func (p *Plane) Stop() error {
 	var errs []error
 	for i := len(p.processes) - 1; i >= 0; i-- {
-		if err := p.processes[i].kill(); err != nil {
+		if err := p.processes[i].Kill(); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// process is one running program of a plane.
-type process struct {
+// Process is one running program.
+type Process struct {
 	name    string
 	log     string
 	cmd     *exec.Cmd
@@ -21,11 +21,26 @@ type process struct {
 
 // spawn starts a program in the folder of the plane, its output appended to
 // <name>.log there.
-func (p *Plane) spawn(name string, detached bool, args ...string) (*process, error) {
-	started := &process{
+func (p *Plane) spawn(name string, detached bool, args ...string) (*Process, error) {
+	started, err := run(p.dir, filepath.Join(p.tools, name), name, detached, args)
+	if err == nil {
+		p.processes = append(p.processes, started)
+	}
+	return started, err
+}
+
+// Run starts one more program beside the plane: name is that of its log in the
+// folder, program one of the tools. It dies with the caller, however that ends.
+// The plane neither stops it nor minds when it ends.
+func (p *Plane) Run(name, program string, args ...string) (*Process, error) {
+	return run(p.dir, filepath.Join(p.tools, program), name, false, args)
+}
+
+func run(dir, path, name string, detached bool, args []string) (*Process, error) {
+	started := &Process{
 		name:   name,
-		log:    filepath.Join(p.dir, name+".log"),
-		cmd:    exec.Command(filepath.Join(p.tools, name), args...),
+		log:    filepath.Join(dir, name+".log"),
+		cmd:    exec.Command(path, args...),
 		exited: make(chan struct{}),
 	}
 	output, err := os.OpenFile(started.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -33,7 +48,7 @@ func (p *Plane) spawn(name string, detached bool, args ...string) (*process, err
 		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
 	}
 	defer output.Close()
-	started.cmd.Dir = p.dir
+	started.cmd.Dir = dir
 	started.cmd.Stdout, started.cmd.Stderr = output, output
 	started.cmd.SysProcAttr = attributes(detached)
 
@@ -42,14 +57,13 @@ func (p *Plane) spawn(name string, detached bool, args ...string) (*process, err
 	if err := <-result; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
-	p.processes = append(p.processes, started)
 	return started, nil
 }
 
 // run starts the program and waits for its end on one operating system thread.
 // On Linux a child with a parent-death signal dies with the thread that forked
 // it, not with the process: the thread must not end before the child does.
-func (r *process) run(started chan<- error) {
+func (r *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := r.cmd.Start()
@@ -62,7 +76,7 @@ func (r *process) run(started chan<- error) {
 }
 
 // died says how a program ended on its own, with the end of its log.
-func (r *process) died() error {
+func (r *Process) died() error {
 	how := "exit status 0"
 	if r.failure != nil {
 		how = r.failure.Error()
@@ -70,10 +84,9 @@ func (r *process) died() error {
 	return fmt.Errorf("%s ended by itself (%s); the end of its log %s:\n%s", r.name, how, r.log, tail(r.log, 15))
 }
 
-// kill ends the program at once and returns when it is gone. There is nothing
-// to save: a plane that was stopped is never started again. It reports a
-// program that had ended before.
-func (r *process) kill() error {
+// Kill ends the program at once and returns when it is gone. It reports a program
+// that had ended before.
+func (r *Process) Kill() error {
 	select {
 	case <-r.exited:
 		return r.died()

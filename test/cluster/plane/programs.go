@@ -167,7 +167,7 @@ func (p *Plane) ready(ctx context.Context) error {
 
 // until asks again and again until the condition holds, one of the programs
 // ends, or the context does.
-func (p *Plane) until(ctx context.Context, what string, condition func(context.Context) error, programs ...*process) error {
+func (p *Plane) until(ctx context.Context, what string, condition func(context.Context) error, programs ...*Process) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		for _, program := range programs {

@@ -14,6 +14,7 @@ type Request struct {
 	URI       string // with the query
 	User      string
 	UserAgent string
+	Source    string // IP address that it came from
 
 	// What it was about; empty for paths like /readyz.
 	Group, Version, Resource, Subresource string
@@ -100,7 +101,9 @@ type auditEvent struct {
 	RequestURI string `json:"requestURI"`
 	Verb       string `json:"verb"`
 	UserAgent  string `json:"userAgent"`
-	User       struct {
+	// The first is who spoke; a proxy would be the last.
+	SourceIPs []string `json:"sourceIPs"`
+	User      struct {
 		Username string `json:"username"`
 	} `json:"user"`
 	ObjectRef struct {
@@ -125,6 +128,9 @@ func (e auditEvent) request() Request {
 		Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
 		Code: e.ResponseStatus.Code, Received: e.Received,
+	}
+	if len(e.SourceIPs) > 0 {
+		r.Source = e.SourceIPs[0]
 	}
 	if e.Stage == "ResponseComplete" || e.Stage == "Panic" {
 		r.Ended = e.At

@@ -165,12 +165,8 @@ func number(t *testing.T, value string) float64 {
 // scrape returns the samples of the program, by series.
 func (m monitored) scrape() map[string]string {
 	m.t.Helper()
-	found := regexp.MustCompile(`"Ready" port=(\d+)`).FindStringSubmatch(m.server.Log())
-	if found == nil {
-		m.t.Fatalf("the log names no port:\n%s", m.server.Log())
-	}
 	config := m.Config()
-	config.Host = "https://127.0.0.1:" + found[1]
+	config.Host = fmt.Sprint("https://127.0.0.1:", m.server.Port())
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData,
 		CertFile: config.CertFile, KeyFile: config.KeyFile}
 	body, code := get(m.t, config, "/metrics")

@@ -1,0 +1,311 @@
+package replicas
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/retention"
+)
+
+// journalAnnotation is what writers edit: the number of the edit.
+const journalAnnotation = "example.com/journal"
+
+// journal is what writers asked for, noted before they ask, and what they were told,
+// noted after. It outlives all processes, and is what the store is judged by.
+type journal struct {
+	mu      sync.Mutex
+	entries map[string]*entry // by name of the revision
+	// rollbacks are causes, and the name of the revision that was acknowledged, empty
+	// while none was.
+	rollbacks map[string]string
+	acks      []ack
+	tally     map[string]int
+	wrong     []string
+	// last is when a write was acknowledged last, gaps the longest time between two, by
+	// the way that they came.
+	last map[way]time.Time
+	gaps map[way]time.Duration
+}
+
+// entry is what is known of a revision.
+type entry struct {
+	name    string
+	created bool
+	// digest of the first object, of a create that was acknowledged.
+	digest string
+	// text is the annotation's value that was acknowledged last, texts those that it
+	// may have as well: what was not answered since.
+	text  string
+	texts []string
+	// inherited is true until the first edit of a revision that a rollback made: it
+	// has the annotations of that which came back.
+	inherited bool
+	// deleting is true when a deletion was asked for, deleted when it was
+	// acknowledged.
+	deleting, deleted bool
+}
+
+// ack is a write that everybody who watches has to see.
+type ack struct {
+	name string
+	// version is 0 where the answer did not have it; any event counts then.
+	version uint64
+	deleted bool
+}
+
+func newJournal() *journal {
+	return &journal{entries: map[string]*entry{}, rollbacks: map[string]string{}, tally: map[string]int{},
+		last: map[way]time.Time{}, gaps: map[way]time.Duration{}}
+}
+
+// count counts what happened.
+func (j *journal) count(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.tally[what]++
+}
+
+// violation notes what must not be.
+func (j *journal) violation(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wrong = append(j.wrong, fmt.Sprintf(format, args...))
+}
+
+// acknowledged is how many writes were, so far.
+func (j *journal) acknowledged() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.acks)
+}
+
+// answered notes that a write was acknowledged now.
+func (j *journal) answered(by way) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.gaps[by] = max(j.gaps[by], time.Since(j.last[by]))
+	j.last[by] = time.Now()
+}
+
+// listen begins to measure silence.
+func (j *journal) listen() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, by := range []way{throughHost, straightOn} {
+		j.last[by], j.gaps[by] = time.Now(), 0
+	}
+}
+
+// silence is the longest time without an acknowledged write, up to now.
+func (j *journal) silence(by way) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return max(j.gaps[by], time.Since(j.last[by]))
+}
+
+// creating notes a revision that may be there from now on.
+func (j *journal) creating(name, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.entries[name] == nil {
+		j.entries[name] = &entry{name: name, text: text}
+	}
+}
+
+// created notes a revision that was acknowledged. Version is empty when only its
+// name is known.
+func (j *journal) created(name, version, digest string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.entries[name]
+	if e == nil {
+		e = &entry{name: name}
+		j.entries[name] = e
+	}
+	e.created, e.digest = true, digest
+	j.acks = append(j.acks, ack{name: name, version: number(version)})
+}
+
+// editing notes a text that a revision may have from now on.
+func (j *journal) editing(name, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries[name].texts = append(j.entries[name].texts, text)
+}
+
+// edited notes a text that was acknowledged. Edits name the version that they are
+// made from, so none that was sent before can come after it.
+func (j *journal) edited(name, text, version string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.entries[name]
+	e.text, e.texts, e.inherited = text, nil, false
+	j.acks = append(j.acks, ack{name: name, version: number(version)})
+}
+
+// rollingBack notes a cause for which there may be one revision from now on.
+func (j *journal) rollingBack(cause string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rollbacks[cause] = ""
+}
+
+// rolledBack notes the revision that a rollback made.
+func (j *journal) rolledBack(cause, name string) {
+	j.created(name, "", "")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rollbacks[cause] = name
+	j.entries[name].inherited = true
+}
+
+func (j *journal) deleting(name string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries[name].deleting = true
+}
+
+func (j *journal) deleted(name string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries[name].deleted = true
+	j.acks = append(j.acks, ack{name: name, deleted: true})
+}
+
+// number of a resourceVersion; 0 for what is none.
+func number(version string) uint64 {
+	// What does not parse has no version.
+	n, _ := strconv.ParseUint(version, 10, 64)
+	return n
+}
+
+// judge compares the store with the journal: every acknowledged write is there, and
+// nothing else is.
+func (j *journal) judge(revisions []olmv1alpha1.ClusterExtensionRevision) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	say := func(format string, args ...any) { j.wrong = append(j.wrong, fmt.Sprintf(format, args...)) }
+	there := map[string]bool{}
+	causes := map[string][]string{}
+	for _, revision := range revisions {
+		there[revision.Name] = true
+		if cause := revision.Annotations[olmv1alpha1.ChangeCauseAnnotation]; cause != "" {
+			causes[cause] = append(causes[cause], revision.Name)
+		}
+		e := j.entries[revision.Name]
+		if e == nil {
+			if _, asked := j.rollbacks[revision.Annotations[olmv1alpha1.ChangeCauseAnnotation]]; !asked {
+				say("%s is there and nobody wrote it", revision.Name)
+			}
+			continue
+		}
+		if e.deleted {
+			say("%s is there and its deletion was acknowledged", revision.Name)
+		}
+		if text := revision.Annotations[journalAnnotation]; !e.inherited && text != e.text && !slices.Contains(e.texts, text) {
+			say("%s says %q, acknowledged was %q, and %q may be", revision.Name, text, e.text, e.texts)
+		}
+		if digest := digestOf(&revision); e.digest != "" && digest != e.digest {
+			say("%s has content %s, acknowledged was %s", revision.Name, digest, e.digest)
+		}
+	}
+	for _, cause := range slices.Sorted(maps.Keys(causes)) {
+		names := causes[cause]
+		if acknowledged := j.rollbacks[cause]; len(names) > 1 || acknowledged != "" && names[0] != acknowledged {
+			say("the rollback %q is there as %q, acknowledged was %q", cause, names, acknowledged)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.entries)) {
+		if e := j.entries[name]; e.created && !e.deleting && !there[name] && !retired(name, revisions) {
+			say("%s was acknowledged and is not there", name)
+		}
+	}
+}
+
+// retired tells whether a revision that is not there may have been deleted for its
+// age: its chain has as many archived ones as are kept, all of them newer.
+func retired(name string, revisions []olmv1alpha1.ClusterExtensionRevision) bool {
+	chain, n := chainOf(name)
+	newer := 0
+	for _, other := range revisions {
+		if of, number := chainOf(other.Name); of == chain && other.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived && number > n {
+			newer++
+		}
+	}
+	return newer >= retention.Keep
+}
+
+// digestOf is the digest of a revision's first object.
+func digestOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
+	for _, phase := range revision.Spec.Phases {
+		for _, o := range phase.Objects {
+			return o.Digest
+		}
+	}
+	return ""
+}
+
+// seen is what somebody who watches has seen.
+type seen struct {
+	name string
+	mu   sync.Mutex
+	// versions are those that there was an event of, with the revision's name; names
+	// those that there was any event of; gone those that there was a deletion of.
+	versions    map[ack]bool
+	names, gone map[string]bool
+	// gaps are what was listed and not watched; present what was there at the last
+	// listing.
+	gaps    []gap
+	present map[string]bool
+	resumed int
+	relists int
+	newest  uint64
+}
+
+// gap is versions of which no events came, because a listing told what they led to.
+type gap struct{ after, to uint64 }
+
+// watched checks that somebody has seen every acknowledged write.
+func (j *journal) watched(w *seen) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range j.acks {
+		var missed bool
+		switch {
+		case a.deleted:
+			missed = !w.gone[a.name] && (w.relists == 0 || w.present[a.name])
+		case a.version == 0:
+			missed = !w.names[a.name] && w.relists == 0
+		default:
+			missed = !w.versions[a] && !slices.ContainsFunc(w.gaps, func(g gap) bool { return g.after < a.version && a.version <= g.to })
+		}
+		if missed {
+			j.wrong = append(j.wrong, fmt.Sprintf("%s did not see %s at version %d (deleted: %v)", w.name, a.name, a.version, a.deleted))
+		}
+	}
+}
+
+// event notes what came, in its order.
+func (w *seen) event(j *journal, o metav1.Object, deleted bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	version := number(o.GetResourceVersion())
+	if version <= w.newest {
+		j.violation("%s saw version %d of %s after %d", w.name, version, o.GetName(), w.newest)
+	}
+	w.newest = version
+	w.names[o.GetName()] = true
+	w.versions[ack{name: o.GetName(), version: version}] = true
+	if deleted {
+		w.gone[o.GetName()] = true
+	}
+}

@@ -1,0 +1,117 @@
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// watchSeconds is how long a watch is asked for, and watchTimeout when it is given up:
+// one to a process that is frozen ends by nothing else.
+const (
+	watchSeconds = 15
+	watchTimeout = (watchSeconds + 5) * time.Second
+)
+
+// watcher lists once and then follows, from the last version that it saw, whatever
+// becomes of its connections. Only where a replica answers that this is too long ago
+// does it list again.
+type watcher struct {
+	client
+	journal *journal
+	seen
+}
+
+func newWatcher(name string, c client, j *journal) *watcher {
+	return &watcher{client: c, journal: j, seen: seen{
+		name: name, versions: map[ack]bool{}, names: map[string]bool{}, gone: map[string]bool{}, present: map[string]bool{},
+	}}
+}
+
+// run watches until the context ends.
+func (w *watcher) run(ctx context.Context) {
+	version := ""
+	for ctx.Err() == nil {
+		if version == "" {
+			version = w.list(ctx)
+		}
+		if version != "" {
+			version = w.follow(ctx, version)
+		}
+		w.connections.CloseIdleConnections()
+	}
+}
+
+// list begins anew, and returns from where to follow, or nothing.
+func (w *watcher) list(ctx context.Context) string {
+	asking, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := w.List(asking, metav1.ListOptions{})
+	if err != nil {
+		pause(ctx, writePause)
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.newest > 0 {
+		w.relists++
+	}
+	at := number(list.ResourceVersion)
+	w.gaps = append(w.gaps, gap{after: w.newest, to: at})
+	w.newest, w.present = at, map[string]bool{}
+	for _, revision := range list.Items {
+		w.present[revision.Name] = true
+	}
+	return list.ResourceVersion
+}
+
+// follow watches from a version on, and returns from where to go on, nothing to list.
+func (w *watcher) follow(ctx context.Context, version string) string {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	events, err := w.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: ptr.To(int64(watchSeconds))})
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return ""
+	}
+	if err != nil {
+		pause(ctx, writePause)
+		return version
+	}
+	defer events.Stop()
+	w.mu.Lock()
+	w.resumed++
+	w.mu.Unlock()
+	for event := range events.ResultChan() {
+		switch event.Type {
+		case watch.Error:
+			if err := apierrors.FromObject(event.Object); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+				return ""
+			}
+			return version
+		case watch.Bookmark:
+			version = event.Object.(*olmv1alpha1.ClusterExtensionRevision).ResourceVersion
+		default:
+			revision := event.Object.(*olmv1alpha1.ClusterExtensionRevision)
+			version = revision.ResourceVersion
+			w.event(w.journal, revision, event.Type == watch.Deleted)
+		}
+	}
+	return version
+}
+
+// reached tells whether the watcher has come as far as a version.
+func (w *watcher) reached(version uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.newest < version {
+		return fmt.Errorf("%s is at version %d, not at %d", w.name, w.newest, version)
+	}
+	return nil
+}

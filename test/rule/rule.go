@@ -1,0 +1,122 @@
+// Package rule says whether a cluster is as its revisions ask for, when nothing is
+// going on any more: of each extension the newest revision that is not archived is
+// there, whole, and nothing else carries the extension's label. It is what tests end
+// with that make trouble.
+package rule
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	typed "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
+)
+
+// Cluster is what is compared.
+type Cluster struct {
+	Revisions typed.ClusterExtensionRevisionInterface
+	Objects   dynamic.Interface
+	// Resources are those of all objects that revisions list. One that the cluster
+	// does not serve has no objects.
+	Resources []schema.GroupVersionResource
+}
+
+// Wrong is everything that is not as the rule says, in words; nothing when all is
+// well.
+func (c Cluster) Wrong(ctx context.Context) []string {
+	list, err := c.Revisions.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	newest, wrong := newestOf(list.Items)
+	want := map[string]string{}
+	for chain, revision := range newest {
+		wrong = append(wrong, unfinished(revision)...)
+		for _, phase := range revision.Spec.Phases {
+			for _, o := range phase.Objects {
+				want[Key(plural(o.Kind), o.Namespace, o.Name)] = chain + " " + o.Digest
+			}
+		}
+	}
+	got, err := c.labelled(ctx)
+	if err != nil {
+		return append(wrong, err.Error())
+	}
+	for _, object := range slices.Sorted(maps.Keys(want)) {
+		if got[object] != want[object] {
+			wrong = append(wrong, fmt.Sprintf("%s is %q, want %q", object, got[object], want[object]))
+		}
+	}
+	for _, object := range slices.Sorted(maps.Keys(got)) {
+		if want[object] == "" {
+			wrong = append(wrong, fmt.Sprintf("%s (%s) is there and nobody wants it", object, got[object]))
+		}
+	}
+	return wrong
+}
+
+// newestOf returns the newest revision of each chain that is not archived, and what
+// is wrong with the revisions themselves.
+func newestOf(revisions []olmv1alpha1.ClusterExtensionRevision) (map[string]olmv1alpha1.ClusterExtensionRevision, []string) {
+	newest := map[string]olmv1alpha1.ClusterExtensionRevision{}
+	var wrong []string
+	for _, revision := range revisions {
+		if revision.DeletionTimestamp != nil {
+			wrong = append(wrong, revision.Name+" is being deleted")
+		}
+		if revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived {
+			continue
+		}
+		chain := revision.Labels[olmv1alpha1.ChainLabel]
+		if before, more := newest[chain]; more {
+			wrong = append(wrong, fmt.Sprintf("%s and %s are both active", before.Name, revision.Name))
+		}
+		newest[chain] = revision
+	}
+	return newest, wrong
+}
+
+// unfinished says what a revision is not content with.
+func unfinished(revision olmv1alpha1.ClusterExtensionRevision) []string {
+	var wrong []string
+	for _, kind := range []string{olmv1alpha1.ConditionSucceeded, olmv1alpha1.ConditionAvailable} {
+		if c := meta.FindStatusCondition(revision.Status.Conditions, kind); c == nil || c.Status != metav1.ConditionTrue {
+			wrong = append(wrong, fmt.Sprintf("%s is not %s: %+v", revision.Name, kind, c))
+		}
+	}
+	return wrong
+}
+
+// labelled are all objects with the label of a chain, and which chain and digest
+// they are of.
+func (c Cluster) labelled(ctx context.Context) (map[string]string, error) {
+	found := map[string]string{}
+	for _, kind := range c.Resources {
+		list, err := c.Objects.Resource(kind).List(ctx, metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel})
+		if apierrors.IsNotFound(err) {
+			continue // its definition is not there
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
+		}
+		for _, o := range list.Items {
+			found[Key(kind.Resource, o.GetNamespace(), o.GetName())] = o.GetLabels()[olmv1alpha1.ChainLabel] + " " + o.GetAnnotations()[olmv1alpha1.AppliedAnnotation]
+		}
+	}
+	return found, nil
+}
+
+// Key names an object: "configmaps soak-1/x".
+func Key(resource, namespace, name string) string { return resource + " " + namespace + "/" + name }
+
+// plural is the resource of a kind, for the kinds that tests write.
+func plural(kind string) string { return strings.ToLower(kind) + "s" }

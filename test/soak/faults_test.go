@@ -1,0 +1,27 @@
+package soak
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/replicas"
+)
+
+// TestFaults is three replicas on three members of etcd, to which happens what FAULTS
+// asks for.
+func TestFaults(t *testing.T) {
+	list := os.Getenv("FAULTS")
+	if list == "" {
+		t.Skip("it takes minutes: run it by `make soak FAULTS=all`")
+	}
+	faults, err := replicas.Parse(list)
+	if err != nil {
+		t.Fatalf("FAULTS: %v", err)
+	}
+	s := readSettings(t, 10*time.Minute)
+	replicas.Start(t, cluster.Start(t), penstock.Build(t)).
+		Campaign(t, replicas.Plan{Faults: faults, Duration: s.duration, Seed: s.seed, Timed: true})
+}
