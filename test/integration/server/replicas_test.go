@@ -1,0 +1,18 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/replicas"
+)
+
+// TestReplicasUnderFaults is a taste of `make soak FAULTS=all`: three replicas on three
+// members of etcd lose a member and the leader while clients write, and no acknowledged
+// write is lost or done twice.
+func TestReplicasUnderFaults(t *testing.T) {
+	t.Parallel()
+	replicas.Start(t, cluster.Start(t), penstock.Build(t)).
+		Campaign(t, replicas.Plan{Faults: []string{"kill-etcd", "kill-leader"}, Seed: 1, Short: true})
+}
