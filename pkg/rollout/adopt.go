@@ -106,11 +106,13 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 	return p.apply(ctx, t, seen, onto(seen), yielded, events...)
 }
 
-// changed is true for our object when our entry is another than we recorded.
+// changed is true for our object when our entry is another than we recorded, or when
+// nothing of it is recorded: a crash, or a store that was lost, kept us from it, and
+// nobody can tell what happened to the object since it was written.
 func (p *pass) changed(t task, seen Seen) bool {
 	memo := p.memo(t.step.ID)
 	if memo == nil || memo.UID != seen.UID {
-		return false
+		return true
 	}
 	entry, _ := seen.Entry(p.who.Manager)
 	return entry.Digest != memo.ManagedEntry
@@ -128,17 +130,23 @@ func (p *pass) wiped(t task, seen Seen) bool {
 	return !found
 }
 
-// restore applies the manifest before, so that its fields are known as ours again.
-// Where that manifest is gone, there is nothing to know them by.
+// restore applies the manifest before, so that its fields are known as ours again,
+// but for those that are left to others. Where that manifest is gone, there is
+// nothing to know them by.
 func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, error) {
 	memo := p.memo(t.step.ID)
-	before := manifest.Ref{ID: t.step.ID, Version: memo.Version, Digest: memo.Digest}
-	body, err := p.body(ctx, before)
+	before := t.step
+	before.Ref = manifest.Ref{ID: t.step.ID, Version: memo.Version, Digest: memo.Digest}
+	_, wanted, err := p.decoded(ctx, before.Ref)
 	if err != nil {
 		return seen, nil
 	}
-	options := onto(seen)
-	live, err := p.write(ctx, before, body, options)
+	left := yielding(wanted, seen.Managed, p.who.Manager, before.Policy.Yield, nil)
+	body, err := p.bodyWithout(ctx, before, left.and(memo.Yielded))
+	if err != nil {
+		return seen, nil
+	}
+	live, err := p.write(ctx, before.Ref, body, onto(seen))
 	if err != nil {
 		return Seen{}, err
 	}

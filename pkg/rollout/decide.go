@@ -48,6 +48,9 @@ type Seen struct {
 	// Observation of a present object. For an absent one ResourceVersion may
 	// hold how far the watch that says so has come.
 	observe.Observation
+	// Late is true when the watch has not come to our last write yet: of the
+	// observation, only what the inventory recorded then is known.
+	Late bool
 }
 
 // Identity is under which names a chain writes.

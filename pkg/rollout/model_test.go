@@ -44,12 +44,7 @@ type model struct {
 	mu      sync.Mutex
 	version int
 	objects map[manifest.ID]*thing
-	// watched is what the watches have delivered, changes what they still have
-	// to deliver.
-	watched   map[manifest.ID]*thing
-	watchedAt int
-	changes   []change
-	lagging   bool
+	watches
 	// named objects are watched by name, for some owner.
 	named map[string]map[manifest.ID]bool
 
@@ -57,6 +52,9 @@ type model struct {
 	writes, reads []string
 	// applied and deleted are all objects that the writer wrote to and deleted.
 	applied, deleted map[types.UID]bool
+	// released are the objects that the writer ever let go; true until it writes to
+	// them again.
+	released map[types.UID]bool
 	// fuse is how many writes are left until the process dies; negative is never.
 	fuse int
 	dead bool
@@ -66,14 +64,10 @@ type model struct {
 	webhook func(*thing)
 	// refuse lets a test answer a write with an error.
 	refuse func(verb string, ref manifest.Ref) error
+	// taking is told of every object that is about to be deleted or released.
+	taking func(verb string, have *thing)
 	// unreadable is what every Read answers, nil for the object.
 	unreadable error
-}
-
-type change struct {
-	id      manifest.ID
-	now     *thing // nil when it is gone
-	version int
 }
 
 // thing is one live object. It is immutable: a change makes another one.
@@ -98,8 +92,8 @@ type owned struct {
 
 func newModel() *model {
 	return &model{
-		objects: map[manifest.ID]*thing{}, watched: map[manifest.ID]*thing{}, version: 1, watchedAt: 1, fuse: -1,
-		applied: map[types.UID]bool{}, deleted: map[types.UID]bool{},
+		objects: map[manifest.ID]*thing{}, watches: newWatches(), version: 1, fuse: -1,
+		applied: map[types.UID]bool{}, deleted: map[types.UID]bool{}, released: map[types.UID]bool{},
 	}
 }
 
@@ -115,24 +109,7 @@ func (m *model) store(id manifest.ID, now *thing) {
 	} else {
 		delete(m.objects, id)
 	}
-	m.changes = append(m.changes, change{id, now, m.version})
-	if !m.lagging {
-		m.deliver(len(m.changes))
-	}
-}
-
-// deliver lets the watches see the next n changes.
-func (m *model) deliver(n int) {
-	for range min(n, len(m.changes)) {
-		c := m.changes[0]
-		m.changes = m.changes[1:]
-		m.watchedAt = c.version
-		if c.now == nil {
-			delete(m.watched, c.id)
-		} else {
-			m.watched[c.id] = c.now
-		}
-	}
+	m.happened(change{id, now, m.version})
 }
 
 func (t *thing) clone() *thing {
@@ -380,6 +357,9 @@ func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*meta
 	}
 	if !o.DryRun {
 		m.applied[now.uid] = true
+		if m.released[now.uid] {
+			m.released[now.uid] = false
+		}
 	}
 	if have != nil && len(have.owners()) == 0 {
 		// The server names somebody for what was there before managedFields.
@@ -497,10 +477,17 @@ func (m *model) Delete(_ context.Context, ref manifest.Ref, p host.Precondition)
 	}
 	have, err := m.guarded(ref, p)
 	if err == nil {
+		m.tell("delete", have)
 		m.deleted[have.uid] = true
 		m.remove(have)
 	}
 	return errors.Join(crash, err)
+}
+
+func (m *model) tell(verb string, have *thing) {
+	if m.taking != nil {
+		m.taking(verb, have)
+	}
 }
 
 func (m *model) remove(have *thing) {
@@ -523,7 +510,9 @@ func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition
 	}
 	have, err := m.guarded(ref, p)
 	if err == nil {
+		m.tell("release", have)
 		now := have.clone()
+		m.released[now.uid] = true
 		for _, key := range marks.Labels {
 			delete(now.fields, "labels:"+key)
 		}
@@ -591,7 +580,7 @@ func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	defer m.mu.Unlock()
 	have := m.watched[id]
 	if have == nil || !m.isNamed(id) && have.fields["labels:"+testNames().ChainLabel].value == "" {
-		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(m.watchedAt)}, observe.Absent
+		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(m.upTo(id))}, observe.Absent
 	}
 	seen := testNames().Observe(have.partial())
 	seen.Object = have.whole()

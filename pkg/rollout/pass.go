@@ -250,6 +250,7 @@ func (p *pass) look(id manifest.ID) Seen {
 		return seen
 	}
 	seen.Observation = newest(p.who, observation, memo)
+	seen.Late = seen.ResourceVersion != observation.ResourceVersion
 	return seen
 }
 

@@ -8,19 +8,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // story is a random history of a chain: revisions come and go, the process dies,
-// watches lag, and other people change, delete and replace things.
+// stores are lost and put back, watches lag, workloads fail, and other people
+// change, delete and replace things.
 type story struct {
 	*saga
-	scripts map[int64]*script
-	last    int64
+	last int64
+	// made counts layers, for keys that are never used twice.
+	made int
+	// saved is a store as it was; nil while nobody has saved one.
+	saved *backup
 	// foreign objects that nobody but their owner may change, by uid, with
 	// their value.
 	foreign map[types.UID]string
@@ -29,6 +33,8 @@ type story struct {
 	// stripped objects lost one of our marks while a crash may have kept us from
 	// recording them: then nobody can tell that they were ours.
 	stripped map[types.UID]bool
+	// unrecorded objects are ours, and the store that knew of them is lost.
+	unrecorded map[types.UID]bool
 	// scaled objects have a value that an autoscaler gave them while they were
 	// known to be ours: nobody may take it from him.
 	scaled  map[types.UID]bool
@@ -44,19 +50,25 @@ func pool() []string {
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &story{
-			saga: newSaga(), scripts: map[int64]*script{}, foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{},
-			stripped: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
+			saga: newSaga(), foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{}, stripped: map[types.UID]bool{},
+			unrecorded: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
 		}
 		s.budget = &Budget{}
+		s.taking = func(verb string, have *thing) {
+			if complaint := s.witness(verb, have); complaint != "" {
+				t.Error(complaint)
+			}
+		}
 		s.place(refOf("ConfigMap bystander/x"), map[string]string{"value": "theirs"})
 		bystander := s.objects[refOf("ConfigMap bystander/x").ID].version
 		t.Repeat(map[string]func(*rapid.T){
 			"":        s.check,
 			"pass":    s.reconcile,
 			"crash":   s.crash,
-			"watch":   func(t *rapid.T) { s.deliver(rapid.IntRange(1, 4).Draw(t, "changes")) },
+			"store":   s.loseStore,
+			"watch":   s.watch,
 			"lag":     func(t *rapid.T) { s.lagging = rapid.Bool().Draw(t, "lagging") },
-			"ready":   func(*rapid.T) { s.controllers() },
+			"probe":   s.probe,
 			"upgrade": s.upgrade,
 			"archive": s.archive,
 			"pause":   s.pause,
@@ -86,31 +98,81 @@ func (s *story) upgrade(t *rapid.T) {
 		}
 		r.phase(fmt.Sprint("phase-", i), listed...)
 	}
-	s.scripts[s.last] = r
-	s.layers = append([]Layer{r.layer()}, s.layers...)
-	if r.adopt == stage.AdoptUncontrolled {
-		for uid := range s.foreign {
-			s.adoptable[uid] = true
-		}
+	layer := r.layer()
+	layer.Key = s.key(layer)
+	s.layers = append([]Layer{layer}, s.layers...)
+	s.note()
+}
+
+// key is that of a revision as it is made.
+func (s *story) key(layer Layer) string {
+	s.made++
+	return fmt.Sprintf("uid-%d-of-%d", s.made, layer.Revision)
+}
+
+// watch lets watches go on: all in order, one ahead of the others, or one from
+// anew, so that it leaves out what happened in between.
+func (s *story) watch(t *rapid.T) {
+	kind := refOf(rapid.SampledFrom(pool()).Draw(t, "kind")).GroupKind()
+	switch rapid.SampledFrom([]string{"next", "ahead", "anew"}).Draw(t, "how") {
+	case "next":
+		s.deliver(rapid.IntRange(1, 4).Draw(t, "changes"))
+	case "ahead":
+		s.deliverOf(kind, rapid.IntRange(1, 4).Draw(t, "changes"))
+	case "anew":
+		s.relist(kind)
 	}
 }
 
-// archive takes any revision away.
+// probe lets all workloads become ready, or one fail that was.
+func (s *story) probe(t *rapid.T) {
+	if rapid.Bool().Draw(t, "ready") {
+		s.controllers()
+		return
+	}
+	s.alter(refOf(rapid.SampledFrom(pool()).Draw(t, "workload")).ID, func(o *thing) { o.readyAt = -1 })
+}
+
+// loseStore saves the store, puts back one that was saved, or makes another one of
+// an export of its revisions.
+func (s *story) loseStore(t *rapid.T) {
+	how := rapid.SampledFrom([]string{"save", "restore", "import"}).Draw(t, "how")
+	switch {
+	case how == "save" || how == "restore" && s.saved == nil:
+		saved := s.backUp()
+		s.saved = &saved
+		return
+	case how == "restore":
+		s.restore(*s.saved)
+	default:
+		s.reimport(s.key)
+	}
+	s.died++
+	s.reached = map[string]int{}
+	for id, o := range s.objects {
+		s.unrecorded[o.uid] = s.applied[o.uid] && s.stored.Entries[id].UID != o.uid
+	}
+	s.note()
+}
+
+// archive takes any revision away, and leaves what it has when it is deleted so.
 func (s *story) archive(t *rapid.T) {
 	if len(s.layers) == 0 {
 		t.Skip("no revision")
 	}
 	i := rapid.IntRange(0, len(s.layers)-1).Draw(t, "layer")
+	s.orphan[s.layers[i].Revision] = rapid.Bool().Draw(t, "orphan")
 	s.layers = slices.Delete(slices.Clone(s.layers), i, i+1)
 }
 
-// pause pauses or resumes the newest revision.
+// pause pauses or resumes any revision.
 func (s *story) pause(t *rapid.T) {
 	if len(s.layers) == 0 {
 		t.Skip("no revision")
 	}
+	i := rapid.IntRange(0, len(s.layers)-1).Draw(t, "layer")
 	s.layers = slices.Clone(s.layers)
-	s.layers[0].Paused = !s.layers[0].Paused
+	s.layers[i].Paused = !s.layers[i].Paused
 }
 
 // frost freezes the cluster, looks that nothing is written, or ends that.
@@ -134,9 +196,7 @@ func (s *story) meddle(t *rapid.T) {
 	if have == nil {
 		if rapid.Bool().Draw(t, "foreign") {
 			s.foreign[s.place(ref, map[string]string{"value": "theirs", "more": "theirs"})] = "theirs"
-			for _, layer := range s.layers {
-				s.note(layer)
-			}
+			s.note()
 		}
 		return
 	}
@@ -144,10 +204,9 @@ func (s *story) meddle(t *rapid.T) {
 		s.erase(ref.ID)
 		return
 	}
-	switch rapid.SampledFrom([]string{"change", "remove", "strip", "wipe", "delete", "replace", "hold", "same", "scale"}).Draw(t, "how") {
+	switch rapid.SampledFrom([]string{"change", "remove", "strip", "wipe", "delete", "replace", "hold", "same", "scale", "keep"}).Draw(t, "how") {
 	case "scale":
-		// Before our first write is recorded, what he did cannot be told from it.
-		s.scaled[have.uid] = s.stored.Entries[ref.ID].UID == have.uid && !s.stripped[have.uid]
+		s.scaled[have.uid] = s.applied[have.uid] && !s.stripped[have.uid]
 		s.alter(ref.ID, func(o *thing) { o.set("data:value", "scaled", "autoscaler@scale") })
 	case "change":
 		delete(s.scaled, have.uid)
@@ -171,21 +230,25 @@ func (s *story) meddle(t *rapid.T) {
 	case "replace":
 		s.erase(ref.ID)
 		s.foreign[s.place(ref, map[string]string{"value": "theirs"})] = "theirs"
-		for _, layer := range s.layers {
-			s.note(layer)
-		}
+		s.note()
 	case "hold":
 		s.alter(ref.ID, func(o *thing) { o.finalizers = []string{"example.com/hold"} })
+	case "keep":
+		s.alter(ref.ID, func(o *thing) { o.set(keepField, "Orphan", "somebody") })
 	case "same":
 		s.alter(ref.ID, func(o *thing) { o.set("annotations:note", "hello", "somebody") })
 	}
 }
 
-// note remembers what a layer may adopt.
-func (s *story) note(layer Layer) {
-	if s.scripts[layer.Revision].adopt == stage.AdoptUncontrolled {
-		for uid := range s.foreign {
-			s.adoptable[uid] = true
+// note remembers what the layers may adopt.
+func (s *story) note() {
+	for _, layer := range s.layers {
+		for _, stg := range layer.Stages {
+			for _, step := range stg.Steps {
+				if o := s.objects[step.ID]; o != nil && step.Policy.Adopt == stage.AdoptUncontrolled {
+					s.adoptable[o.uid] = true
+				}
+			}
 		}
 	}
 }
@@ -196,7 +259,8 @@ func (s *story) reconcile(t *rapid.T) {
 	}
 }
 
-// crash lets the process die at one of its next writes, before or behind it.
+// crash lets the process die at one of its next writes, before or behind it. What
+// the next one sees first may be older than what this one knew.
 func (s *story) crash(t *rapid.T) {
 	s.fuse = rapid.IntRange(0, 6).Draw(t, "writes")
 	s.lastWriteLands = rapid.Bool().Draw(t, "lands")
@@ -205,7 +269,10 @@ func (s *story) crash(t *rapid.T) {
 	}
 	s.died++
 	s.restart()
-	s.lagging = false
+	s.lagging = rapid.Bool().Draw(t, "lagging")
+	if s.lagging {
+		s.rewind(refOf(rapid.SampledFrom(pool()).Draw(t, "kind")).GroupKind(), rapid.IntRange(0, 4).Draw(t, "changes"))
+	}
 }
 
 // check is what holds at any moment.
@@ -216,6 +283,9 @@ func (s *story) check(t *rapid.T) {
 		}
 	}
 	maps.Copy(s.reached, s.stored.Reached)
+	for _, entry := range s.stored.Entries {
+		delete(s.unrecorded, entry.UID)
+	}
 	for _, o := range s.objects {
 		if s.scaled[o.uid] && o.fields["data:value"].value != "scaled" {
 			t.Errorf("%s was taken from its autoscaler: %+v", o.ref.ID, o)
@@ -251,44 +321,58 @@ func (s *story) end(t *rapid.T) {
 	report := s.settle(t)
 	s.check(t)
 
-	wanted := map[manifest.ID]stage.Step{}
-	listed := map[manifest.ID]bool{}
-	for _, layer := range slices.Backward(s.layers) {
-		for i, stg := range layer.Stages {
-			for _, step := range stg.Steps {
-				listed[step.ID] = true
-				if i < s.stored.Reached[layer.Key] {
-					wanted[step.ID] = step
-				}
-			}
-		}
-	}
-	for id, step := range wanted {
+	rule := ruleOf(s.layers, s.stored.Reached)
+	for id, step := range rule.wanted {
 		s.compare(t, step, s.objects[id])
 	}
 	for id, o := range s.objects {
 		_, theirs := s.foreign[o.uid]
-		if !listed[id] && s.applied[o.uid] && !theirs && !s.stripped[o.uid] {
+		switch {
+		case rule.listed[id] || !s.applied[o.uid] || theirs || s.stripped[o.uid] || s.unrecorded[o.uid]:
+		case !s.released[o.uid]:
 			t.Errorf("%s is in no layer and still there: %+v", id, o)
+		case o.fields["labels:"+testNames().ChainLabel].value != "", slices.Contains(o.owners(), "penstock/argocd"):
+			t.Errorf("%s was released and has marks of ours: %+v", id, o)
 		}
 	}
 	for id, entry := range s.stored.Entries {
-		if !listed[id] {
+		if !rule.listed[id] {
 			t.Errorf("%s is in no layer and still in the inventory: %+v", id, entry)
 		}
 		// What is listed in a stage that was not reached stays as it is.
-		_, held := wanted[id]
-		if o := s.objects[id]; held && !entry.Intent() && o != nil && !s.stripped[o.uid] && o.uid != entry.UID && !strings.HasPrefix(string(o.uid), "foreign") {
+		_, held := rule.wanted[id]
+		if o := s.objects[id]; held && !entry.Intent() && o != nil && !s.stripped[o.uid] && !s.released[o.uid] && o.uid != entry.UID && !strings.HasPrefix(string(o.uid), "foreign") {
 			t.Errorf("%s is %s in the cluster and %s in the inventory", id, o.uid, entry.UID)
 		}
 	}
 	if s.quiet(t); len(s.layers) > 0 && report.Layers[0].Complete {
-		for _, layer := range s.layers[:1] {
-			if s.stored.Reached[layer.Key] != len(layer.Stages) {
-				t.Errorf("complete with %d of %d stages", s.stored.Reached[layer.Key], len(layer.Stages))
-			}
+		if layer := s.layers[0]; s.stored.Reached[layer.Key] != len(layer.Stages) {
+			t.Errorf("complete with %d of %d stages", s.stored.Reached[layer.Key], len(layer.Stages))
+		}
+		s.twice(t)
+	}
+}
+
+// twice: to apply again what is there, by whoever knows nothing of it, changes
+// nothing.
+func (s *story) twice(t *rapid.T) {
+	before := s.contents()
+	s.reimport(s.key)
+	s.settle(t)
+	if diff := cmp.Diff(before, s.contents()); diff != "" {
+		t.Errorf("applied twice (-once +twice):\n%s", diff)
+	}
+}
+
+// contents are the values of all objects that are not somebody else's.
+func (s *story) contents() map[types.UID]map[string]string {
+	contents := map[types.UID]map[string]string{}
+	for _, o := range s.objects {
+		if _, theirs := s.foreign[o.uid]; !theirs {
+			contents[o.uid] = valuesOf(o, "")
 		}
 	}
+	return contents
 }
 
 // compare holds one object to its manifest.
@@ -305,6 +389,9 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 	}
 	if _, replaced := s.foreign[o.uid]; !replaced && s.stripped[o.uid] && s.died > 0 {
 		return // it may not be recognised as ours any more
+	}
+	if s.released[o.uid] && s.stored.Entries[step.ID].UID != o.uid {
+		return // it was let go, and a store from before knows of another one
 	}
 	fields, err := flatten(s.bodies[step.Digest])
 	if err != nil {
@@ -323,7 +410,11 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 			t.Errorf("%s: %s is %q, want %q (%+v, recorded as %+v)", step.ID, path, have, want, o, s.stored.Entries[step.ID])
 		}
 	}
-	for path := range o.fields {
+	_, released := s.released[o.uid]
+	for path, field := range o.fields {
+		if released && (len(field.by) == 0 || field.by[0] == firstApply) {
+			continue // what was let go is nobody's, and nobody's is not taken back
+		}
 		if _, wanted := fields[path]; !wanted && strings.HasPrefix(path, "data:") {
 			t.Errorf("%s: %s is in no manifest and still there (%+v)", step.ID, path, o)
 		}

@@ -317,7 +317,7 @@ func TestPredecessorIsNotJudged(t *testing.T) {
 // whatever the back-off of the failures before.
 func TestAttemptsDependOnWhatIsSeen(t *testing.T) {
 	version := func(v string) observe.Observation { return observe.Observation{ResourceVersion: v} }
-	unknown, absent, later := Seen{Presence: observe.Unknown}, Seen{observe.Absent, version("5")}, Seen{observe.Absent, version("9")}
+	unknown, absent, later := Seen{Presence: observe.Unknown}, Seen{Presence: observe.Absent, Observation: version("5")}, Seen{Presence: observe.Absent, Observation: version("9")}
 	cases := map[string]struct {
 		reason string
 		a, b   Seen
@@ -325,8 +325,8 @@ func TestAttemptsDependOnWhatIsSeen(t *testing.T) {
 	}{
 		"kind comes":    {"then everything is another question", unknown, absent, false},
 		"watch goes on": {"how far the watch of nothing came is no news", absent, later, true},
-		"object comes":  {"it is there now", absent, Seen{observe.Present, version("5")}, false},
-		"changes":       {"it is another one", Seen{observe.Present, version("5")}, Seen{observe.Present, version("6")}, false},
+		"object comes":  {"it is there now", absent, Seen{Presence: observe.Present, Observation: version("5")}, false},
+		"changes":       {"it is another one", Seen{Presence: observe.Present, Observation: version("5")}, Seen{Presence: observe.Present, Observation: version("6")}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -75,8 +75,10 @@ func (p *pass) removeOne(ctx context.Context, t task) carried {
 // first.
 func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 	entry := p.inventory.Entries[t.step.ID]
-	if seen.Presence != observe.Present {
-		// Absent may mean "without our label", unknown that the kind is gone.
+	if seen.Presence != observe.Present || seen.Late {
+		// Absent may mean "without our label", unknown that the kind is gone. And
+		// what the watch has not come to may be that somebody asked for the object
+		// to be left, or controls it.
 		live, err := p.readLive(ctx, t.step.Ref)
 		if err != nil {
 			return p.vanished(ctx, t, err)

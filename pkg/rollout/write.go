@@ -72,16 +72,17 @@ func (p *pass) intend(tasks []task) bool {
 	writes := false
 	for _, t := range tasks {
 		switch p.decide(t, p.look(t.step.ID)).Action {
-		case Create, Adopt:
-			// What is not in the inventory is never deleted, and that is what a
-			// create-only object must not be.
+		case Create, Adopt, Update, Recover, Verify:
+			// Also what is to be updated may have to be created in the end: a watch
+			// may lag. What is not in the inventory is never deleted, and that is
+			// what a create-only object must not be.
 			if _, known := p.inventory.Entries[t.step.ID]; !known && !t.step.Policy.CreateOnly {
 				p.inventory.Entries[t.step.ID] = Entry{
 					Version: t.step.Version, Revision: p.Layers[t.layer].Revision, Rank: t.stage,
 				}
 			}
 			writes = true
-		case Update, Recover, Verify, Share:
+		case Share:
 			writes = true
 		}
 	}

@@ -1,0 +1,113 @@
+package rollout
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// watches are how a model tells what happens in it: one stream for each kind. Of
+// one kind, changes come in their order; of several, in any. A watch that is begun
+// anew leaves out what happened in between, and that of a new process may begin
+// before what the last one had seen.
+type watches struct {
+	// watched is what they have delivered, and delivered up to when that is, by
+	// kind.
+	watched   map[manifest.ID]*thing
+	delivered map[schema.GroupKind]int
+	// past is what was delivered, changes what is to be.
+	past, changes []change
+	lagging       bool
+}
+
+// change is an object as it was from then on.
+type change struct {
+	id      manifest.ID
+	now     *thing // nil when it is gone
+	version int
+}
+
+func newWatches() watches {
+	return watches{watched: map[manifest.ID]*thing{}, delivered: map[schema.GroupKind]int{}}
+}
+
+// happened takes note of a change.
+func (w *watches) happened(c change) {
+	w.changes = append(w.changes, c)
+	if !w.lagging {
+		w.deliver(len(w.changes))
+	}
+}
+
+// upTo is the version up to which everything of an object's kind was delivered.
+func (w *watches) upTo(id manifest.ID) int { return max(1, w.delivered[id.GroupKind()]) }
+
+// deliver lets the watches see the next n changes, in their order.
+func (w *watches) deliver(n int) {
+	n = min(n, len(w.changes))
+	for _, c := range w.changes[:n] {
+		w.see(c)
+	}
+	w.changes = slices.Delete(w.changes, 0, n)
+}
+
+// deliverOf lets one kind get ahead of the others: its next n changes are seen.
+func (w *watches) deliverOf(kind schema.GroupKind, n int) {
+	w.changes = slices.DeleteFunc(w.changes, func(c change) bool {
+		if c.id.GroupKind() != kind || n == 0 {
+			return false
+		}
+		n--
+		w.see(c)
+		return true
+	})
+}
+
+// relist begins the watch of a kind anew: what is, is seen, and not how it came.
+func (w *watches) relist(kind schema.GroupKind) {
+	last := map[manifest.ID]change{}
+	for _, c := range w.changes {
+		last[c.id] = c
+	}
+	w.changes = slices.DeleteFunc(w.changes, func(c change) bool {
+		if c.id.GroupKind() != kind {
+			return false
+		}
+		if last[c.id] == c {
+			w.see(c)
+		}
+		return true
+	})
+}
+
+// rewind lets the watch of a kind show again what it showed n changes ago, as that
+// of a new process may which asks a server that lags. What came since comes again.
+func (w *watches) rewind(kind schema.GroupKind, n int) {
+	var past, again []change
+	for _, c := range slices.Backward(w.past) {
+		if c.id.GroupKind() == kind && len(again) < n {
+			again = append(again, c)
+		} else {
+			past = append(past, c)
+		}
+	}
+	slices.Reverse(again)
+	slices.Reverse(past)
+	w.changes, w.past, w.watched = append(again, w.changes...), nil, map[manifest.ID]*thing{}
+	delete(w.delivered, kind)
+	for _, c := range past {
+		w.see(c)
+	}
+}
+
+func (w *watches) see(c change) {
+	w.past = append(w.past, c)
+	w.delivered[c.id.GroupKind()] = max(w.delivered[c.id.GroupKind()], c.version)
+	if c.now == nil {
+		delete(w.watched, c.id)
+	} else {
+		w.watched[c.id] = c.now
+	}
+}
