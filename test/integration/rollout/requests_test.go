@@ -321,14 +321,15 @@ func restartsForNothing(t *testing.T, c *chain) {
 		}
 		c.quiet()
 	})
-	// A store that lost the record of the last writes recognises them.
+	// A store that lost the record of the last writes recognises them, and reads
+	// first what others may have done since.
 	inventory, _ := c.ledger.load()
 	for id, entry := range inventory.Entries {
 		entry.UID, entry.ManagedEntry, entry.ResourceVersion = "", "", ""
 		inventory.Entries[id] = entry
 	}
 	c.ledger.inventory = inventory
-	c.cost(t, "an inventory of intents", map[string]int{"apply": len(one.objects())}, func() {
+	c.cost(t, "an inventory of intents", map[string]int{"get": len(one.objects()), "apply": len(one.objects())}, func() {
 		c.run()
 		c.until("complete", complete)
 	})
