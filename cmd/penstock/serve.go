@@ -62,7 +62,7 @@ func serve(options *server.Options, settings *rolloutSettings) error {
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
 	options.Version = programVersion()
-	options.Controllers = controllers(settings)
+	options.Controllers, options.Profiles = controllers(settings), profiles()
 	if err := server.Run(ctx, options); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)
 	}

@@ -140,14 +140,17 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 
 // installPlans adds the group of plans.
 func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, types diff.Schema) error {
-	differ, err := a.newPlanDiffer(types)
+	differ, looking, err := a.newPlanReads(types)
 	if err != nil {
 		return err
 	}
-	info, _, err := hco.NewAPIGroupInfo(a.extra.codecs, olm.Serializer(a.extra.codecs), configurationplan.Deps{
-		Scheme: a.extra.scheme, OptsGetter: options,
-		Packs: a.store.Packs, Claims: a.store.Claims, Runs: a.store.Runs,
-		Differ: differ,
+	info, _, err := hco.NewAPIGroupInfo(a.extra.codecs, olm.Serializer(a.extra.codecs), hco.Deps{
+		Deps: configurationplan.Deps{
+			Scheme: a.extra.scheme, OptsGetter: options,
+			Packs: a.store.Packs, Claims: a.store.Claims, Runs: a.store.Runs,
+			Differ: differ,
+		},
+		Survey: looking,
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
@@ -49,6 +50,7 @@ type ExtraConfig struct {
 	trust       *trust
 	keeper      *keeper
 	controllers []Controller
+	profiles    []profile.Profile
 	// entries are shared by the caches of the server and of the controllers.
 	entries  *clusterextensionrevision.Entries
 	redactor *redact.Redactor
@@ -83,7 +85,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		Extra: ExtraConfig{
 			scheme: scheme, codecs: codecs, host: host, database: db,
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
-			controllers: o.Controllers, entries: clusterextensionrevision.NewEntries(), redactor: redactor, ready: o.Ready,
+			controllers: o.Controllers, profiles: o.Profiles, entries: clusterextensionrevision.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
 		},
 	}

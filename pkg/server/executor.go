@@ -4,9 +4,11 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/pkg/controller/plan"
 	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	target "github.com/penstock-project/penstock/pkg/rollout/host"
 )
@@ -28,20 +30,24 @@ func executor() job {
 	}
 }
 
-// newPlanDiffer makes what compares plans with the cluster for whoever asks. It
-// reads and tries as the reader does; what a caller is shown depends on his own
-// rights.
-func (a *api) newPlanDiffer(types diff.Schema) (*plan.Differ, error) {
-	job, identities := reader(), a.extra.identities
-	door, err := target.New(target.Options{Config: identities.config(job), Redactor: a.extra.redactor})
+// newPlanReads makes what compares plans with the cluster for whoever asks, and what
+// tells how profiles are. Both try as the reader does. What a caller is shown of a
+// plan depends on his own rights; of profiles, which say how many nodes a plan would
+// reboot and no content of any object, whoever may read those sees all.
+func (a *api) newPlanReads(types diff.Schema) (*plan.Differ, *survey.Deps, error) {
+	identities := a.extra.identities
+	door, err := target.New(target.Options{Config: identities.config(reader()), Redactor: a.extra.redactor})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for diffs of plans: %w", err)
+		return nil, nil, fmt.Errorf("making a client for diffs of plans: %w", err)
 	}
-	return &plan.Differ{
-		Authorizer: a.authorizer,
-		Engine: rollout.New(rollout.Options{
-			Reader: door, Trier: door, Names: plan.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
-		}),
-		Packs: a.store.Packs, Schema: types, Redactor: a.extra.redactor,
-	}, nil
+	// It may list what profiles name, which the reader may not.
+	facts, err := dynamic.NewForConfig(identities.config(executor()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client for the facts of profiles: %w", err)
+	}
+	engine := rollout.New(rollout.Options{
+		Reader: door, Trier: door, Names: plan.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
+	})
+	return &plan.Differ{Authorizer: a.authorizer, Engine: engine, Packs: a.store.Packs, Schema: types, Redactor: a.extra.redactor},
+		&survey.Deps{Profiles: a.extra.profiles, Client: facts, Previewer: engine}, nil
 }

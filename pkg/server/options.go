@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
@@ -84,6 +85,8 @@ type Options struct {
 	Version string
 	// Controllers run where this replica is the leader.
 	Controllers []Controller
+	// Profiles are what plans can be made of.
+	Profiles []profile.Profile
 	// Lease decides which replica that is.
 	Lease LeaseTimes
 	// Ready, when set, is called when the server is ready, and registered if it

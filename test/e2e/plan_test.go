@@ -107,6 +107,7 @@ func prerequisites(w world) {
 	w.phase("rebalance", "PrerequisiteFailed")
 	w.planSays("rebalance", ".status.message", "KubeDescheduler", "install the Kube Descheduler Operator")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="PrerequisitesMet")].reason`, "MissingDependency")
+	w.profile("Inactive", "<none>", "Unknown", "Missing: install the Kube Descheduler Operator; install the Machine Config Operator")
 	for _, file := range []string{
 		"operator.openshift.io_kubedeschedulers.yaml", "machineconfiguration.openshift.io_machineconfigs.yaml",
 		"machineconfiguration.openshift.io_machineconfigpools.yaml", "hco.kubevirt.io_hyperconvergeds.yaml",
@@ -159,6 +160,8 @@ func reviewPlan(w world) {
 	w.planSays("rebalance", ".status.message", "approve hash sha256:")
 	w.says(w.MustKubectl("get", "configplan"), "PROFILE", "LoadAwareRebalancing", "DryRun", "ReviewRequired", "High", "0/2")
 	w.says(w.MustKubectl("explain", "configplan.spec.profile"), `"LoadAwareRebalancing"`)
+	w.profile("Inactive", "rebalance (ReviewRequired)", "High", "Met", "4 nodes of worker reboot, in 2 waves")
+	w.profileAPI()
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/manifests"), `"kind":"MachineConfig"`, `"psi=1"`, `"kind":"KubeDescheduler"`)
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/diff"), "enable-psi-metrics", "psi=1")
 	w.absent("machineconfig", "99-worker-psi-karg")
@@ -168,6 +171,23 @@ func reviewPlan(w world) {
 	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", `{"planHash":"sha256:`+strings.Repeat("0", 64)+`"}`); err == nil || !strings.Contains(err.Error(), "review it again") {
 		w.t.Errorf("approving another hash: %v", err)
 	}
+}
+
+// profile fails unless the row of the profile says all of these.
+func (w world) profile(texts ...string) {
+	w.t.Helper()
+	w.says(w.MustKubectl("get", "configurationprofiles", "-o", "wide"), append([]string{"LoadAwareRebalancing", "live-migrates virtual machines"}, texts...)...)
+}
+
+// profileAPI is what kubectl can do with profiles besides listing them.
+func (w world) profileAPI() {
+	w.says(w.MustKubectl("get", "configprofile", "LoadAwareRebalancing", "-o", "yaml"), "kind: ConfigurationProfile\n", "state: Inactive", "plan: rebalance",
+		"definition: kubedeschedulers.operator.openshift.io", "name: enable-psi-metrics", "action: Create", "reboot: true", "mode Automatic starts real evictions")
+	w.says(w.MustKubectl("get", "configurationprofiles", "-o", "json"), `"kind": "List"`, `"impactSeverity": "High"`)
+	w.says(w.MustKubectl("explain", "configurationprofile.status.state"), "Active", "Inactive", "Drifted", "Unknown")
+	w.says(w.MustKubectl("api-resources", "--api-group=hco.kubevirt.io", "-o", "wide"), "configprofile,cfgprofile", "get,list ")
+	out := w.Kubectl("get", "configurationprofile", "nothing")
+	w.says(out.Stderr, "NotFound", "there are LoadAwareRebalancing")
 }
 
 // lockedProfile is held by one plan at a time.
@@ -199,6 +219,7 @@ func executePlan(w world, operator *pools.Operator) {
 	w.phase("rebalance", "Completed")
 	w.planSays("rebalance", ".status.items[0].message", `"worker" is stable and ready (4 nodes)`)
 	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].status`, "True")
+	w.profile("Active", "rebalance (Completed)", "None", "Met")
 	live := w.MustKubectl(append([]string{"get", "-o", "yaml", "--show-managed-fields"}, descheduler()...)...)
 	w.says(live, "deschedulingIntervalSeconds: 60", "mode: Automatic", "KubeVirtRelieveAndMigrate", "AffinityAndTaints", "hco.kubevirt.io/governed-by: rebalance",
 		"hco.kubevirt.io/applied-profile-hash: sha256:", "manager: hco-governance/LoadAwareRebalancing")
@@ -231,6 +252,7 @@ func planDrift(w world) {
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
 	w.phase("rebalance", "Drifted")
 	w.planSays("rebalance", ".status.message", ".spec.mode was changed by mallory", "set spec.action to DryRun, then to Apply")
+	w.profile("Drifted", "rebalance (Drifted)", "Medium", "not as plan rebalance says: KubeDescheduler.operator.openshift.io "+deschedulerNamespace+"/cluster")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].status`, "False")
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Automatic"}}`)
 	w.phase("rebalance", "Completed")
@@ -279,6 +301,7 @@ func rollbackPlan(w world) {
 	w.approvePlan("rebalance")
 	w.phase("rebalance", "Completed")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].reason`, "Restored")
+	w.profile("Inactive", "rebalance (Completed)", "High")
 	w.absent("machineconfig", "99-worker-psi-karg")
 	live := w.MustKubectl(append([]string{"get", "-o", "yaml"}, descheduler()...)...)
 	w.says(live, "deschedulingIntervalSeconds: 3600", "- LongLifecycle", "logLevel: Debug")

@@ -38,6 +38,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PlanHistory{},
 		&PlanRollbackRequest{},
 		&PlanDiff{},
+		&ConfigurationProfile{},
+		&ConfigurationProfileList{},
 	)
 	// The name on the wire, see v1alpha1.ManifestListKind.
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind("List"), &PlanManifestList{})

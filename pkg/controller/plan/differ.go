@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -102,7 +103,7 @@ func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanI
 	if err != nil {
 		return err
 	}
-	before, after = unmarked(before), unmarked(after)
+	before, after = governance.Unmarked(before), governance.Unmarked(after)
 	if before == nil && after == nil || before != nil && after != nil && before.Digest == after.Digest {
 		out.Message = "it is as it should be"
 		return nil

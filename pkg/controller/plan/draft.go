@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -83,21 +82,8 @@ func (v *visit) wanted(ctx context.Context, facts profile.Facts) ([]wanted, erro
 
 // sealed makes a manifest of an item, which says which plan governs it.
 func (v *visit) sealed(item profile.Item) (wanted, error) {
-	object := maps.Clone(item.Object)
-	metadata, _ := object["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	annotations = maps.Clone(annotations)
-	if annotations == nil {
-		annotations = map[string]any{}
-	}
-	annotations[v1alpha1.GovernedByAnnotation] = v.plan.Name
-	metadata["annotations"], object["metadata"] = annotations, metadata
-	made, err := manifest.Digester{}.New(object)
-	if err != nil {
-		return wanted{}, fmt.Errorf("item %s: %w", item.Name, err)
-	}
-	return wanted{Item: item, object: made}, nil
+	made, err := governance.Marked(item, v.plan.Name)
+	return wanted{Item: item, object: made}, err
 }
 
 // bodies are manifests at hand.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
@@ -46,12 +45,12 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 		item.Action = v1alpha1.ItemDelete
 	case !seen.Exists && !target.delete:
 		item.Action = v1alpha1.ItemCreate
-	case before == nil || after != nil && unmarked(before).Digest == unmarked(after).Digest:
+	case before == nil || after != nil && governance.Unmarked(before).Digest == governance.Unmarked(after).Digest:
 		item.Action, item.ImpactSeverity, item.ImpactReason = v1alpha1.ItemNone, v1alpha1.ImpactNone, "it is as it should be already"
 		item.BlastRadius = nil
 		return item, before, nil
 	}
-	change := diff.Compare(ctx, unmarked(before), unmarked(after), diff.Options{Schema: v.Schema, Redactor: v.Redactor})
+	change := diff.Compare(ctx, governance.Unmarked(before), governance.Unmarked(after), diff.Options{Schema: v.Schema, Redactor: v.Redactor})
 	item.Diff = bounded(change.Unified, v1alpha1.MaxItemDiffBytes)
 	if change.NotCompared != "" {
 		item.Diff = "not compared: " + change.NotCompared
@@ -73,30 +72,6 @@ func ofJSON(raw []byte) (*manifest.Object, error) {
 		return nil, fmt.Errorf("reading a target: %w", err)
 	}
 	return &object, nil
-}
-
-// unmarked is an object without what says that it is governed: a reviewer looks
-// for what changes.
-func unmarked(object *manifest.Object) *manifest.Object {
-	if object == nil {
-		return nil
-	}
-	content := &unstructured.Unstructured{}
-	if err := content.UnmarshalJSON(object.JSON); err != nil {
-		return object
-	}
-	annotations := content.GetAnnotations()
-	delete(annotations, v1alpha1.GovernedByAnnotation)
-	delete(annotations, v1alpha1.AppliedHashAnnotation)
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	content.SetAnnotations(annotations)
-	plain, err := manifest.Digester{}.New(content.Object)
-	if err != nil {
-		return object
-	}
-	return &plain
 }
 
 // settle sets the state of an item.

@@ -25,6 +25,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ConfigurationPlanList{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref),
 		v1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref),
 		v1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref),
+		v1alpha1.ConfigurationProfile{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref),
+		v1alpha1.ConfigurationProfileList{}.OpenAPIModelName():          schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref),
+		v1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref),
 		v1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName():       schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref),
 		v1alpha1.PlanApproval{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_PlanApproval(ref),
 		v1alpha1.PlanApprovalRequest{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref),
@@ -40,6 +43,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref),
 		v1alpha1.PlanRun{}.OpenAPIModelName():                           schema_pkg_apis_hco_v1alpha1_PlanRun(ref),
 		v1alpha1.PlanRunItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref),
+		v1alpha1.ProfileItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_ProfileItem(ref),
+		v1alpha1.ProfileRequirement{}.OpenAPIModelName():                schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref),
 		v1alpha1.TakenFields{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_TakenFields(ref),
 		v1alpha1.TargetRef{}.OpenAPIModelName():                         schema_pkg_apis_hco_v1alpha1_TargetRef(ref),
 		olmv1alpha1.AnyValue{}.OpenAPIModelName():                       olmv1alpha1.AnyValue{}.OpenAPIDefinition(),
@@ -529,6 +534,208 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 		},
 		Dependencies: []string{
 			v1alpha1.PlanApproval{}.OpenAPIModelName(), v1alpha1.PlanItem{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationProfile is something that a ConfigurationPlan can configure, and how the cluster is with regard to it. It is computed whenever it is read; nothing of it is stored, and it cannot be watched.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name, as spec.profile of a plan takes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description says what the profile is for.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is how the cluster is now.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"description", "status"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationProfileList is a list of profiles.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the profiles.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ConfigurationProfile{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConfigurationProfile{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationProfileStatus is how a cluster is with regard to a profile.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state tells whether the cluster is as the profile says: Active, Inactive, Drifted, or Unknown when something could not be read.\n\nPossible enum values:\n - `\"Active\"` is a cluster that is as the profile says, by a plan or without one.\n - `\"Drifted\"` is a cluster that a plan made as the profile says, and somebody has changed since.\n - `\"Inactive\"` is a cluster that is not as the profile says, and no plan has made it so.\n - `\"Unknown\"` is a cluster of which something could not be read.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Active", "Drifted", "Inactive", "Unknown"},
+						},
+					},
+					"plan": {
+						SchemaProps: spec.SchemaProps{
+							Description: "plan that holds the profile; no other can be active. None holds it when it is left out.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"planPhase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "planPhase is where that plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why the state is what it is.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"prerequisites": {
+						SchemaProps: spec.SchemaProps{
+							Description: "prerequisites tell whether the cluster has all that the profile needs: Met, Missing, or Unknown when that could not be read.\n\nPossible enum values:\n - `\"Met\"` is there.\n - `\"Missing\"` is not there.\n - `\"Unknown\"` could not be read.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Met", "Missing", "Unknown"},
+						},
+					},
+					"requirements": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "requirements are what the profile looks at, one by one.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ProfileRequirement{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"impactSeverity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactSeverity is the highest of the items. It is left out while it is not known.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"High", "Low", "Medium", "None"},
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "items are what a plan would do now, with the options of the plan that holds the profile, or without options. They are left out while that is not known.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ProfileItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"state", "prerequisites"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ProfileItem{}.OpenAPIModelName(), v1alpha1.ProfileRequirement{}.OpenAPIModelName()},
 	}
 }
 
@@ -1425,6 +1632,145 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 		},
 		Dependencies: []string{
 			v1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProfileItem is what a plan would do to one target now.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the item.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"targetRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetRef is the object that is configured.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+						},
+					},
+					"action": {
+						SchemaProps: spec.SchemaProps{
+							Description: "action is what would happen to it: Create, Update or None. It is left out when the cluster refuses it, or could not be asked; message says why.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that the run that is rolled back made.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
+						},
+					},
+					"impactSeverity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactSeverity is how much that disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"High", "Low", "Medium", "None"},
+						},
+					},
+					"impactReason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactReason says why.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"blastRadius": {
+						SchemaProps: spec.SchemaProps{
+							Description: "blastRadius is what the item reaches.",
+							Ref:         ref(v1alpha1.BlastRadius{}.OpenAPIModelName()),
+						},
+					},
+					"notes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notes are what a reviewer should know.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why there is no action.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "targetRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.BlastRadius{}.OpenAPIModelName(), v1alpha1.TargetRef{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProfileRequirement is a CustomResourceDefinition that a profile looks at.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"definition": {
+						SchemaProps: spec.SchemaProps{
+							Description: "definition is its name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind that it defines.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"optional": {
+						SchemaProps: spec.SchemaProps{
+							Description: "optional tells that the profile does without it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state tells whether it is served: Met, Missing or Unknown.\n\nPossible enum values:\n - `\"Met\"` is there.\n - `\"Missing\"` is not there.\n - `\"Unknown\"` could not be read.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Met", "Missing", "Unknown"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what to install, or what could not be read.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"definition", "kind", "state"},
+			},
+		},
 	}
 }
 

@@ -3,8 +3,10 @@
 package hco
 
 import (
+	"context"
 	"fmt"
 
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -12,15 +14,26 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 )
+
+// Deps is what NewAPIGroupInfo needs.
+type Deps struct {
+	configurationplan.Deps
+	// Survey is how to find out how the cluster is with regard to profiles; its
+	// Plans are those that are stored here. Nil serves no configurationprofiles.
+	Survey *survey.Deps
+}
 
 // NewAPIGroupInfo returns the group's endpoints and how they are reached. The
 // serializer must know no protobuf: our types have none.
-func NewAPIGroupInfo(codecs serializer.CodecFactory, text runtime.NegotiatedSerializer, deps configurationplan.Deps) (*genericapiserver.APIGroupInfo, *configurationplan.Storage, error) {
+func NewAPIGroupInfo(codecs serializer.CodecFactory, text runtime.NegotiatedSerializer, deps Deps) (*genericapiserver.APIGroupInfo, *configurationplan.Storage, error) {
 	deps.OptsGetter = storedAsJSON{RESTOptionsGetter: deps.OptsGetter, codecs: codecs}
-	storage, err := configurationplan.NewStorage(deps)
+	storage, err := configurationplan.NewStorage(deps.Deps)
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
 	}
@@ -38,8 +51,28 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, text runtime.NegotiatedSeri
 	if storage.Diff != nil {
 		served["configurationplans/diff"] = storage.Diff
 	}
+	if deps.Survey != nil {
+		looking := *deps.Survey
+		looking.Plans = plansOf(storage.Plan)
+		served["configurationprofiles"] = configurationprofile.NewREST(survey.New(looking))
+	}
 	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = served
 	return &info, storage, nil
+}
+
+// plansOf lists all plans that are stored.
+func plansOf(plans rest.Lister) survey.Plans {
+	return func(ctx context.Context) ([]hco.ConfigurationPlan, error) {
+		found, err := plans.List(ctx, &metainternalversion.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		list, ok := found.(*hco.ConfigurationPlanList)
+		if !ok {
+			return nil, fmt.Errorf("listing plans: got a %T", found)
+		}
+		return list.Items, nil
+	}
 }
 
 // storedAsJSON sets how objects of the group are stored: as JSON of v1alpha1.

@@ -44,6 +44,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PlanHistory{},
 		&PlanRollbackRequest{},
 		&PlanDiff{},
+		&ConfigurationProfile{},
+		&ConfigurationProfileList{},
 	)
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind(ManifestListKind), &PlanManifestList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)

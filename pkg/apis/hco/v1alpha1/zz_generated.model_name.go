@@ -33,6 +33,21 @@ func (in ConfigurationPlanStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfigurationProfile) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfile"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfigurationProfileList) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfigurationProfileStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LoadAwareRebalancingOptions) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions"
 }
@@ -105,6 +120,16 @@ func (in PlanRun) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PlanRunItem) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanRunItem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProfileItem) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ProfileItem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProfileRequirement) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ProfileRequirement"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

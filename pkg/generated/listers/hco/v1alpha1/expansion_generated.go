@@ -7,3 +7,7 @@ package v1alpha1
 // ConfigurationPlanListerExpansion allows custom methods to be added to
 // ConfigurationPlanLister.
 type ConfigurationPlanListerExpansion interface{}
+
+// ConfigurationProfileListerExpansion allows custom methods to be added to
+// ConfigurationProfileLister.
+type ConfigurationProfileListerExpansion interface{}

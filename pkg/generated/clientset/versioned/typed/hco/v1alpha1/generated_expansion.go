@@ -5,3 +5,5 @@
 package v1alpha1
 
 type ConfigurationPlanExpansion interface{}
+
+type ConfigurationProfileExpansion interface{}

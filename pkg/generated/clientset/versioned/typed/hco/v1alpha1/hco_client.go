@@ -15,6 +15,7 @@ import (
 type HcoV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ConfigurationPlansGetter
+	ConfigurationProfilesGetter
 }
 
 // HcoV1alpha1Client is used to interact with features provided by the hco.kubevirt.io group.
@@ -24,6 +25,10 @@ type HcoV1alpha1Client struct {
 
 func (c *HcoV1alpha1Client) ConfigurationPlans() ConfigurationPlanInterface {
 	return newConfigurationPlans(c)
+}
+
+func (c *HcoV1alpha1Client) ConfigurationProfiles() ConfigurationProfileInterface {
+	return newConfigurationProfiles(c)
 }
 
 // NewForConfig creates a new HcoV1alpha1Client for the given config.

@@ -18,6 +18,10 @@ func (c *FakeHcoV1alpha1) ConfigurationPlans() v1alpha1.ConfigurationPlanInterfa
 	return newFakeConfigurationPlans(c)
 }
 
+func (c *FakeHcoV1alpha1) ConfigurationProfiles() v1alpha1.ConfigurationProfileInterface {
+	return newFakeConfigurationProfiles(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeHcoV1alpha1) RESTClient() rest.Interface {

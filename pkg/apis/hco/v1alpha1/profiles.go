@@ -1,0 +1,144 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +genclient:nonNamespaced
+// +genclient:onlyVerbs=get,list
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ConfigurationProfile is something that a ConfigurationPlan can configure, and how
+// the cluster is with regard to it. It is computed whenever it is read; nothing of
+// it is stored, and it cannot be watched.
+type ConfigurationProfile struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata has the name, as spec.profile of a plan takes it.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// description says what the profile is for.
+	Description string `json:"description"`
+	// status is how the cluster is now.
+	Status ConfigurationProfileStatus `json:"status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ConfigurationProfileList is a list of profiles.
+type ConfigurationProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the profiles.
+	Items []ConfigurationProfile `json:"items"`
+}
+
+// ProfileState tells whether the cluster is as a profile says.
+// +enum
+type ProfileState string
+
+const (
+	// ProfileActive is a cluster that is as the profile says, by a plan or without
+	// one.
+	ProfileActive ProfileState = "Active"
+	// ProfileInactive is a cluster that is not as the profile says, and no plan has
+	// made it so.
+	ProfileInactive ProfileState = "Inactive"
+	// ProfileDrifted is a cluster that a plan made as the profile says, and somebody
+	// has changed since.
+	ProfileDrifted ProfileState = "Drifted"
+	// ProfileUnknown is a cluster of which something could not be read.
+	ProfileUnknown ProfileState = "Unknown"
+)
+
+// PrerequisiteState tells whether a cluster has what a profile needs.
+// +enum
+type PrerequisiteState string
+
+const (
+	// PrerequisiteMet is there.
+	PrerequisiteMet PrerequisiteState = "Met"
+	// PrerequisiteMissing is not there.
+	PrerequisiteMissing PrerequisiteState = "Missing"
+	// PrerequisiteUnknown could not be read.
+	PrerequisiteUnknown PrerequisiteState = "Unknown"
+)
+
+// ConfigurationProfileStatus is how a cluster is with regard to a profile.
+type ConfigurationProfileStatus struct {
+	// state tells whether the cluster is as the profile says: Active, Inactive,
+	// Drifted, or Unknown when something could not be read.
+	State ProfileState `json:"state"`
+	// plan that holds the profile; no other can be active. None holds it when it is
+	// left out.
+	// +optional
+	Plan string `json:"plan,omitempty"`
+	// planPhase is where that plan is.
+	// +optional
+	PlanPhase Phase `json:"planPhase,omitempty"`
+	// message says why the state is what it is.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// prerequisites tell whether the cluster has all that the profile needs: Met,
+	// Missing, or Unknown when that could not be read.
+	Prerequisites PrerequisiteState `json:"prerequisites"`
+	// requirements are what the profile looks at, one by one.
+	// +optional
+	// +listType=atomic
+	Requirements []ProfileRequirement `json:"requirements,omitempty"`
+	// impactSeverity is the highest of the items. It is left out while it is not
+	// known.
+	// +optional
+	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
+	// items are what a plan would do now, with the options of the plan that holds
+	// the profile, or without options. They are left out while that is not known.
+	// +optional
+	// +listType=atomic
+	Items []ProfileItem `json:"items,omitempty"`
+}
+
+// ProfileRequirement is a CustomResourceDefinition that a profile looks at.
+type ProfileRequirement struct {
+	// definition is its name.
+	Definition string `json:"definition"`
+	// kind that it defines.
+	Kind string `json:"kind"`
+	// optional tells that the profile does without it.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+	// state tells whether it is served: Met, Missing or Unknown.
+	State PrerequisiteState `json:"state"`
+	// message says what to install, or what could not be read.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// ProfileItem is what a plan would do to one target now.
+type ProfileItem struct {
+	// name of the item.
+	Name string `json:"name"`
+	// targetRef is the object that is configured.
+	TargetRef TargetRef `json:"targetRef"`
+	// action is what would happen to it: Create, Update or None. It is left out when
+	// the cluster refuses it, or could not be asked; message says why.
+	// +optional
+	Action ItemAction `json:"action,omitempty"`
+	// impactSeverity is how much that disturbs.
+	// +optional
+	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
+	// impactReason says why.
+	// +optional
+	ImpactReason string `json:"impactReason,omitempty"`
+	// blastRadius is what the item reaches.
+	// +optional
+	BlastRadius *BlastRadius `json:"blastRadius,omitempty"`
+	// notes are what a reviewer should know.
+	// +optional
+	// +listType=atomic
+	Notes []string `json:"notes,omitempty"`
+	// message says why there is no action.
+	// +optional
+	Message string `json:"message,omitempty"`
+}

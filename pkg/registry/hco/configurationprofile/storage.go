@@ -1,0 +1,105 @@
+package configurationprofile
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Surveyor tells how the cluster is, as a *survey.Surveyor.
+type Surveyor interface {
+	// Names of all profiles.
+	Names() []string
+	// Survey returns the profiles of these names, in their order. What cannot be
+	// read of the cluster is said in them and is no error.
+	Survey(ctx context.Context, names []string) ([]hco.ConfigurationProfile, error)
+}
+
+// REST serves profiles: get and list. They cannot be watched, as ComponentStatus
+// cannot: nobody is told when the cluster changes. Garbage collection, quota,
+// backups and GitOps tools look at what can be created, deleted or watched, and so
+// pass them by.
+type REST struct {
+	surveyor Surveyor
+	table
+}
+
+var (
+	_ rest.Getter               = &REST{}
+	_ rest.Lister               = &REST{}
+	_ rest.Scoper               = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+	_ rest.ShortNamesProvider   = &REST{}
+)
+
+// NewREST returns the resource.
+func NewREST(surveyor Surveyor) *REST { return &REST{surveyor: surveyor} }
+
+// New returns an empty profile.
+func (*REST) New() runtime.Object { return &hco.ConfigurationProfile{} }
+
+// NewList returns an empty list.
+func (*REST) NewList() runtime.Object { return &hco.ConfigurationProfileList{} }
+
+// Destroy does nothing: nothing is held.
+func (*REST) Destroy() {}
+
+// NamespaceScoped is false, as for plans.
+func (*REST) NamespaceScoped() bool { return false }
+
+// GetSingularName is what people type.
+func (*REST) GetSingularName() string { return "configurationprofile" }
+
+// ShortNames are what people type who know plans as configplan.
+func (*REST) ShortNames() []string { return []string{"configprofile", "cfgprofile"} }
+
+// Get returns the profile of that name.
+func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	if !slices.Contains(r.surveyor.Names(), name) {
+		missing := apierrors.NewNotFound(v1alpha1.Resource("configurationprofiles"), name)
+		missing.ErrStatus.Message += "; there are " + strings.Join(r.surveyor.Names(), ", ")
+		return nil, missing
+	}
+	found, err := r.surveyor.Survey(ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// List returns all profiles that are selected, all at once: there are few. They can
+// be selected by name; they have no labels.
+func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	names := slices.DeleteFunc(r.surveyor.Names(), func(name string) bool { return !selected(options, name) })
+	list := &hco.ConfigurationProfileList{Items: []hco.ConfigurationProfile{}}
+	if len(names) == 0 {
+		return list, nil
+	}
+	found, err := r.surveyor.Survey(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	list.Items = found
+	return list, nil
+}
+
+func selected(options *metainternalversion.ListOptions, name string) bool {
+	if options == nil {
+		return true
+	}
+	if options.LabelSelector != nil && !options.LabelSelector.Matches(labels.Set{}) {
+		return false
+	}
+	return options.FieldSelector == nil || options.FieldSelector.Matches(fields.Set{metav1.ObjectNameField: name})
+}

@@ -1,0 +1,137 @@
+package configurationprofile_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
+)
+
+// surveyor knows two profiles.
+type surveyor struct{ asked *[]string }
+
+func (surveyor) Names() []string { return []string{"Dense", "Tuning"} }
+
+func (s surveyor) Survey(_ context.Context, names []string) ([]hco.ConfigurationProfile, error) {
+	*s.asked = append(*s.asked, names...)
+	var found []hco.ConfigurationProfile
+	for _, name := range names {
+		found = append(found, hco.ConfigurationProfile{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return found, nil
+}
+
+func TestList(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason  string
+		options *metainternalversion.ListOptions
+		want    []string
+	}{
+		"all":          {"there are few", nil, []string{"Dense", "Tuning"}},
+		"by name":      {"kubectl get --field-selector", &metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "Tuning")}, []string{"Tuning"}},
+		"another name": {"none is computed for nothing", &metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "x")}, nil},
+		"by label":     {"they have none", &metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})}, nil},
+		"without one":  {"that is all of them", &metainternalversion.ListOptions{LabelSelector: labels.Everything()}, []string{"Dense", "Tuning"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			got, err := configurationprofile.NewREST(surveyor{&asked}).List(t.Context(), c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, asked); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			if items := got.(*hco.ConfigurationProfileList).Items; items == nil || len(items) != len(c.want) {
+				t.Errorf("%s: %d profiles", c.reason, len(items))
+			}
+		})
+	}
+}
+
+func TestGet(t *testing.T) {
+	var asked []string
+	profiles := configurationprofile.NewREST(surveyor{&asked})
+	if got, err := profiles.Get(t.Context(), "Tuning", nil); err != nil || got.(*hco.ConfigurationProfile).Name != "Tuning" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := profiles.Get(t.Context(), "tuning", nil); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "there are Dense, Tuning") {
+		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+// What can be done with profiles decides who looks after them: nothing collects,
+// counts or caches what can be neither watched nor deleted.
+func TestVerbs(t *testing.T) {
+	var profiles any = configurationprofile.NewREST(surveyor{})
+	if _, ok := profiles.(rest.Watcher); ok {
+		t.Error("profiles can be watched, and nobody would tell of changes")
+	}
+	if _, ok := profiles.(rest.Creater); ok {
+		t.Error("profiles can be created")
+	}
+	if _, ok := profiles.(rest.GracefulDeleter); ok {
+		t.Error("profiles can be deleted")
+	}
+}
+
+func TestTable(t *testing.T) {
+	requirement := func(kind string, state hco.PrerequisiteState, message string) hco.ProfileRequirement {
+		return hco.ProfileRequirement{Kind: kind, State: state, Message: message}
+	}
+	for name, c := range map[string]struct {
+		status hco.ConfigurationProfileStatus
+		want   []any
+	}{
+		"active": {
+			hco.ConfigurationProfileStatus{State: hco.ProfileActive, Plan: "nightly", PlanPhase: hco.PhaseCompleted, Prerequisites: hco.PrerequisiteMet, ImpactSeverity: hco.ImpactNone},
+			[]any{"Tuning", "Active", "nightly (Completed)", "None", "Met", "Faster.", "<none>", ""},
+		},
+		"missing, each remedy once": {
+			hco.ConfigurationProfileStatus{State: hco.ProfileInactive, Prerequisites: hco.PrerequisiteMissing, Message: "long", Requirements: []hco.ProfileRequirement{
+				requirement("A", hco.PrerequisiteMissing, "install a"), requirement("B", hco.PrerequisiteMissing, "install a"),
+				requirement("C", hco.PrerequisiteUnknown, "no right"), requirement("D", hco.PrerequisiteMet, ""),
+				{Kind: "E", State: hco.PrerequisiteMissing, Message: "install e", Optional: true},
+			}},
+			[]any{"Tuning", "Inactive", "<none>", "Unknown", "Missing: install a", "Faster.", "<none>", "long"},
+		},
+		"too old": {
+			hco.ConfigurationProfileStatus{State: hco.ProfileInactive, Prerequisites: hco.PrerequisiteMissing, Message: "update a"},
+			[]any{"Tuning", "Inactive", "<none>", "Unknown", "Missing: update a", "Faster.", "<none>", "update a"},
+		},
+		"unknown": {
+			hco.ConfigurationProfileStatus{State: hco.ProfileUnknown, Prerequisites: hco.PrerequisiteUnknown, Message: "no right", Requirements: []hco.ProfileRequirement{requirement("C", hco.PrerequisiteUnknown, "no right")}},
+			[]any{"Tuning", "Unknown", "<none>", "Unknown", "Unknown: no right", "Faster.", "<none>", "no right"},
+		},
+		"reach": {
+			hco.ConfigurationProfileStatus{State: hco.ProfileInactive, Prerequisites: hco.PrerequisiteMet, ImpactSeverity: hco.ImpactHigh, Items: []hco.ProfileItem{
+				{BlastRadius: &hco.BlastRadius{Pools: []string{"infra", "worker"}, Nodes: 4, Reboot: true, Waves: 2}}, {},
+			}},
+			[]any{"Tuning", "Inactive", "<none>", "High", "Met", "Faster.", "4 nodes of infra, worker reboot, in 2 waves", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := &hco.ConfigurationProfileList{Items: []hco.ConfigurationProfile{{ObjectMeta: metav1.ObjectMeta{Name: "Tuning"}, Description: "Faster.", Status: c.status}}}
+			table, err := configurationprofile.NewREST(surveyor{}).ConvertToTable(t.Context(), list, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, table.Rows[0].Cells); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(table.ColumnDefinitions) != len(c.want) {
+				t.Errorf("%d columns and %d cells", len(table.ColumnDefinitions), len(c.want))
+			}
+		})
+	}
+}

@@ -1,0 +1,164 @@
+// Package survey tells how a cluster is with regard to profiles: what they lack,
+// what a plan would do now, and whether they are in effect. It reads what is there
+// and has the cluster try the rest as a dry-run; it keeps nothing, and what it could
+// not read it calls unknown, with the reason.
+package survey
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// DefaultTimeout is how long the cluster may take to answer all that is asked for one
+// survey. It is far below the minute after which clients give up.
+const DefaultTimeout = 10 * time.Second
+
+// Previewer says what an apply would make of objects, as a *rollout.Engine.
+type Previewer interface {
+	Preview(ctx context.Context, work rollout.Work, permit rollout.Permit) (rollout.Preview, error)
+}
+
+// Plans are all plans there are.
+type Plans func(ctx context.Context) ([]hco.ConfigurationPlan, error)
+
+// Deps is what a Surveyor needs. All are required but Timeout.
+type Deps struct {
+	Profiles []profile.Profile
+	// Client reads what the profiles name. It needs get and list.
+	Client dynamic.Interface
+	// Previewer tries items.
+	Previewer Previewer
+	Plans     Plans
+	// Timeout of one survey; DefaultTimeout when it is zero.
+	Timeout time.Duration
+}
+
+// Surveyor computes how profiles are.
+type Surveyor struct{ Deps }
+
+// New returns a Surveyor. It sends no request.
+func New(deps Deps) *Surveyor {
+	if deps.Timeout == 0 {
+		deps.Timeout = DefaultTimeout
+	}
+	return &Surveyor{deps}
+}
+
+// Names of all profiles, sorted.
+func (s *Surveyor) Names() []string {
+	names := make([]string, 0, len(s.Profiles))
+	for _, p := range s.Profiles {
+		names = append(names, string(p.Name()))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Survey returns the profiles of these names, in their order:
+//
+//  1. the plans, which say who holds what,
+//  2. what the cluster has of what the profiles look at,
+//  3. what a plan would do, as the cluster says,
+//  4. the verdict of all that.
+//
+// Only plans that cannot be read are an error: they are in the server's own store.
+func (s *Surveyor) Survey(ctx context.Context, names []string) ([]hco.ConfigurationProfile, error) {
+	plans, err := s.Plans(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading plans: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	var found []hco.ConfigurationProfile
+	for _, name := range names {
+		i := slices.IndexFunc(s.Profiles, func(p profile.Profile) bool { return string(p.Name()) == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no profile %s", name)
+		}
+		one := hco.ConfigurationProfile{Description: s.Profiles[i].Description()}
+		one.Name = name
+		one.Status = s.look(ctx, s.Profiles[i], holder(plans, name))
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+// holder is the plan that holds a profile, or nil.
+func holder(plans []hco.ConfigurationPlan, name string) *hco.ConfigurationPlan {
+	for i := range plans {
+		if plan := &plans[i]; string(plan.Spec.Profile) == name && governance.Active(v1alpha1.Phase(plan.Status.Phase)) {
+			return plan
+		}
+	}
+	return nil
+}
+
+// look is how the cluster is with regard to one profile.
+func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.ConfigurationPlan) hco.ConfigurationProfileStatus {
+	seen := sight{profile: p, plan: plan}
+	seen.facts, seen.unread = s.facts(ctx, p.Requires())
+	seen.lacks = profile.Missing(p, seen.facts)
+	if len(seen.unread) == 0 && seen.lacks == nil {
+		var items []profile.Item
+		if items, seen.lacks = p.Items(seen.facts, optionsOf(plan)); seen.lacks == nil {
+			for _, item := range items {
+				seen.items = append(seen.items, s.try(ctx, p.Name(), item))
+			}
+		}
+	}
+	return seen.verdict()
+}
+
+// optionsOf a plan are those that its profile would be enabled with.
+func optionsOf(plan *hco.ConfigurationPlan) *v1alpha1.PlanOptions {
+	if plan == nil || plan.Spec.Options == nil {
+		return nil
+	}
+	var options v1alpha1.PlanOptions
+	// It copies field by field and has nothing to fail on.
+	if err := v1alpha1.Convert_hco_PlanOptions_To_v1alpha1_PlanOptions(plan.Spec.Options.DeepCopy(), &options, nil); err != nil {
+		return nil
+	}
+	return &options
+}
+
+// try asks the cluster what it would make of one item.
+func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item) trial {
+	object, err := manifest.Digester{}.New(item.Object)
+	if err != nil {
+		return trial{Item: item, err: err}
+	}
+	t := trial{Item: item, ref: object.Ref}
+	step := stage.Step{Ref: object.Ref, Policy: stage.Policy{Own: stage.Shared}}
+	preview, err := s.Previewer.Preview(ctx, rollout.Work{
+		Owner: string(owner), Bodies: body{object},
+		Layers: []rollout.Layer{{Key: "survey", Revision: 1, Stages: []stage.Stage{{Phase: item.Name, Steps: []stage.Step{step}}}}},
+	}, nil)
+	switch {
+	case err != nil:
+		t.err = err
+	case len(preview.Items) != 1:
+		t.err = fmt.Errorf("previewing %s: %d answers for one question", object.ID, len(preview.Items))
+	default:
+		t.read(preview.Items[0])
+	}
+	return t
+}
+
+// body is one manifest at hand.
+type body struct{ manifest.Object }
+
+// Body implements rollout.Bodies.
+func (b body) Body(context.Context, manifest.Ref) ([]byte, error) { return b.JSON, nil }

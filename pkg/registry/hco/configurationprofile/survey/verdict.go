@@ -1,0 +1,270 @@
+package survey
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// trial is an item, and what the cluster said of it.
+type trial struct {
+	profile.Item
+	ref manifest.Ref
+	// action is empty when the cluster refuses the item, or could not be asked.
+	action hco.ItemAction
+	// refusal is why the cluster refuses it.
+	refusal string
+	// err is why it could not be asked.
+	err error
+}
+
+// read notes what the cluster said.
+func (t *trial) read(seen rollout.PreviewItem) {
+	switch {
+	case seen.Unread, seen.Action == rollout.Deferred, seen.Failure != nil && seen.Failure.Reason == rollout.ReasonNotServed:
+		why := seen.Message
+		if seen.Failure != nil {
+			why = seen.Failure.Message
+		}
+		t.err = fmt.Errorf("%s: %s", t.ref.ID, why)
+	case seen.Failure != nil:
+		t.refusal = seen.Failure.Message
+	case !seen.Exists:
+		t.action = hco.ItemCreate
+	default:
+		t.action, t.err = changes(seen)
+	}
+}
+
+// changes tells whether an object that exists would be another one.
+func changes(seen rollout.PreviewItem) (hco.ItemAction, error) {
+	if seen.Before == nil || seen.After == nil {
+		return hco.ItemNone, nil
+	}
+	before, err := manifest.Digester{}.FromJSON(seen.Before)
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", seen.ID, err)
+	}
+	after, err := manifest.Digester{}.FromJSON(seen.After)
+	if err != nil {
+		return "", fmt.Errorf("reading %s as it would be: %w", seen.ID, err)
+	}
+	if governance.Unmarked(&before).Digest == governance.Unmarked(&after).Digest {
+		return hco.ItemNone, nil
+	}
+	return hco.ItemUpdate, nil
+}
+
+// sight is all that was seen of the cluster for one profile.
+type sight struct {
+	profile profile.Profile
+	// plan that holds the profile, or nil.
+	plan  *hco.ConfigurationPlan
+	facts profile.Facts
+	// unread is what could not be read, by the name of the definition.
+	unread map[string]error
+	// lacks is what the cluster lacks, or why items cannot be computed.
+	lacks error
+	items []trial
+}
+
+// verdict sums up what was seen. It is a function of that alone.
+func (s sight) verdict() hco.ConfigurationProfileStatus {
+	status := hco.ConfigurationProfileStatus{Requirements: s.requirements()}
+	if s.plan != nil {
+		status.Plan, status.PlanPhase = s.plan.Name, s.plan.Status.Phase
+	}
+	status.Prerequisites = s.prerequisites(status.Requirements)
+	status.Items, status.ImpactSeverity = s.impact()
+	status.State, status.Message = s.state(status.Prerequisites)
+	return status
+}
+
+// prerequisites are those of all requirements together: what is missing for certain
+// is missing, whatever else could not be read.
+func (s sight) prerequisites(requirements []hco.ProfileRequirement) hco.PrerequisiteState {
+	has := func(state hco.PrerequisiteState) bool {
+		return slices.ContainsFunc(requirements, func(r hco.ProfileRequirement) bool { return !r.Optional && r.State == state })
+	}
+	switch {
+	case has(hco.PrerequisiteMissing):
+		return hco.PrerequisiteMissing
+	case has(hco.PrerequisiteUnknown):
+		return hco.PrerequisiteUnknown
+	case errors.As(s.lacks, new(*profile.MissingError)):
+		return hco.PrerequisiteMissing // what is there is too old
+	default:
+		return hco.PrerequisiteMet
+	}
+}
+
+func (s sight) requirements() []hco.ProfileRequirement {
+	var out []hco.ProfileRequirement
+	for _, requirement := range s.profile.Requires() {
+		one := hco.ProfileRequirement{Definition: requirement.Definition, Kind: requirement.Kind.Kind, Optional: requirement.Optional, State: hco.PrerequisiteMet}
+		if _, served := s.facts.Definitions[requirement.Definition]; !served {
+			one.State, one.Message = hco.PrerequisiteMissing, "install "+requirement.Install
+		}
+		if err := s.unread[requirement.Definition]; err != nil {
+			one.State, one.Message = hco.PrerequisiteUnknown, clip(err.Error())
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// impact is what a plan would do, and the highest severity of that; none while
+// something of it is not known.
+func (s sight) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
+	order := []v1alpha1.ImpactSeverity{v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh}
+	highest, known := v1alpha1.ImpactNone, len(s.items) > 0
+	var out []hco.ProfileItem
+	for _, t := range s.items {
+		item := hco.ProfileItem{
+			Name: t.Name, TargetRef: hco.TargetRef{APIVersion: t.ref.APIVersion(), Kind: t.ref.Kind, Namespace: t.ref.Namespace, Name: t.ref.Name},
+			Action: t.action, ImpactSeverity: hco.ImpactSeverity(t.Impact), ImpactReason: t.Reason, Notes: t.Notes, Message: clip(t.refusal),
+		}
+		if t.Blast != nil {
+			item.BlastRadius = &hco.BlastRadius{Pools: t.Blast.Pools, Nodes: t.Blast.Nodes, Reboot: t.Blast.Reboot, Waves: t.Blast.Waves}
+		}
+		switch {
+		case t.err != nil:
+			item.Message, known = clip(t.err.Error()), false
+		case t.action == hco.ItemNone:
+			item.ImpactSeverity, item.ImpactReason, item.BlastRadius = hco.ImpactNone, "it is as it should be already", nil
+		case slices.Index(order, t.Impact) > slices.Index(order, highest):
+			highest = t.Impact
+		}
+		out = append(out, item)
+	}
+	if !known {
+		return out, ""
+	}
+	return out, hco.ImpactSeverity(highest)
+}
+
+// state tells whether the profile is in effect:
+//
+//   - what lacks something for certain is not in effect,
+//   - what could not be read leaves that unknown, whatever a plan says,
+//   - what a plan would not change is in effect, with or without one,
+//   - and what it would change is drifted when a plan had made it so.
+func (s sight) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, string) {
+	if prerequisites == hco.PrerequisiteMissing {
+		return hco.ProfileInactive, clip(s.lacks.Error())
+	}
+	if why := s.unknown(); why != "" {
+		return hco.ProfileUnknown, clip(why)
+	}
+	differing, nodes := s.differing()
+	switch {
+	case s.sticky():
+		// The plan goes by what it applied, and today it would be another one.
+		return s.byPlan()
+	case s.applied() && len(differing) > 0:
+		return hco.ProfileDrifted, clip(fmt.Sprintf("not as plan %s says: %s", s.plan.Name, strings.Join(differing, ", ")))
+	case s.applied():
+		return hco.ProfileActive, ""
+	case s.plan != nil:
+		return hco.ProfileInactive, clip(fmt.Sprintf("plan %s is %s: %s", s.plan.Name, s.plan.Status.Phase, s.plan.Status.Message))
+	case len(differing) > 0:
+		return hco.ProfileInactive, ""
+	case nodes > 0:
+		return hco.ProfileInactive, fmt.Sprintf("everything is set as the profile says, but %d nodes do not have it yet", nodes)
+	default:
+		return hco.ProfileActive, "the cluster is as the profile says, and no plan sees to it"
+	}
+}
+
+// unknown is what could not be read, in words.
+func (s sight) unknown() string {
+	var reasons []string
+	for _, name := range slices.Sorted(maps.Keys(s.unread)) {
+		reasons = append(reasons, s.unread[name].Error())
+	}
+	if len(reasons) == 0 && s.lacks != nil {
+		reasons = append(reasons, "a plan cannot be computed: "+s.lacks.Error())
+	}
+	for _, t := range s.items {
+		if t.err != nil {
+			reasons = append(reasons, fmt.Sprintf("asking what item %s would do: %s", t.Name, t.err))
+		}
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// differing are the targets that are not as they should be, and nodes is how many
+// nodes still have to be rebooted for those that are.
+func (s sight) differing() (names []string, nodes int64) {
+	for _, t := range s.items {
+		switch t.action {
+		case hco.ItemNone:
+			if t.Blast != nil && t.Blast.Reboot {
+				nodes += t.Blast.Nodes
+			}
+		case hco.ItemCreate:
+			names = append(names, t.ref.ID.String()+" does not exist")
+		default:
+			names = append(names, t.ref.ID.String())
+		}
+	}
+	return names, nodes
+}
+
+// applied tells whether the plan has made the cluster as the profile says.
+func (s sight) applied() bool {
+	if s.plan == nil || s.plan.Spec.RestoreRun != 0 {
+		return false
+	}
+	phase := s.plan.Status.Phase
+	return phase == hco.PhaseCompleted || phase == hco.PhaseDrifted
+}
+
+// sticky tells whether the plan has applied something else than it would today.
+func (s sight) sticky() bool {
+	if !s.applied() {
+		return false
+	}
+	digests := map[string]string{}
+	for _, item := range s.plan.Status.Items {
+		digests[item.Name] = item.Digest
+	}
+	if len(digests) != len(s.items) {
+		return true
+	}
+	return slices.ContainsFunc(s.items, func(t trial) bool {
+		marked, err := governance.Marked(t.Item, s.plan.Name)
+		return err != nil || digests[t.Name] != string(marked.Digest)
+	})
+}
+
+// byPlan is the state as the plan tells it.
+func (s sight) byPlan() (hco.ProfileState, string) {
+	state := hco.ProfileInactive
+	switch {
+	case s.plan.Status.Phase == hco.PhaseDrifted:
+		state = hco.ProfileDrifted
+	case meta.IsStatusConditionTrue(s.plan.Status.Conditions, v1alpha1.ConditionProfileActive):
+		state = hco.ProfileActive
+	}
+	return state, clip(fmt.Sprintf("as plan %s applied it and says of it; the plan would be another one today", s.plan.Name))
+}
+
+// clip bounds a message.
+func clip(message string) string {
+	if len(message) <= v1alpha1.MaxMessageBytes {
+		return message
+	}
+	return strings.ToValidUTF8(message[:v1alpha1.MaxMessageBytes-3], "") + "..."
+}

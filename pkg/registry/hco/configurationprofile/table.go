@@ -1,0 +1,111 @@
+package configurationprofile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+)
+
+// table prints profiles for people.
+type table struct{}
+
+var _ rest.TableConvertor = table{}
+
+const (
+	unknown = "Unknown"
+	none    = "<none>"
+)
+
+func columns() []metav1.TableColumnDefinition {
+	const wide = 1
+	return []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, as spec.profile of a plan takes it."},
+		{Name: "State", Type: "string", Description: "Whether the cluster is as the profile says: Active, Inactive, Drifted or Unknown."},
+		{Name: "Plan", Type: "string", Description: "The plan that holds the profile, and its phase."},
+		{Name: "Impact", Type: "string", Description: "How much a plan would disturb now."},
+		{Name: "Prerequisites", Type: "string", Description: "Whether the cluster has what the profile needs, and what to install."},
+		{Name: "Description", Type: "string", Description: "What the profile is for."},
+		{Name: "Blast radius", Type: "string", Priority: wide, Description: "The pools and nodes that a plan would reach now."},
+		{Name: "Message", Type: "string", Priority: wide, Description: "Why the state is what it is."},
+	}
+}
+
+// ConvertToTable prints one profile or a list of them.
+func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	out := &metav1.Table{}
+	add := func(obj runtime.Object) error {
+		profile, ok := obj.(*hco.ConfigurationProfile)
+		if !ok {
+			return fmt.Errorf("printing a table of profiles: got a %T", obj)
+		}
+		out.Rows = append(out.Rows, metav1.TableRow{Cells: cells(profile), Object: runtime.RawExtension{Object: obj}})
+		return nil
+	}
+	if meta.IsListType(object) {
+		if err := meta.EachListItem(object, add); err != nil {
+			return nil, err
+		}
+	} else if err := add(object); err != nil {
+		return nil, err
+	}
+	if given, ok := options.(*metav1.TableOptions); !ok || !given.NoHeaders {
+		out.ColumnDefinitions = columns()
+	}
+	return out, nil
+}
+
+func cells(profile *hco.ConfigurationProfile) []any {
+	status := profile.Status
+	plan := none
+	if status.Plan != "" {
+		plan = fmt.Sprintf("%s (%s)", status.Plan, status.PlanPhase)
+	}
+	impact := string(status.ImpactSeverity)
+	if impact == "" {
+		impact = unknown
+	}
+	return []any{profile.Name, string(status.State), plan, impact, prerequisites(status), profile.Description, blast(status.Items), status.Message}
+}
+
+// prerequisites says what to do about what is missing.
+func prerequisites(status hco.ConfigurationProfileStatus) string {
+	var remedies []string
+	for _, requirement := range status.Requirements {
+		if requirement.State == status.Prerequisites && !requirement.Optional && requirement.Message != "" && !slices.Contains(remedies, requirement.Message) {
+			remedies = append(remedies, requirement.Message)
+		}
+	}
+	if status.Prerequisites == hco.PrerequisiteMet {
+		return string(status.Prerequisites)
+	}
+	if len(remedies) == 0 { // what is there is too old
+		remedies = append(remedies, status.Message)
+	}
+	return string(status.Prerequisites) + ": " + strings.Join(remedies, "; ")
+}
+
+// blast is what all items reach together; pools are named once.
+func blast(items []hco.ProfileItem) string {
+	var reached []string
+	for _, item := range items {
+		if b := item.BlastRadius; b != nil && len(b.Pools) > 0 {
+			text := fmt.Sprintf("%d nodes of %s", b.Nodes, strings.Join(b.Pools, ", "))
+			if b.Reboot {
+				text += fmt.Sprintf(" reboot, in %d waves", b.Waves)
+			}
+			reached = append(reached, text)
+		}
+	}
+	if len(reached) == 0 {
+		return none
+	}
+	return strings.Join(reached, "; ")
+}
