@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -13,7 +12,9 @@ import (
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/plan"
+	"github.com/penstock-project/penstock/pkg/controller/signals"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
@@ -65,8 +66,7 @@ func startPlans(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
-	drifts, err := newDrifts(term.Metrics)
-	if err != nil {
+	if err := measurePlans(ctx, term); err != nil {
 		return err
 	}
 	return plan.Add(term.Manager, plan.Options{
@@ -80,33 +80,18 @@ func startPlans(ctx context.Context, term server.Term) error {
 		Packs: term.Packs, Claims: term.Claims, Runs: term.Runs,
 		Rights: plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
 		Events: recorder, Clock: clock.RealClock{}, Version: programVersion(),
-		Schema: types, Redactor: term.Redactor, Drifts: drifts,
+		Schema: types, Redactor: term.Redactor,
 		Changed: changed, Poke: func() { notify("") },
 	})
 }
 
-// drifts is the metric of plans that are not in effect any more.
-type drifts struct{ gauge *prometheus.GaugeVec }
-
-func newDrifts(registry prometheus.Registerer) (drifts, error) {
-	d := drifts{gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "penstock_plan_drifted",
-		Help: "1 while somebody has changed what a ConfigurationPlan set, 0 otherwise.",
-	}, []string{"plan", "profile"})}
-	if err := registry.Register(d.gauge); err != nil {
-		return drifts{}, fmt.Errorf("registering metrics of plans: %w", err)
+// measurePlans adds the metrics of plans to a term.
+func measurePlans(ctx context.Context, term server.Term) error {
+	informer, err := term.Manager.GetCache().GetInformer(ctx, &hcov1alpha1.ConfigurationPlan{})
+	if err != nil {
+		return fmt.Errorf("watching plans for metrics: %w", err)
 	}
-	return d, nil
+	return signals.AddPlans(signals.PlanOptions{
+		Registry: term.Metrics, Informer: informer, Reader: term.Manager.GetClient(), Clock: clock.RealClock{},
+	})
 }
-
-// Drifted implements plan.Drifts.
-func (d drifts) Drifted(name, profile string, drifted bool) {
-	value := 0.0
-	if drifted {
-		value = 1
-	}
-	d.gauge.WithLabelValues(name, profile).Set(value)
-}
-
-// Gone implements plan.Drifts.
-func (d drifts) Gone(name string) { d.gauge.DeletePartialMatch(prometheus.Labels{"plan": name}) }

@@ -252,6 +252,7 @@ func planDrift(w world) {
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
 	w.phase("rebalance", "Drifted")
 	w.planSays("rebalance", ".status.message", ".spec.mode was changed by mallory", "set spec.action to DryRun, then to Apply")
+	w.event("rebalance", "Drifted", ".spec.mode was changed by mallory")
 	w.profile("Drifted", "rebalance (Drifted)", "Medium", "not as plan rebalance says: KubeDescheduler.operator.openshift.io "+deschedulerNamespace+"/cluster")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].status`, "False")
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Automatic"}}`)

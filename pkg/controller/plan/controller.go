@@ -61,7 +61,7 @@ type Facts interface {
 	Facts() (profile.Facts, error)
 }
 
-// Options of the controller. All are required, but for Schema, Redactor and Drifts.
+// Options of the controller. All are required, but for Schema and Redactor.
 type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client client.Client
@@ -83,19 +83,11 @@ type Options struct {
 	// Schema knows the types of fields for diffs.
 	Schema   diff.Schema
 	Redactor *redact.Redactor
-	// Drifts is told which plans are drifted; nil tells nobody.
-	Drifts Drifts
 	// Changed receives a profile when something happened that may concern its
 	// plans; empty is all of them.
 	Changed <-chan event.TypedGenericEvent[string]
 	// Poke has all plans looked at again.
 	Poke func()
-}
-
-// Drifts is a metric.
-type Drifts interface {
-	Drifted(plan, profile string, drifted bool)
-	Gone(plan string)
 }
 
 // Add registers the controller with a manager.

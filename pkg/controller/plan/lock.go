@@ -119,9 +119,6 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 		delete(r.minds, name)
 		r.mu.Unlock()
 	}
-	if r.Drifts != nil {
-		r.Drifts.Gone(name)
-	}
 	r.Poke()
 	return nil
 }

@@ -269,9 +269,6 @@ func (v *visit) save(ctx context.Context) error {
 		stalled := meta.IsStatusConditionTrue(v.stored.Conditions, v1alpha1.ConditionStalled)
 		v.event(v.plan, stalled, string(v.stored.Phase), orElse(v.stored.Message, "the plan is "+string(v.stored.Phase)))
 	}
-	if v.Drifts != nil {
-		v.Drifts.Drifted(v.plan.Name, string(v.plan.Spec.Profile), v.stored.Phase == v1alpha1.PhaseDrifted)
-	}
 	return nil
 }
 

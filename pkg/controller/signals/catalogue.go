@@ -8,21 +8,26 @@ import (
 
 // Names of the metrics.
 const (
-	nameInfo        = "clusterextensionrevision_info"
-	nameCondition   = "clusterextensionrevision_condition"
-	nameSeconds     = "clusterextensionrevision_condition_seconds"
-	nameObjects     = "clusterextensionrevision_objects"
-	nameFailing     = "clusterextensionrevision_failing_objects"
-	nameTransitions = "clusterextensionrevision_condition_transitions_total"
-	nameDurations   = "clusterextensionrevision_condition_duration_seconds"
-	namePhases      = "penstock_rollout_phase_duration_seconds"
-	nameRequests    = "penstock_target_requests_total"
-	nameRepairs     = "penstock_drift_repairs_total"
-	nameContests    = "penstock_contests_total"
-	nameLeader      = "penstock_leader"
-	nameDegraded    = "penstock_store_degraded"
-	nameExpiry      = "penstock_certificate_expiration_timestamp_seconds"
-	nameSkew        = "penstock_host_clock_skew_seconds"
+	nameInfo          = "clusterextensionrevision_info"
+	nameCondition     = "clusterextensionrevision_condition"
+	nameSeconds       = "clusterextensionrevision_condition_seconds"
+	nameObjects       = "clusterextensionrevision_objects"
+	nameFailing       = "clusterextensionrevision_failing_objects"
+	nameTransitions   = "clusterextensionrevision_condition_transitions_total"
+	nameDurations     = "clusterextensionrevision_condition_duration_seconds"
+	namePlanPhase     = "configurationplan_phase"
+	namePlanCondition = "configurationplan_condition"
+	namePlanItems     = "configurationplan_items"
+	namePlanReview    = "configurationplan_review_seconds"
+	namePlanEntries   = "configurationplan_phase_entries_total"
+	namePhases        = "penstock_rollout_phase_duration_seconds"
+	nameRequests      = "penstock_target_requests_total"
+	nameRepairs       = "penstock_drift_repairs_total"
+	nameContests      = "penstock_contests_total"
+	nameLeader        = "penstock_leader"
+	nameDegraded      = "penstock_store_degraded"
+	nameExpiry        = "penstock_certificate_expiration_timestamp_seconds"
+	nameSkew          = "penstock_host_clock_skew_seconds"
 )
 
 // Metric describes one metric.
@@ -55,6 +60,16 @@ func Catalogue() []Metric {
 			Help: "How often a condition of a revision became that status, the first time included."},
 		{Name: nameDurations, Type: "histogram", Labels: []string{"condition", "status"},
 			Help: "For how many seconds conditions had had a status when it ended, over all revisions."},
+		{Name: namePlanPhase, Type: "gauge", Labels: []string{"name", "profile", "phase"},
+			Help: "1 for the phase that a ConfigurationPlan is in; the others are not exposed."},
+		{Name: namePlanCondition, Type: "gauge", Labels: []string{"name", "profile", "condition", "status"},
+			Help: "1 for the status (True, False, Unknown) that a condition of a ConfigurationPlan has; the others are not exposed."},
+		{Name: namePlanItems, Type: "gauge", Labels: []string{"name", "profile", "state"},
+			Help: "Items of a ConfigurationPlan by state: Pending, InProgress, Completed, Failed, Skipped. States that no item is in are not exposed."},
+		{Name: namePlanReview, Type: "gauge", Labels: []string{"name", "profile"},
+			Help: "For how many seconds a computed ConfigurationPlan has been waiting for its approval; 0 when none does."},
+		{Name: namePlanEntries, Type: "counter", Labels: []string{"profile", "phase"},
+			Help: "How often a ConfigurationPlan of a profile came into a phase and stayed there for a while."},
 		{Name: namePhases, Type: "histogram", Labels: []string{"phase"},
 			Help: "Seconds from the first write of a phase until all its objects were ready. Phases that a change of leader interrupted are left out."},
 		{Name: nameRequests, Type: "counter", Labels: []string{"verb", "reason"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
@@ -67,6 +68,7 @@ func TestCatalogue(t *testing.T) {
 	if err := f.registry.Register(process(func() bool { return true })); err != nil {
 		t.Fatal(err)
 	}
+	startPlans(t, f.registry, plan("a", hcov1alpha1.PhaseReviewRequired)).put(plan("a", hcov1alpha1.PhaseDrifted))
 	families, err := f.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

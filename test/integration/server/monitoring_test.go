@@ -69,6 +69,11 @@ func TestMonitoring(t *testing.T) {
 	m.sample(`clusterextensionrevision_condition{condition="Available",name="argocd-2",status="False"}`, "1")
 	m.sample(`clusterextensionrevision_condition{condition="Progressing",name="argocd-2",status="True"}`, "1")
 	m.sample(`clusterextensionrevision_failing_objects{name="argocd-2",reason="ProbeFailed"}`, "1")
+	// This cluster has nothing that the profile needs.
+	c.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: rebalance}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
+	m.sample(`configurationplan_phase{name="rebalance",phase="PrerequisiteFailed",profile="LoadAwareRebalancing"}`, "1")
+	m.sample(`configurationplan_phase_entries_total{phase="PrerequisiteFailed",profile="LoadAwareRebalancing"}`, "1")
+	m.sample(`configurationplan_review_seconds{name="rebalance",profile="LoadAwareRebalancing"}`, "0")
 	m.sample(`penstock_leader`, "1")
 	m.sample(`penstock_store_degraded`, "0")
 	t.Run("Documented", m.documented)
@@ -217,7 +222,7 @@ func (m monitored) documented(t *testing.T) {
 	suffix := regexp.MustCompile(`_(bucket|count|sum)$`)
 	for series := range m.scrape() {
 		name := nameOf(series)
-		if !strings.HasPrefix(name, "penstock_") && !strings.HasPrefix(name, "clusterextensionrevision_") {
+		if !slices.ContainsFunc([]string{"penstock_", "clusterextensionrevision_", "configurationplan_"}, func(ours string) bool { return strings.HasPrefix(name, ours) }) {
 			continue
 		}
 		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+suffix.ReplaceAllString(name, "")+"`") {
@@ -301,8 +306,8 @@ func metricsOf(expr string) []string {
 	return slices.Compact(words)
 }
 
-// runbooks: their commands work, for a revision that is stuck. Those that change
-// something are dry-runs here.
+// runbooks: their commands work, for a revision that is stuck and a plan that lacks
+// something. Those that change something are dry-runs here.
 func (m monitored) runbooks(t *testing.T) {
 	files, err := filepath.Glob("../../../docs/operations/runbooks/*.md")
 	if err != nil || len(files) < 8 {
