@@ -34,25 +34,32 @@ func (a *Access) Kubeconfig() string { return a.access.Kubeconfig() }
 // ended; a non-zero exit does not fail the test.
 func (a *Access) Kubectl(args ...string) Output {
 	a.t.Helper()
-	return a.kubectl(nil, args...)
+	return a.kubectl(nil, nil, args...)
+}
+
+// KubectlEnv is KubectlInput with more variables in kubectl's environment, as
+// "NAME=value".
+func (a *Access) KubectlEnv(env []string, stdin string, args ...string) Output {
+	a.t.Helper()
+	return a.kubectl(env, strings.NewReader(stdin), args...)
 }
 
 // KubectlInput is Kubectl with something on stdin: "apply", "-f", "-".
 func (a *Access) KubectlInput(stdin string, args ...string) Output {
 	a.t.Helper()
-	return a.kubectl(strings.NewReader(stdin), args...)
+	return a.kubectl(nil, strings.NewReader(stdin), args...)
 }
 
 // MustKubectl is Kubectl that has to succeed; it returns stdout.
 func (a *Access) MustKubectl(args ...string) string {
 	a.t.Helper()
-	return a.must(a.kubectl(nil, args...))
+	return a.must(a.kubectl(nil, nil, args...))
 }
 
 // MustKubectlInput is KubectlInput that has to succeed; it returns stdout.
 func (a *Access) MustKubectlInput(stdin string, args ...string) string {
 	a.t.Helper()
-	return a.must(a.kubectl(strings.NewReader(stdin), args...))
+	return a.must(a.kubectl(nil, strings.NewReader(stdin), args...))
 }
 
 func (a *Access) must(out Output) string {
@@ -63,11 +70,11 @@ func (a *Access) must(out Output) string {
 	return out.Stdout
 }
 
-func (a *Access) kubectl(stdin io.Reader, args ...string) Output {
+func (a *Access) kubectl(env []string, stdin io.Reader, args ...string) Output {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	out, err := a.access.Kubectl(ctx, stdin, args...)
+	out, err := a.access.KubectlEnv(ctx, env, stdin, args...)
 	if err != nil {
 		a.t.Fatalf("cluster: %v\n%s", err, out.Stderr)
 	}

@@ -16,8 +16,7 @@ import (
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
-// kubectlProgram is for runs that Access does not offer: with an environment, or
-// ended by us.
+// kubectlProgram is for runs that Access does not offer: ended by us.
 func (w world) kubectlProgram(ctx context.Context, args ...string) *exec.Cmd {
 	w.t.Helper()
 	tools, err := plane.Tools(ctx, os.Stderr)
@@ -32,15 +31,11 @@ func (w world) kubectlProgram(ctx context.Context, args ...string) *exec.Cmd {
 // kubectlWith runs kubectl with a variable in its environment.
 func (w world) kubectlWith(variable string, args ...string) string {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
-	cmd := w.kubectlProgram(ctx, args...)
-	cmd.Env = append(cmd.Env, variable)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	out := w.KubectlEnv([]string{variable}, "", args...)
+	if out.ExitCode != 0 {
+		w.t.Fatal(out)
 	}
-	return string(out)
+	return out.Stdout + out.Stderr
 }
 
 // table has the columns that people and scripts rely on.

@@ -75,11 +75,17 @@ type Output struct {
 // be nil. A non-zero exit is in Output, not an error; an error means that
 // kubectl did not run to its end.
 func (a *Access) Kubectl(ctx context.Context, stdin io.Reader, args ...string) (Output, error) {
+	return a.KubectlEnv(ctx, nil, stdin, args...)
+}
+
+// KubectlEnv is Kubectl with more variables in its environment, as "NAME=value".
+func (a *Access) KubectlEnv(ctx context.Context, env []string, stdin io.Reader, args ...string) (Output, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(a.tools, "kubectl"), args...)
 	// A discovery cache of its own: the default one in $HOME is shared by all
 	// clusters that ever had this port.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+a.kubeconfig, "KUBECACHEDIR="+filepath.Join(a.dir, "kubectl-cache"))
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	err := cmd.Run()
 	out := Output{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}

@@ -70,15 +70,24 @@ func (r *REST) wouldAdvance(ctx context.Context, revision *olm.ClusterExtensionR
 // that far.
 func (r *REST) numberUsed(ctx context.Context, revision *olm.ClusterExtensionRevision, highest, next int64) error {
 	name, number, _ := olm.ChainOf(revision.Name)
-	_, err := r.Stored(ctx, revision.Name)
+	stored, err := r.Stored(ctx, revision.Name)
 	switch {
 	case err == nil:
-		return apierrors.NewAlreadyExists(v1alpha1.Resource(resource), revision.Name)
+		return alreadyExists(stored)
 	case !apierrors.IsNotFound(err):
 		return asStatus(err)
 	}
 	return invalid(revision, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), number, fmt.Sprintf(
 		"numbers of an extension only grow, also when revisions are deleted: %d is the highest that %s has used, %s", highest, name, following(next)))})
+}
+
+// alreadyExists is what the generic store says of an object that is in the way.
+func alreadyExists(stored *olm.ClusterExtensionRevision) error {
+	exists := apierrors.NewAlreadyExists(v1alpha1.Resource(resource), stored.Name)
+	if stored.DeletionTimestamp != nil {
+		exists.ErrStatus.Message = "object is being deleted: " + exists.ErrStatus.Message
+	}
+	return exists
 }
 
 // following says which number may be used, 0 for none.

@@ -1,0 +1,164 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/penstock-project/penstock/test/cluster"
+)
+
+// collectorManners are what kube-controller-manager's garbage collector does.
+func collectorManners() map[string]manner {
+	return map[string]manner{
+		"OwnerBackground": {do: func(s *subject) { owner(s, "Background") }},
+		"OwnerForeground": {do: func(s *subject) { owner(s, "Foreground") }},
+		"OwnerOrphan":     {do: func(s *subject) { owner(s, "Orphan") }},
+		"Owned":           {do: owned},
+		"OwnedByNobody":   {do: ownedByNobody},
+	}
+}
+
+// collected bounds waits for the collector, which discovers types twice a minute.
+const collected = 2 * time.Minute
+
+// settled repeats a look until it is what it should be, and notes what it was last.
+func (s *subject) settled(what, want string, look func() string) {
+	s.t.Helper()
+	got := look()
+	for deadline := time.Now().Add(collected); got != want && time.Now().Before(deadline); got = look() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	s.note(what, "%s", got)
+}
+
+// reference to an object as an owner.
+func reference(owner map[string]any) []any {
+	return []any{map[string]any{
+		"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": at(owner, "metadata", "name"), "uid": at(owner, "metadata", "uid"),
+		"blockOwnerDeletion": true,
+	}}
+}
+
+// dependent makes a ConfigMap of an owner, and returns how it is.
+func (s *subject) dependent(owner map[string]any) func() string {
+	s.t.Helper()
+	clients, err := dynamic.NewForConfig(s.Config())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	maps := clients.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
+	name := s.base + "-" + s.singular
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "ownerReferences": reference(owner)},
+	}}
+	if _, err := maps.Create(s.t.Context(), object, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() string {
+		live, err := maps.Get(s.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return string(apierrors.ReasonForError(err))
+		}
+		return fmt.Sprintf("there, %d owners", len(live.GetOwnerReferences()))
+	}
+}
+
+// owner is deleted, and something hangs on it.
+func owner(s *subject, policy string) {
+	dependent := s.dependent(s.create("a").body)
+	s.note("at first", "%s", dependent())
+	s.must(call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{"propagationPolicy": policy}})
+	own := func() string { return fmt.Sprint(at(s.get("a").body, "metadata", "finalizers")) }
+	switch policy {
+	case "Background":
+		s.note("dependent while the owner is there", "%s", dependent())
+	case "Foreground":
+		s.settled("dependent while the owner is there", "NotFound", dependent)
+	case "Orphan":
+		s.settled("dependent while the owner is there", "there, 0 owners", dependent)
+	}
+	s.settled("finalizers left", "["+s.finalizer+"]", own)
+	s.release("a")
+	s.tell("owner", call{method: http.MethodGet, name: s.name("a")})
+	if policy == "Orphan" {
+		s.note("dependent", "%s", dependent())
+		return
+	}
+	s.settled("dependent", "NotFound", dependent)
+}
+
+// owned objects go with their owner, which is of the host.
+func owned(s *subject) {
+	owner := s.base + "-" + s.singular
+	s.MustKubectl("create", "clusterrole", owner, "--verb=get", "--resource=pods")
+	uid := s.MustKubectl("get", "clusterrole", owner, "-o", "jsonpath={.metadata.uid}")
+	references := reference(map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": owner, "uid": uid},
+	})
+	s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), references, "metadata", "ownerReferences")})
+	s.MustKubectl("delete", "clusterrole", owner, "--cascade=foreground", "--wait=false")
+	doomed := func() string {
+		return fmt.Sprintf("deleted %t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
+	}
+	s.settled("owned", "deleted true", doomed)
+	s.note("the owner waits", "%t", s.Kubectl("get", "clusterrole", owner).ExitCode == 0)
+	s.release("a")
+	s.settled("owner", "gone", func() string {
+		if s.Kubectl("get", "clusterrole", owner).ExitCode == 0 {
+			return "there"
+		}
+		return "gone"
+	})
+}
+
+// ownedByNobody: an owner that is not there has been deleted.
+func ownedByNobody(s *subject) {
+	references := reference(map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "never-was", "uid": "11111111-1111-1111-1111-111111111111"},
+	})
+	s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), references, "metadata", "ownerReferences")})
+	s.settled("owned", "deleted true", func() string {
+		return fmt.Sprintf("deleted %t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
+	})
+	s.release("a")
+}
+
+// neighbours: what kube-controller-manager does for others goes on with our types in
+// its discovery: quota counts and namespaces end.
+func neighbours(t *testing.T, c *cluster.Cluster) {
+	c.MustKubectl("create", "namespace", "neighbour")
+	in := "--namespace=neighbour"
+	c.MustKubectl("create", "quota", "few", "--hard=configmaps=3,secrets=1", in)
+	used := func(want string) {
+		t.Helper()
+		eventually(t, "counting", func() error {
+			if got := c.MustKubectl("get", "quota", "few", in, "-o", "jsonpath={.status.used.configmaps}"); got != want {
+				return missingError{"used " + want + ", not " + got}
+			}
+			return nil
+		})
+	}
+	used("1") // Everybody has kube-root-ca.crt.
+	c.MustKubectl("create", "configmap", "one", in)
+	used("2")
+	c.MustKubectl("create", "configmap", "two", in)
+	eventually(t, "the quota", func() error {
+		if out := c.Kubectl("create", "configmap", "three", in, "--dry-run=server"); !strings.Contains(out.Stderr, "exceeded quota: few") {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	c.MustKubectl("delete", "configmap", "one", in)
+	used("2")
+	c.MustKubectl("delete", "namespace", "neighbour", "--timeout=60s")
+}

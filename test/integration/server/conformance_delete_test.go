@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+)
+
+func deleteManners() map[string]manner {
+	const warned = "HTTP200 warnings[\"\\\"metadata.finalizers: without FINALIZER nobody deletes the objects of this revision\\\"\"]"
+	const why = "a person who takes the finalizer off leaves objects behind, and is told so"
+	return map[string]manner{
+		"Delete":           {do: deleting},
+		"DeleteCollection": {do: deleteCollection, deviations: []deviation{unsupportedField("with an unknown field")}},
+		"Finalizers": {do: finalizers, deviations: []deviation{
+			{of: "ClusterExtensionRevision", what: "the last one goes", host: "HTTP200", ours: warned, why: why},
+			{of: "ClusterExtensionRevision", what: "put without them", host: "HTTP200", ours: warned, why: why},
+		}},
+	}
+}
+
+// doomed is what an object looks like that is being deleted.
+func (s *subject) doomed(a reply) string {
+	m := a.body
+	return fmt.Sprintf("%v deleted %t, grace %v, generation %v, finalizers %v", m["kind"], at(m, "metadata", "deletionTimestamp") != nil,
+		at(m, "metadata", "deletionGracePeriodSeconds"), at(m, "metadata", "generation"), at(m, "metadata", "finalizers"))
+}
+
+// deleting says what is to become of dependents.
+func deleting(s *subject) {
+	remove := func(what, letter string, options any) {
+		s.create(letter)
+		a := s.tell(what, call{method: http.MethodDelete, name: s.name(letter), body: options})
+		s.note(what+", answer", "%s", s.doomed(a))
+		s.note(what+", object", "%s", s.doomed(s.get(letter)))
+	}
+	// Orphan and foreground are seen by the collector, which takes its finalizer off
+	// again when it has done its work: what the answer says is seen before.
+	remove("default", "a", nil)
+	remove("background", "b", map[string]any{"propagationPolicy": "Background"})
+	for letter, policy := range map[string]string{"c": "Foreground", "d": "Orphan"} {
+		s.create(letter)
+		a := s.ask(call{method: http.MethodDelete, name: s.name(letter), body: map[string]any{"propagationPolicy": policy}})
+		s.note(policy, "%s", s.doomed(a))
+	}
+	s.create("e")
+	s.note("by query", "%s", s.doomed(s.ask(call{method: http.MethodDelete, name: s.name("e"), query: "propagationPolicy=Orphan"})))
+	s.note("again", "%s", s.ask(call{method: http.MethodDelete, name: s.name("a")}))
+	s.note("generation after that", "%v", at(s.get("a").body, "metadata", "generation"))
+
+	s.create("f")
+	s.tell("no such policy", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Nonsense"}})
+	s.tell("two wishes", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Orphan", "orphanDependents": true}})
+	s.tell("no options", call{method: http.MethodDelete, name: s.name("f"), body: "{"})
+	s.tell("options of another kind", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}})
+	s.note("it lives", "%v", at(s.get("f").body, "metadata", "deletionTimestamp"))
+	s.patch("f", map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}})
+	s.tell("with time", call{method: http.MethodDelete, name: s.name("f"), query: "gracePeriodSeconds=30"})
+	s.note("time", "%v", at(s.get("f").body, "metadata", "deletionGracePeriodSeconds"))
+}
+
+// finalizers hold what is being deleted.
+func finalizers(s *subject) {
+	s.create("a")
+	s.must(call{method: http.MethodDelete, name: s.name("a")})
+	more := map[string]any{"metadata": map[string]any{"finalizers": []any{s.finalizer, "example.com/late"}}}
+	s.tell("another finalizer", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch, body: more})
+	s.note("a change", "%s", s.turn("a", 2))
+	s.note("status", "%s", s.judge("a", 2))
+	s.tell("it is undeleted", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch,
+		body: map[string]any{"metadata": map[string]any{"deletionTimestamp": nil}}})
+	s.note("it is not", "%t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
+	last := s.tell("the last one goes", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch,
+		body: map[string]any{"metadata": map[string]any{"finalizers": nil}}})
+	s.note("the last state", "%v %v", last.body["kind"], at(last.body, "metadata", "finalizers"))
+	s.tell("it is gone", call{method: http.MethodGet, name: s.name("a")})
+	// Two at the end of an object: by apply, and by put.
+	s.create("b")
+	s.must(call{method: http.MethodDelete, name: s.name("b")})
+	s.tell("put without them", call{method: http.MethodPut, name: s.name("b"), body: with(s.get("b").body, nil, "metadata", "finalizers")})
+	s.tell("and gone", call{method: http.MethodGet, name: s.name("b")})
+}
+
+// deleteCollection deletes what is selected.
+func deleteCollection(s *subject) {
+	s.several("a b c d")
+	selected := func(more string) string { return "labelSelector=scenario%3D" + s.base + more }
+	all := func(what string, c call) {
+		c.method = http.MethodDelete
+		a := s.tell(what, c)
+		s.note(what+" answers", "%v: %s", a.body["kind"], s.letters(a))
+		s.note(what+" leaves", "%s", s.living())
+	}
+	all("dry run", call{query: selected("") + "&dryRun=All"})
+	all("by label", call{query: selected(",letter%3Da")})
+	all("by field", call{query: selected("") + "&fieldSelector=metadata.name%3D" + s.name("b")})
+	all("by nothing that is there", call{query: selected(",letter%3Dnone")})
+	all("with an unknown field", call{query: selected("") + "&fieldSelector=spec.nonsense%3Dx"})
+	all("with another's uid", call{query: selected(",letter%3Dc"), body: map[string]any{"preconditions": map[string]any{"uid": "11111111-1111-1111-1111-111111111111"}}})
+	all("foreground", call{query: selected(",letter%3Dc"), body: map[string]any{"propagationPolicy": "Foreground"}})
+	all("limit", call{query: selected("") + "&limit=1"})
+	all("the rest", call{query: selected("")})
+}
+
+// living are those that are not being deleted.
+func (s *subject) living() string {
+	a := s.list()
+	items, _ := a.body["items"].([]any)
+	var left []any
+	for _, item := range items {
+		if at(item.(map[string]any), "metadata", "deletionTimestamp") == nil {
+			left = append(left, item)
+		}
+	}
+	a.body["items"] = left
+	return s.letters(a)
+}

@@ -1,0 +1,114 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+func gitopsManners() map[string]manner {
+	return map[string]manner{
+		"ArgoCD": {do: argoCD},
+		"Flux":   {do: flux},
+	}
+}
+
+// withoutNoise is an object as tools compare it: what the server counts and notes is
+// no difference.
+func withoutNoise(object map[string]any) string {
+	for _, path := range [][]string{
+		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"}, {"metadata", "creationTimestamp"},
+	} {
+		object = with(object, nil, path...)
+	}
+	return describe(object)
+}
+
+// drift is how Argo CD with ServerSideDiff, and Flux, compare: what a dry run of an
+// apply with their field manager would give, beside what is live.
+func (s *subject) drift(letter, manager string, knob int) string {
+	s.t.Helper()
+	live := s.ask(call{method: http.MethodGet, name: s.name(letter)})
+	tried := s.apply(letter, "dryRun=All&force=true&fieldManager="+manager, s.desired(letter, knob))
+	switch {
+	case tried.code >= 300:
+		return "refused " + tried.short()
+	case live.code == http.StatusNotFound:
+		return "missing"
+	case withoutNoise(tried.body) == withoutNoise(live.body):
+		return "in sync"
+	default:
+		return fmt.Sprintf("out of sync, knob %t", describe(at(tried.body, s.knob...)) != describe(at(live.body, s.knob...)))
+	}
+}
+
+// desired is what is in Git: with the tool's label, and no finalizer.
+func (s *subject) desired(letter string, knob int) map[string]any {
+	return with(with(s.applied(letter, knob), nil, "metadata", "finalizers"), map[string]any{"scenario": s.base}, "metadata", "labels")
+}
+
+// argoCD: get, compare, apply, compare; what others change is drift, and what they
+// add is not.
+func argoCD(s *subject) {
+	const manager = "argocd-controller"
+	sync := func(letter string, knob int) string {
+		return s.apply(letter, "force=true&fieldManager="+manager, s.desired(letter, knob)).short()
+	}
+	s.note("at first", "%s", s.drift("a", manager, 1))
+	s.note("sync", "%s", sync("a", 1))
+	before := s.get("a").version()
+	s.note("then", "%s", s.drift("a", manager, 1))
+	s.note("a dry run changes", "%t", s.get("a").version() != before)
+	s.note("sync again", "%s", sync("a", 1))
+	s.note("sync again changes", "%t", s.get("a").version() != before)
+	s.note("a commit", "%s", s.drift("a", manager, 2))
+	s.note("its sync", "%s, %s", sync("a", 2), s.drift("a", manager, 2))
+	s.turn("a", 3)
+	s.note("somebody's change", "%s", s.drift("a", manager, 2))
+	s.note("self-healing", "%s, %s", sync("a", 2), s.drift("a", manager, 2))
+	s.patch("a", map[string]any{"metadata": map[string]any{"annotations": map[string]any{"somebody": "was here"}}})
+	s.judge("a", 1)
+	s.note("somebody's addition, and status", "%s", s.drift("a", manager, 2))
+	// Tracking marks what it manages, by an annotation or a label that it applies.
+	tracked := with(s.desired("a", 2), map[string]any{"argocd.argoproj.io/tracking-id": "app:x"}, "metadata", "annotations")
+	s.note("tracking", "%s", s.apply("a", "force=true&fieldManager="+manager, tracked).short())
+	// Without server-side apply it sends three-way patches, as kubectl does.
+	s.note("client-side", "%s", said(s.KubectlInput(describe(s.desired("b", 1)), "apply", "-f", "-")))
+	s.note("client-side, compared", "%s", s.drift("b", "kubectl", 1))
+	s.note("replace", "%s", said(s.KubectlInput(describe(s.desired("b", 2)), "replace", "-f", "-")))
+	s.note("prune", "%s", s.ask(call{method: http.MethodDelete, name: s.name("b"), body: map[string]any{"propagationPolicy": "Foreground"}}).short())
+}
+
+// flux: drift is detected by a dry run, what is in the way is an error that it
+// understands, and then it waits.
+func flux(s *subject) {
+	const manager = "kustomize-controller"
+	s.note("at first", "%s", s.drift("a", manager, 1))
+	s.note("apply", "%s", s.apply("a", "force=true&fieldManager="+manager, s.desired("a", 1)).short())
+	s.note("then", "%s", s.drift("a", manager, 1))
+	// It takes over what kubectl applied: its entry is replaced in managedFields.
+	s.MustKubectlInput(s.file("b", 1), "apply", "-f", "-")
+	entries, _ := at(s.get("b").body, "metadata", "managedFields").([]any)
+	for _, entry := range entries {
+		if e := entry.(map[string]any); strings.HasPrefix(fmt.Sprint(e["manager"]), "kubectl") {
+			e["manager"], e["operation"] = manager, "Apply"
+		}
+	}
+	s.tell("take over", call{method: http.MethodPatch, name: s.name("b"), contentType: jsonPatch, body: []any{
+		map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": s.get("b").version()},
+	}})
+	s.note("managers", "%s", s.managers("b"))
+	s.note("taken over", "%s", s.drift("b", manager, 1))
+	// What cannot be changed is 422 Invalid, the sign to recreate if that is wished.
+	name := s.desired("b", 1)
+	s.note("another name", "%s", s.ask(call{method: http.MethodPatch, name: s.name("a"), query: "fieldManager=" + manager, contentType: applyPatch, body: name}).short())
+	s.must(call{method: http.MethodDelete, name: s.name("b")})
+	s.note("while it is being deleted", "%s", s.drift("b", manager, 2))
+	// It waits for the generation that it applied to be observed.
+	applied := s.apply("a", "force=true&fieldManager="+manager, s.desired("a", 2))
+	s.note("generation", "%v", at(applied.body, "metadata", "generation"))
+	// Pruned by label, background, and only what it applied itself.
+	s.note("prune", "%s", s.ask(call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{
+		"propagationPolicy": "Background", "preconditions": map[string]any{"uid": applied.uid()}}}).short())
+}
