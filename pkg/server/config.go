@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
-	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
@@ -192,15 +190,6 @@ func (c *Config) applyOptions(o *Options) error {
 	}
 	c.Generic.AddReadyzChecks(identityCheck(reason))
 	return nil
-}
-
-func (c *Config) addOpenAPI(programVersion string) {
-	namer := openapi.NewDefinitionNamer(c.Extra.scheme)
-	c.Generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
-	c.Generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
-	c.Generic.OpenAPIConfig.Info.Title = "Penstock"
-	c.Generic.OpenAPIConfig.Info.Version = programVersion
-	c.Generic.OpenAPIV3Config.Info = c.Generic.OpenAPIConfig.Info
 }
 
 // addHost points everything that asks the host at the same kubeconfig, each

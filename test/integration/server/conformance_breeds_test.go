@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
@@ -36,17 +37,23 @@ type breed struct {
 	// status is a field of status and what it is at a number.
 	status  []string
 	outcome func(n int) any
+	// keepsStatus is set for a type whose status nobody may write but the server
+	// itself: it does, for the test.
+	keepsStatus bool
 	// typed is a list and watch of the typed client.
-	typed func(config *rest.Config) (cache.ListerWatcher, runtime.Object, error)
+	typed source
 	// object and list are those of the typed client, which add knows.
 	object func() client.Object
 	list   func() client.ObjectList
 	add    func(*runtime.Scheme) error
 }
 
+// source is a list and watch of a scenario's objects, and what they are.
+type source func(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error)
+
 // ours are the types that are compared.
 func ours() []breed {
-	return []breed{revisionBreed()}
+	return []breed{revisionBreed(), planBreed()}
 }
 
 // ingress is the host's type that resembles ours the most and that no controller of
@@ -66,13 +73,13 @@ func ingress() breed {
 		outcome: func(n int) any {
 			return map[string]any{"ingress": []any{map[string]any{"ip": fmt.Sprintf("192.0.2.%d", n)}}}
 		},
-		typed: func(config *rest.Config) (cache.ListerWatcher, runtime.Object, error) {
+		typed: func(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error) {
 			clients, err := kubernetes.NewForConfig(config)
 			if err != nil {
 				return nil, nil, err
 			}
 			api := clients.NetworkingV1().Ingresses("default")
-			return listWatch(api.List, api.Watch), &networkingv1.Ingress{}, nil
+			return listWatch(scenario, api.List, api.Watch), &networkingv1.Ingress{}, nil
 		},
 		object: func() client.Object { return &networkingv1.Ingress{} },
 		list:   func() client.ObjectList { return &networkingv1.IngressList{} },
@@ -116,17 +123,50 @@ func revisionBreed() breed {
 		},
 		knob: []string{"spec", "progressDeadlineMinutes"}, setting: func(knob int) any { return int64(knob) },
 		status: []string{"status", "conditions"}, outcome: conditions,
-		typed: func(config *rest.Config) (cache.ListerWatcher, runtime.Object, error) {
+		typed: func(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error) {
 			clients, err := versioned.NewForConfig(config)
 			if err != nil {
 				return nil, nil, err
 			}
 			api := clients.OlmV1alpha1().ClusterExtensionRevisions()
-			return listWatch(api.List, api.Watch), &v1alpha1.ClusterExtensionRevision{}, nil
+			return listWatch(scenario, api.List, api.Watch), &v1alpha1.ClusterExtensionRevision{}, nil
 		},
 		object: func() client.Object { return &v1alpha1.ClusterExtensionRevision{} },
 		list:   func() client.ObjectList { return &v1alpha1.ClusterExtensionRevisionList{} },
 		add:    v1alpha1.AddToScheme,
+	}
+}
+
+// planBreed is of plans that nobody acts on, so that any number has one profile.
+func planBreed() breed {
+	waitTimeout := func(knob int) any { return fmt.Sprintf("%dm0s", knob) }
+	return breed{
+		kind: "ConfigurationPlan", singular: "configurationplan", finalizer: "example.com/held",
+		resource: hcov1alpha1.SchemeGroupVersion.WithResource("configurationplans"),
+		spec: func(knob int) map[string]any {
+			return map[string]any{"profile": "LoadAwareRebalancing", "action": "Ignore", "waitTimeout": waitTimeout(knob)}
+		},
+		knob: []string{"spec", "waitTimeout"}, setting: waitTimeout,
+		status: []string{"status", "conditions"}, outcome: conditions, keepsStatus: true,
+		typed: func(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error) {
+			clients, err := versioned.NewForConfig(config)
+			if err != nil {
+				return nil, nil, err
+			}
+			api := clients.HcoV1alpha1().ConfigurationPlans()
+			return listWatch(scenario, api.List, api.Watch), &hcov1alpha1.ConfigurationPlan{}, nil
+		},
+		object: func() client.Object { return &hcov1alpha1.ConfigurationPlan{} },
+		list:   func() client.ObjectList { return &hcov1alpha1.ConfigurationPlanList{} },
+		add:    hcov1alpha1.AddToScheme,
+	}
+}
+
+// keptStatus is a deviation where a client writes status.
+func keptStatus(what string) deviation {
+	return deviation{
+		of: "ConfigurationPlan", what: what, host: "…", ours: "…status of a plan is the record of what was approved and done: nobody but Penstock writes it…",
+		why: "whoever could write status could approve",
 	}
 }
 
@@ -137,16 +177,22 @@ func conditions(n int) any {
 	}}
 }
 
-// listWatch is that of a typed client.
+// listWatch is that of a client, of the objects of a scenario.
 func listWatch[L runtime.Object](
+	scenario string,
 	list func(context.Context, metav1.ListOptions) (L, error),
-	watch func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
 ) cache.ListerWatcher {
+	selector := "scenario=" + scenario
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = selector
 			return list(ctx, options)
 		},
-		WatchFuncWithContext: watch,
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = selector
+			return follow(ctx, options)
+		},
 	}
 }
 
@@ -182,6 +228,6 @@ func (b breed) neutral() *strings.Replacer {
 		b.kind+"List", "KINDLIST", b.kind, "KIND",
 		b.resource.Resource, "RESOURCES", b.finalizer, "FINALIZER",
 		strings.Join(b.knob, "."), "KNOB", "version \""+b.resource.Version+`"`, `version "VERSION"`, b.resource.Version+"."+b.kind, "VERSION.KIND",
-		"("+b.namespace+"/", "(",
+		"("+b.namespace+"/", "(", " from "+b.namespace+" namespace", "", " in "+b.namespace+" namespace.", "",
 	)
 }

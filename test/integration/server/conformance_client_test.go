@@ -32,39 +32,39 @@ func clientManners() map[string]manner {
 		"InformerTyped":    {do: func(s *subject) { informer(s, s.typed) }},
 		"InformerDynamic":  {do: func(s *subject) { informer(s, s.dynamicWatch) }},
 		"InformerMetadata": {do: func(s *subject) { informer(s, s.metadataWatch) }},
-		"ControllerClient": {do: controllerClient},
+		"ControllerClient": {do: controllerClient, deviations: []deviation{keptStatus("status")}},
 		"ControllerCache":  {do: controllerCache},
 	}
 }
 
-func (s *subject) dynamicWatch(config *rest.Config) (cache.ListerWatcher, runtime.Object, error) {
+func (s *subject) dynamicWatch(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error) {
 	clients, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, nil, err
 	}
 	api := clients.Resource(s.resource).Namespace(s.namespace)
-	return listWatch(api.List, api.Watch), &unstructured.Unstructured{}, nil
+	return listWatch(scenario, api.List, api.Watch), &unstructured.Unstructured{}, nil
 }
 
-func (s *subject) metadataWatch(config *rest.Config) (cache.ListerWatcher, runtime.Object, error) {
+func (s *subject) metadataWatch(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error) {
 	clients, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, nil, err
 	}
 	api := clients.Resource(s.resource).Namespace(s.namespace)
-	return listWatch(api.List, api.Watch), &metav1.PartialObjectMetadata{}, nil
+	return listWatch(scenario, api.List, api.Watch), &metav1.PartialObjectMetadata{}, nil
 }
 
 // informer begins with a watch, and misses nothing while its connection breaks.
-func informer(s *subject, source func(*rest.Config) (cache.ListerWatcher, runtime.Object, error)) {
+func informer(s *subject, objects source) {
 	config := s.Config()
 	network := &network{}
 	config.Dial, config.UserAgent = network.dial, s.base+"-"+s.singular
-	source2, example, err := source(config)
+	listWatch, example, err := objects(config, s.base)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	informer := cache.NewSharedIndexInformer(selecting{source2, "scenario=" + s.base}, example, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(listWatch, example, 0, cache.Indexers{})
 	events := make(chan string, 100)
 	say := func(what string, object any) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
@@ -122,17 +122,6 @@ func informer(s *subject, source func(*rest.Config) (cache.ListerWatcher, runtim
 	// deletion.
 	s.note("after a broken connection", "%s", take(3))
 	s.note("store", "%d", len(informer.GetStore().ListKeys()))
-}
-
-// selecting lists and watches what a label selector finds.
-type selecting struct {
-	cache.ListerWatcher
-	selector string
-}
-
-func (l selecting) List(options metav1.ListOptions) (runtime.Object, error) {
-	options.LabelSelector = l.selector
-	return l.ListerWatcher.List(options)
 }
 
 // network is one that can be cut.

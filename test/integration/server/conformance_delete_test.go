@@ -10,7 +10,7 @@ func deleteManners() map[string]manner {
 	const why = "a person who takes the finalizer off leaves objects behind, and is told so"
 	return map[string]manner{
 		"Delete":           {do: deleting},
-		"DeleteCollection": {do: deleteCollection, deviations: []deviation{unsupportedField("with an unknown field")}},
+		"DeleteCollection": {do: deleteCollection, deviations: unsupportedField("with an unknown field")},
 		"Finalizers": {do: finalizers, deviations: []deviation{
 			{of: "ClusterExtensionRevision", what: "the last one goes", host: "HTTP200", ours: warned, why: why},
 			{of: "ClusterExtensionRevision", what: "put without them", host: "HTTP200", ours: warned, why: why},
@@ -51,7 +51,7 @@ func deleting(s *subject) {
 	s.tell("no such policy", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Nonsense"}})
 	s.tell("two wishes", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Orphan", "orphanDependents": true}})
 	s.tell("no options", call{method: http.MethodDelete, name: s.name("f"), body: "{"})
-	s.tell("options of another kind", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}})
+	s.hint("options of another kind", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}})
 	s.note("it lives", "%v", at(s.get("f").body, "metadata", "deletionTimestamp"))
 	s.patch("f", map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}})
 	s.tell("with time", call{method: http.MethodDelete, name: s.name("f"), query: "gracePeriodSeconds=30"})

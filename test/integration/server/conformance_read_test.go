@@ -11,8 +11,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/penstock-project/penstock/test/cluster"
 )
 
 const (
@@ -27,17 +25,19 @@ func readManners() map[string]manner {
 		"Paging":    {do: paging},
 		"Versions":  {do: versions},
 		"Labels":    {do: labelSelectors},
-		"Fields":    {do: fieldSelectors, deviations: []deviation{unsupportedField("unsupported")}},
+		"Fields":    {do: fieldSelectors, deviations: unsupportedField("unsupported")},
 		"Shapes":    {do: shapes, deviations: []deviation{noProtobuf("no such table"), noProtobuf("none of a type")}},
 	}
 }
 
-// unsupportedField is a deviation where the supported fields are listed.
-func unsupportedField(what string) deviation {
-	return deviation{
-		of: "ClusterExtensionRevision", what: what, why: "there are more fields to select by",
-		host: `HTTP400 Failure BadRequest "spec.nonsense" is not a known field selector: only "metadata.name", "metadata.namespace"`,
-		ours: `HTTP400 Failure BadRequest field label not supported: "spec.nonsense", supported are metadata.name, spec.revision and spec.lifecycleState`,
+// unsupportedField are the deviations where the supported fields are listed.
+func unsupportedField(what string) []deviation {
+	const host = `HTTP400 Failure BadRequest "spec.nonsense" is not a known field selector: only "metadata.name", "metadata.namespace"`
+	const ours = `HTTP400 Failure BadRequest field label not supported: "spec.nonsense", supported are metadata.name, `
+	const why = "there are more fields to select by"
+	return []deviation{
+		{of: "ClusterExtensionRevision", what: what, host: host, ours: ours + "spec.revision and spec.lifecycleState", why: why},
+		{of: "ConfigurationPlan", what: what, host: host, ours: ours + "spec.profile and status.phase", why: why},
 	}
 }
 
@@ -197,22 +197,20 @@ func columns(table map[string]any) string {
 }
 
 // expired: what was compacted away is 410 Expired, and says how to go on.
-func expired(c *cluster.Cluster, dir string) manner {
-	return manner{do: func(s *subject) {
-		s.several("a b c d")
-		first := s.list("limit=1")
-		s.turn("a", 2)
-		for _, socket := range []string{filepath.Join(c.Plane().Dir(), "etcd.sock"), filepath.Join(dir, "run", "etcd.sock")} {
-			compact(s, socket)
-		}
-		s.note("current", "%s", s.letters(s.list()))
-		start := decoded(s, fmt.Sprint(at(first.body, "metadata", "continue")))
-		late := s.list("limit=1", "continue="+tokenOf(1, start))
-		s.note("continue", "%s", late)
-		token := fmt.Sprint(at(late.body, "metadata", "continue"))
-		s.note("go on inconsistently", "%s", s.letters(s.list("continue="+url.QueryEscape(token))))
-		s.note("exact", "%s", s.list("resourceVersionMatch=Exact", "resourceVersion=1"))
-	}}
+func (w world) expired(s *subject) {
+	s.several("a b c d")
+	first := s.list("limit=1")
+	s.turn("a", 2)
+	for _, socket := range []string{filepath.Join(w.Plane().Dir(), "etcd.sock"), filepath.Join(w.dir, "run", "etcd.sock")} {
+		compact(s, socket)
+	}
+	s.note("current", "%s", s.letters(s.list()))
+	start := decoded(s, fmt.Sprint(at(first.body, "metadata", "continue")))
+	late := s.list("limit=1", "continue="+tokenOf(1, start))
+	s.note("continue", "%s", late)
+	token := fmt.Sprint(at(late.body, "metadata", "continue"))
+	s.note("go on inconsistently", "%s", s.letters(s.list("continue="+url.QueryEscape(token))))
+	s.note("exact", "%s", s.list("resourceVersionMatch=Exact", "resourceVersion=1"))
 }
 
 // decoded is where a token starts.

@@ -99,7 +99,7 @@ func media(s *subject) {
 	s.tell("a list", call{method: http.MethodPost, body: "[]"})
 	s.tell("another kind", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "Other", "kind")})
 	s.tell("another version", call{method: http.MethodPost, body: with(s.draft(s.name("b")), s.resource.Group+"/v9", "apiVersion")})
-	s.tell("another group", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "example.com/v1", "apiVersion")})
+	s.tell("another group", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "example.com/v9", "apiVersion")})
 	s.tell("wrong type", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "text", "spec")})
 	yaml := "apiVersion: " + s.resource.GroupVersion().String() + "\nkind: " + s.kind + "\nmetadata:\n  name: " + s.name("c") + "\nspec: " + describe(s.spec(1)) + "\n"
 	s.tell("yaml", call{method: http.MethodPost, contentType: "application/yaml", body: yaml})

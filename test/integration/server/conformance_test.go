@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/penstock-project/penstock/test/cluster"
 )
 
@@ -51,19 +54,28 @@ func manners() map[string]manner {
 	return all
 }
 
+// world is a host with ours.
+type world struct {
+	*cluster.Cluster
+	server *process
+	// dir is that of the store.
+	dir string
+}
+
 // TestManners compares the manners of our types with those of the host's, with
 // kube-controller-manager and without controllers of ours. Then the cluster serves
 // what else needs the controller-manager.
 func TestManners(t *testing.T) {
 	t.Parallel()
+	ctrllog.SetLogger(klog.Background())
 	c := cluster.Start(t, cluster.Workloads())
 	dir := dataDir(t)
-	p := start(t, newOptions(t, c, dir))
+	w := world{Cluster: c, dir: dir, server: start(t, newOptions(t, c, dir))}
 	t.Run("Suite", func(t *testing.T) {
 		for name, m := range manners() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				m.compare(t, c.In(t), name)
+				m.compare(t, w, name)
 			})
 		}
 	})
@@ -72,28 +84,28 @@ func TestManners(t *testing.T) {
 		for name, m := range collectorManners() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				m.compare(t, c.In(t), name)
+				m.compare(t, w, name)
 			})
 		}
 	})
 	t.Run("Neighbours", func(t *testing.T) { neighbours(t, c.In(t)) })
 	// It takes the past away from everybody.
-	t.Run("Expired", func(t *testing.T) { expired(c, dir).compare(t, c.In(t), "Expired") })
-	_ = p
+	t.Run("Expired", func(t *testing.T) { manner{do: w.expired}.compare(t, w, "Expired") })
+	t.Run("EmptyStoreSwappedIn", func(t *testing.T) { emptyStoreSwappedIn(t, w) })
 }
 
 // compare does it to the host's type and to each of ours.
-func (m manner) compare(t *testing.T, c *cluster.Cluster, name string) {
+func (m manner) compare(t *testing.T, w world, name string) {
 	t.Helper()
 	base := strings.ToLower(name)
 	host := ingress()
 	if m.clusterWide {
 		host = ingressClass()
 	}
-	want := m.see(t, c, host, base)
+	want := m.see(t, w, host, base)
 	for _, ours := range ours() {
 		t.Run(ours.kind, func(t *testing.T) {
-			got := m.see(t, c.In(t), ours, base)
+			got := m.see(t, w, ours, base)
 			expected := m.deviate(t, ours.kind, want, got)
 			for _, what := range expected.differences(got) {
 				t.Errorf("%s:\n%s\t%s\n%s\t%s", what, host.kind, expected.values[what], ours.kind, got.values[what])
@@ -103,9 +115,9 @@ func (m manner) compare(t *testing.T, c *cluster.Cluster, name string) {
 }
 
 // see does it to one type.
-func (m manner) see(t *testing.T, c *cluster.Cluster, breed breed, base string) *transcript {
+func (m manner) see(t *testing.T, w world, breed breed, base string) *transcript {
 	t.Helper()
-	s := newSubject(t, c, breed, base)
+	s := newSubject(t, w, breed, base)
 	m.do(s)
 	return s.seen
 }

@@ -7,11 +7,9 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/cluster"
@@ -30,21 +28,33 @@ type subject struct {
 	breed
 	t *testing.T
 	// base begins the names of its objects in this scenario.
-	base   string
-	host   string
-	client *http.Client
-	seen   *transcript
-	names  *strings.Replacer
+	base string
+	caller
+	// inner is the server itself, which may do more.
+	inner caller
+	seen  *transcript
+	names *strings.Replacer
 }
 
-func newSubject(t *testing.T, c *cluster.Cluster, breed breed, base string) *subject {
+// caller is somebody who asks.
+type caller struct {
+	host   string
+	client *http.Client
+}
+
+func newCaller(t *testing.T, config *rest.Config) caller {
 	t.Helper()
-	client, err := rest.HTTPClientFor(c.Config())
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return caller{host: config.Host, client: client}
+}
+
+func newSubject(t *testing.T, w world, breed breed, base string) *subject {
+	t.Helper()
 	return &subject{
-		Cluster: c, breed: breed, t: t, base: base, host: c.Config().Host, client: client,
+		Cluster: w.In(t), breed: breed, t: t, base: base, caller: newCaller(t, w.Config()), inner: newCaller(t, w.server.Loopback),
 		seen: &transcript{values: map[string]string{}}, names: breed.neutral(),
 	}
 }
@@ -53,7 +63,7 @@ func newSubject(t *testing.T, c *cluster.Cluster, breed breed, base string) *sub
 func (s *subject) name(letter string) string { return s.base + "-" + letter + "-1" }
 
 // volatile is what no two objects have in common.
-var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|Key: \S+,|\d{4}-\d\d-\d\dT[0-9:.]+Z|\b\d{2,}\b`)
+var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|Key: \S+,|\(\d+\)|\d{4}-\d\d-\d\dT[0-9:.]+Z|\b\d{2,}\b`)
 
 // note notes an observation, without what is no manner: the type's names, uids,
 // times and large numbers.
@@ -109,7 +119,11 @@ func (s *subject) send(c call) *http.Response {
 	if c.query != "" {
 		path += "?" + c.query
 	}
-	request, err := http.NewRequestWithContext(s.t.Context(), c.method, s.host+path, body)
+	from := s.caller
+	if s.keepsStatus && strings.HasSuffix(c.name, "/status") {
+		from = s.inner
+	}
+	request, err := http.NewRequestWithContext(s.t.Context(), c.method, from.host+path, body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -121,7 +135,7 @@ func (s *subject) send(c call) *http.Response {
 	}
 	request.Header.Set("Content-Type", c.contentType)
 	request.Header.Set("Accept", c.accept)
-	response, err := s.client.Do(request)
+	response, err := from.client.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -170,12 +184,6 @@ func (s *subject) tell(what string, c call) reply {
 	return a
 }
 
-// at is a value in an object, nil for none.
-func at(object map[string]any, path ...string) any {
-	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
-	return value
-}
-
 func (a reply) version() string { return fmt.Sprint(at(a.body, "metadata", "resourceVersion")) }
 func (a reply) uid() string     { return fmt.Sprint(at(a.body, "metadata", "uid")) }
 
@@ -218,90 +226,4 @@ func describe(value any) string {
 		return err.Error()
 	}
 	return string(encoded)
-}
-
-// create makes an object.
-func (s *subject) create(letter string) reply {
-	s.t.Helper()
-	return s.must(call{method: http.MethodPost, body: s.draft(s.name(letter))})
-}
-
-// labelled makes an object with labels.
-func (s *subject) labelled(letter string, labels ...string) reply {
-	s.t.Helper()
-	return s.must(call{method: http.MethodPost, body: with(s.draft(s.name(letter)), pairs(labels), "metadata", "labels")})
-}
-
-func pairs(texts []string) map[string]any {
-	all := map[string]any{}
-	for _, text := range texts {
-		key, value, _ := strings.Cut(text, "=")
-		all[key] = value
-	}
-	return all
-}
-
-// with sets a field of a copy of an object; nil removes it.
-func with(object map[string]any, value any, path ...string) map[string]any {
-	copied := (&unstructured.Unstructured{Object: object}).DeepCopy().Object
-	if value == nil {
-		unstructured.RemoveNestedField(copied, path...)
-	} else if err := unstructured.SetNestedField(copied, value, path...); err != nil {
-		panic(err)
-	}
-	return copied
-}
-
-// get reads an object.
-func (s *subject) get(letter string) reply {
-	s.t.Helper()
-	return s.must(call{method: http.MethodGet, name: s.name(letter)})
-}
-
-// patch merges into an object.
-func (s *subject) patch(letter string, body any) reply {
-	s.t.Helper()
-	return s.must(call{method: http.MethodPatch, name: s.name(letter), contentType: mergePatch, body: body})
-}
-
-// release lets an object go that is being deleted.
-func (s *subject) release(letter string) {
-	s.t.Helper()
-	s.patch(letter, map[string]any{"metadata": map[string]any{"finalizers": nil}})
-}
-
-// remove deletes an object for good.
-func (s *subject) remove(letter string) {
-	s.t.Helper()
-	s.must(call{method: http.MethodDelete, name: s.name(letter)})
-	s.release(letter)
-}
-
-// letters are the objects of a list, by the letter of their names.
-func (s *subject) letters(a reply) string {
-	var letters []string
-	items, _ := a.body["items"].([]any)
-	for _, item := range items {
-		name := fmt.Sprint(at(item.(map[string]any), "metadata", "name"))
-		letters = append(letters, strings.TrimSuffix(strings.TrimPrefix(name, s.base+"-"), "-1"))
-	}
-	slices.Sort(letters)
-	return strings.Join(letters, " ")
-}
-
-// turned is a patch of the knob, and of status.
-func (b breed) turned(knob int) map[string]any {
-	return with(map[string]any{}, b.setting(knob), b.knob...)
-}
-func (b breed) judged(n int) map[string]any { return with(map[string]any{}, b.outcome(n), b.status...) }
-
-// turn sets the knob of an object, and judge its status.
-func (s *subject) turn(letter string, knob int) reply {
-	s.t.Helper()
-	return s.patch(letter, s.turned(knob))
-}
-
-func (s *subject) judge(letter string, n int) reply {
-	s.t.Helper()
-	return s.must(call{method: http.MethodPatch, name: s.name(letter) + "/status", contentType: mergePatch, body: s.judged(n)})
 }

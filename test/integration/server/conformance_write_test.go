@@ -21,13 +21,14 @@ func writeManners() map[string]manner {
 func nameDeviations() []deviation {
 	const invalid = `HTTP422 Failure Invalid KIND.GROUP "…" is invalid: metadata.name: Invalid value: "…": `
 	const why = "the name of a revision is <extension>-<number>, and says what is wrong with which part"
+	const kind = "ClusterExtensionRevision"
 	const ours, format = invalid + "the extension's name …", invalid + "a lowercase RFC …"
 	return []deviation{
-		{what: "generated", host: "HTTP201", ours: invalid + "must be <extension>-<revision>, such as argocd-1…", why: "the name of a revision has its number, which is no random one"},
-		{what: "generated from", host: "true", ours: "false", why: "as above"},
-		{what: "not a name", host: format, ours: ours, why: why},
-		{what: "path", host: format, ours: ours, why: why},
-		{what: "too long", host: invalid + "must be no more than …", ours: ours, why: why},
+		{of: kind, what: "generated", host: "HTTP201", ours: invalid + "must be <extension>-<revision>, such as argocd-1…", why: "the name of a revision has its number, which is no random one"},
+		{of: kind, what: "generated from", host: "true", ours: "false", why: "as above"},
+		{of: kind, what: "not a name", host: format, ours: ours, why: why},
+		{of: kind, what: "path", host: format, ours: ours, why: why},
+		{of: kind, what: "too long", host: invalid + "must be no more than …", ours: ours, why: why},
 	}
 }
 

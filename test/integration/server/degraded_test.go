@@ -16,15 +16,12 @@ import (
 
 // An empty data directory is swapped in: nothing may look as if it had been
 // deleted, and the rest of the cluster must not notice.
-func TestEmptyStoreSwappedIn(t *testing.T) {
-	t.Parallel()
-	c := cluster.Start(t, cluster.Workloads())
-	right, empty := dataDir(t), dataDir(t)
-	p := start(t, newOptions(t, c, right))
+func emptyStoreSwappedIn(t *testing.T, w world) {
+	c, right, empty := w.In(t), w.dir, dataDir(t)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	p.halt(t)
+	w.server.halt(t)
 
-	p = start(t, newOptions(t, c, empty))
+	p := start(t, newOptions(t, c, empty))
 	var refusal string
 	for _, args := range [][]string{{"get", "cer"}, {"get", "cer", "argocd-1"}, {"delete", "cer", "argocd-1", "--wait=false"}} {
 		out := c.Kubectl(args...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -29,6 +30,7 @@ const (
 // ValidatePlan says what is wrong with a new plan, after defaults.
 func ValidatePlan(plan *hco.ConfigurationPlan) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&plan.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, objectmeta.ValidateFinalizers(plan.Finalizers, field.NewPath("metadata", "finalizers"))...)
 	return append(errs, validateSpec(&plan.Spec, field.NewPath("spec"))...)
 }
 

@@ -10,14 +10,11 @@ package validation
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -54,7 +51,7 @@ func validateIdentity(revision *olm.ClusterExtensionRevision) field.ErrorList {
 		}
 	}
 	errs := apivalidation.ValidateObjectMeta(&revision.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, metadata)
-	errs = append(errs, validateFinalizers(revision.Finalizers, metadata.Child("finalizers"))...)
+	errs = append(errs, objectmeta.ValidateFinalizers(revision.Finalizers, metadata.Child("finalizers"))...)
 	errs = append(errs, validateNumber(revision.Spec.Revision)...)
 	if len(errs) > 0 {
 		return errs // The rest would say the same again.
@@ -68,19 +65,6 @@ func validateIdentity(revision *olm.ClusterExtensionRevision) field.ErrorList {
 			fmt.Sprintf("must be %d, the number at the end of metadata.name %q", number, revision.Name)))
 	}
 	return append(errs, validateChainLabel(revision, chain)...)
-}
-
-// validateFinalizers refuses names of nobody, as kube-apiserver does for its own
-// types when they are created. The library checks only how they are spelled.
-func validateFinalizers(finalizers []string, path *field.Path) field.ErrorList {
-	standard := []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
-	var errs field.ErrorList
-	for i, name := range finalizers {
-		if !strings.Contains(name, "/") && !slices.Contains(standard, name) {
-			errs = append(errs, field.Invalid(path.Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
-		}
-	}
-	return errs
 }
 
 func validateNumber(number int64) field.ErrorList {

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
+)
+
+func (c *Config) addOpenAPI(programVersion string) {
+	namer := openapi.NewDefinitionNamer(c.Extra.scheme)
+	c.Generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	c.Generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	c.Generic.OpenAPIConfig.Info.Title = "Penstock"
+	c.Generic.OpenAPIConfig.Info.Version = programVersion
+	c.Generic.OpenAPIV3Config.Info = c.Generic.OpenAPIConfig.Info
+	c.Generic.OpenAPIConfig.PostProcessSpec = hideStrategicV2
+	c.Generic.OpenAPIV3Config.PostProcessSpec = hideStrategicV3
+}
+
+// hideStrategicV3 takes strategic merge patches out of what is published, though the
+// library serves them. kubectl takes types that publish them for those that are
+// compiled into it, and fails where they are not: `kubectl apply --dry-run=client`
+// says "applying patch locally: expected a struct, but received a nil". Without them
+// it sends merge patches, as for custom resources.
+func hideStrategicV3(published *spec3.OpenAPI) (*spec3.OpenAPI, error) {
+	if published.Paths == nil {
+		return published, nil
+	}
+	for _, path := range published.Paths.Paths {
+		if path.Patch != nil && path.Patch.RequestBody != nil {
+			delete(path.Patch.RequestBody.Content, string(types.StrategicMergePatchType))
+		}
+	}
+	return published, nil
+}
+
+// hideStrategicV2 is the same for clients that read OpenAPI v2.
+func hideStrategicV2(published *spec.Swagger) (*spec.Swagger, error) {
+	if published.Paths == nil {
+		return published, nil
+	}
+	for _, path := range published.Paths.Paths {
+		if path.Patch == nil {
+			continue
+		}
+		var consumes []string
+		for _, mediaType := range path.Patch.Consumes {
+			if mediaType != string(types.StrategicMergePatchType) {
+				consumes = append(consumes, mediaType)
+			}
+		}
+		path.Patch.Consumes = consumes
+	}
+	return published, nil
+}
