@@ -50,8 +50,10 @@ func deleting(s *subject) {
 	s.create("f")
 	s.tell("no such policy", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Nonsense"}})
 	s.tell("two wishes", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Orphan", "orphanDependents": true}})
-	s.tell("no options", call{method: http.MethodDelete, name: s.name("f"), body: "{"})
-	s.hint("options of another kind", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}})
+	// Until 1.35 the host says 500 to what it cannot read.
+	for what, options := range map[string]any{"no options": "{", "options of another kind": map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}} {
+		s.note(what, "refused %t", s.ask(call{method: http.MethodDelete, name: s.name("f"), body: options}).code >= http.StatusBadRequest)
+	}
 	s.note("it lives", "%v", at(s.get("f").body, "metadata", "deletionTimestamp"))
 	s.patch("f", map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}})
 	s.tell("with time", call{method: http.MethodDelete, name: s.name("f"), query: "gracePeriodSeconds=30"})
