@@ -98,6 +98,7 @@ func plans(w world) {
 	run("Drift", planDrift)
 	run("Stale", stalePlan)
 	run("Rollback", rollbackPlan)
+	run("Roles", planRoles)
 	run("Apply", standingApproval)
 }
 
