@@ -1,0 +1,119 @@
+package fences
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// promises are pages whose rows name the tests that show what they say.
+func promises() []string {
+	return []string{"docs/reference/engine-conformance.md", "docs/reference/pitfalls.md"}
+}
+
+// TestPromises: every test that a page names exists, so that it cannot promise more
+// than there is, and every row names one or says that there is none.
+func TestPromises(t *testing.T) {
+	root := ".."
+	for _, page := range promises() {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile("`([a-z0-9/_]+_test\\.go):(Test[A-Za-z0-9]+)(?:/([^`]+))?`").FindAllStringSubmatch(string(text), -1)
+		if len(named) < 40 {
+			t.Errorf("%s names only %d tests", page, len(named))
+		}
+		for _, m := range named {
+			exists(t, root, page, m[1], m[2], m[3])
+		}
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if isRow(line) && !slices.ContainsFunc([]string{"`", "missing", "does not apply", "*Decision*", "*not tested*"}, func(says string) bool { return strings.Contains(line, says) }) {
+				t.Errorf("%s: the row says neither a test nor that there is none: %s", page, line)
+			}
+		}
+	}
+}
+
+// exists fails unless the folder of a file has the test, and the file the last part of
+// its row: subtests are rows of tables, and a suite has tables in several files.
+func exists(t *testing.T, root, page, file, test, row string) {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Errorf("%s names a file that is not there: %v", page, err)
+		return
+	}
+	beside := testsOf(t, filepath.Join(root, filepath.Dir(file)))
+	if !strings.Contains(beside, "func "+test+"(") {
+		t.Errorf("%s: there is no test %s beside %s", page, test, file)
+	}
+	if row == "" {
+		return
+	}
+	parts := strings.Split(row, "/")
+	for i, part := range parts {
+		text := beside
+		if i == len(parts)-1 {
+			text = string(source)
+		}
+		if !strings.Contains(text, `"`+part+`"`) {
+			t.Errorf("%s: %s has no row %s of %s", page, file, row, test)
+		}
+	}
+}
+
+// testsOf is the text of all tests of a folder.
+func testsOf(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// isRow tells whether a line of a page is a row of a table, and not its head.
+func isRow(line string) bool {
+	return strings.HasPrefix(line, "| ") && !strings.Contains(line, "| test |")
+}
+
+// TestPitfalls: the page speaks of each of the forty, once.
+func TestPitfalls(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "reference", "pitfalls.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pitfalls = 40
+	rows := map[int]int{}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if !isRow(line) {
+			continue
+		}
+		number, err := strconv.Atoi(strings.TrimSpace(strings.Split(line, "|")[1]))
+		if err != nil {
+			t.Errorf("a row has no number: %s", line)
+		}
+		rows[number]++
+	}
+	for n := 1; n <= pitfalls; n++ {
+		if rows[n] != 1 {
+			t.Errorf("pitfall %d has %d rows", n, rows[n])
+		}
+	}
+	if len(rows) != pitfalls {
+		t.Errorf("%d numbers, want %d", len(rows), pitfalls)
+	}
+}
