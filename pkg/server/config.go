@@ -35,6 +35,7 @@ type ExtraConfig struct {
 	codecs     serializer.CodecFactory
 	host       *host
 	database   *database
+	room       *room
 	standing   standing
 	identities *identities
 	// webhooks for kinds of the host.
@@ -81,7 +82,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	c := &Config{
 		Generic: genericapiserver.NewRecommendedConfig(codecs),
 		Extra: ExtraConfig{
-			scheme: scheme, codecs: codecs, host: host, database: db,
+			scheme: scheme, codecs: codecs, host: host, database: db, room: newRoom(db),
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
 			controllers: o.Controllers, profiles: o.Profiles, entries: clusterextensionrevision.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
@@ -176,6 +177,8 @@ func (c *Config) applyOptions(o *Options) error {
 	}
 	if reason != "" {
 		c.Generic.RESTOptionsGetter = newClosedStorage(etcd, reason)
+	} else {
+		c.Generic.RESTOptionsGetter = limitedStorage{RESTOptionsGetter: c.Generic.RESTOptionsGetter, room: c.Extra.room}
 	}
 	// We serve metrics of more than one registry, under the same path.
 	c.Generic.EnableMetrics = false
@@ -183,12 +186,13 @@ func (c *Config) applyOptions(o *Options) error {
 	webhooks := webhook.NewHandlers(c.Extra.webhooks, webhook.NewMetrics(c.Extra.metrics))
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = c.Extra.api.withBodies(handler)
+		handler = withRoom(handler, c.Extra.room, servedGroups(), c.Extra.codecs)
 		handler = withDegraded(handler, reason, servedGroups(), c.Extra.codecs)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 		return withWebhooks(handler, webhooks)
 	}
-	c.Generic.AddReadyzChecks(identityCheck(reason))
+	c.Generic.AddReadyzChecks(identityCheck(reason), c.Extra.room.check())
 	return nil
 }
 

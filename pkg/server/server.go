@@ -201,6 +201,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	parts := []func(context.Context){
 		func(ctx context.Context) { s.announce(ctx, loopback) },
 		s.extra.trust.run,
+		s.extra.room.run,
 	}
 	if s.extra.standing.degraded != "" {
 		return parts
@@ -263,8 +264,8 @@ func (s *Server) port() int {
 	return port
 }
 
-// waitReady returns when every check of readiness passes, but for that of the
-// store's identity: discovery is to be reached also when we are degraded.
+// waitReady returns when every check of readiness passes, but for those of the
+// store's identity and room: discovery is to be reached also when we are degraded.
 func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 	client, err := rest.HTTPClientFor(loopback)
 	if err != nil {
@@ -272,7 +273,7 @@ func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 	}
 	defer client.CloseIdleConnections()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeIdentityCheck, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeIdentityCheck+"&exclude="+storeSpaceCheck, nil)
 		if err != nil {
 			return fmt.Errorf("asking for readiness: %w", err)
 		}

@@ -49,6 +49,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	err := process.Register(signals.Process{
 		Leading:  s.term.leading,
 		Degraded: func() bool { return s.extra.standing.degraded != "" },
+		Full:     s.extra.room.full.Load,
 		Expiries: s.expiries,
 		Skew:     s.extra.host.skew.seconds,
 	})

@@ -26,6 +26,7 @@ const (
 	nameContests      = "penstock_contests_total"
 	nameLeader        = "penstock_leader"
 	nameDegraded      = "penstock_store_degraded"
+	nameFull          = "penstock_store_full"
 	nameExpiry        = "penstock_certificate_expiration_timestamp_seconds"
 	nameSkew          = "penstock_host_clock_skew_seconds"
 )
@@ -82,6 +83,8 @@ func Catalogue() []Metric {
 			Help: "1 where the controllers run, else 0."},
 		{Name: nameDegraded, Type: "gauge", EveryReplica: true,
 			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, and nothing is served; else 0."},
+		{Name: nameFull, Type: "gauge", EveryReplica: true,
+			Help: "1 while etcd has reached its quota and takes no writes; else 0."},
 		{Name: nameExpiry, Type: "gauge", Labels: []string{"certificate"}, EveryReplica: true,
 			Help: "When a certificate ends, as a Unix time: serving is the one that is shown, authority the one that all replicas share. Both are renewed in time unless they come from files."},
 		{Name: nameSkew, Type: "gauge", EveryReplica: true,

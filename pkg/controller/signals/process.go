@@ -8,9 +8,10 @@ import (
 
 // Process are the metrics that each replica exposes, whether or not it leads.
 type Process struct {
-	// Leading tells whether controllers run here, Degraded whether the store is
+	// Leading tells whether controllers run here, Full whether the store takes no
+	// writes, Degraded whether it is
 	// one that must not be served. Both are required.
-	Leading, Degraded func() bool
+	Leading, Full, Degraded func() bool
 	// Expiries are the times when certificates end, by name; zero times are left
 	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
 	// required.
@@ -22,13 +23,14 @@ type Process struct {
 func (p Process) Describe(out chan<- *prometheus.Desc) {
 	out <- desc(nameLeader)
 	out <- desc(nameDegraded)
+	out <- desc(nameFull)
 	out <- desc(nameExpiry)
 	out <- desc(nameSkew)
 }
 
 // Collect implements prometheus.Collector.
 func (p Process) Collect(out chan<- prometheus.Metric) {
-	for name, is := range map[string]func() bool{nameLeader: p.Leading, nameDegraded: p.Degraded} {
+	for name, is := range map[string]func() bool{nameLeader: p.Leading, nameDegraded: p.Degraded, nameFull: p.Full} {
 		value := 0.0
 		if is() {
 			value = 1

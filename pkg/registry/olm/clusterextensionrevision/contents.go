@@ -142,7 +142,7 @@ func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevisi
 		return "", invalid(revision, field.ErrorList{tooLarge(held, large.What, large.Bytes, large.Max)})
 	}
 	if err != nil {
-		return "", apierrors.NewInternalError(fmt.Errorf("storing the manifests of %s: %w", revision.Name, err))
+		return "", asStatus(fmt.Errorf("storing the manifests of %s: %w", revision.Name, err))
 	}
 	return root, nil
 }

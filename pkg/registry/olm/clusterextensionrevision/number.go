@@ -47,7 +47,7 @@ func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevisi
 		return r.numberUsed(ctx, revision, used.Highest, used.Next)
 	}
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return asStatus(err)
 	}
 	return nil
 }

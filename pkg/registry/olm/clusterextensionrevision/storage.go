@@ -25,6 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 const (
@@ -254,6 +255,9 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 // asStatus makes an answer of an error: the status that the library has given it
 // already, such as "try again" while the watch cache starts, or 500.
 func asStatus(err error) error {
+	if store.IsFull(err) {
+		return StoreFull()
+	}
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return &apierrors.StatusError{ErrStatus: status.Status()}
 	}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// withRoom answers writes of the groups with 507 while the store is known to be full,
+// before anything is done for them. Dry-runs need no room.
+func withRoom(next http.Handler, room *room, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
+	writes := sets.New("create", "update", "patch", "delete", "deletecollection")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if !room.full.Load() || !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !writes.Has(info.Verb) ||
+			r.URL.Query().Get("dryRun") == metav1.DryRunAll {
+			next.ServeHTTP(w, r)
+			return
+		}
+		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+		responsewriters.ErrorNegotiated(clusterextensionrevision.StoreFull(), codecs, version, w, r)
+	})
+}
+
+// limitedStorage makes endpoints over storage that says so when it is full. The
+// library passes on what etcd says, as an internal error.
+type limitedStorage struct {
+	generic.RESTOptionsGetter
+	room *room
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (l limitedStorage) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	found, err := l.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return generic.RESTOptions{}, err
+	}
+	decorate := found.Decorator
+	found.Decorator = func(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
+		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		open, destroy, err := decorate(config, prefix, key, newFunc, newList, attrs, triggers, indexers)
+		return limited{Interface: open, room: l.room}, destroy, err
+	}
+	return found, nil
+}
+
+// limited is storage of which writes can fail for want of space.
+type limited struct {
+	storage.Interface
+	room *room
+}
+
+func (l limited) explain(err error) error {
+	if !store.IsFull(err) {
+		return err
+	}
+	l.room.refused()
+	return clusterextensionrevision.StoreFull()
+}
+
+// Create implements storage.Interface.
+func (l limited) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	return l.explain(l.Interface.Create(ctx, key, obj, out, ttl))
+}
+
+// Delete implements storage.Interface.
+func (l limited) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
+	return l.explain(l.Interface.Delete(ctx, key, out, preconditions, validate, cached, options))
+}
+
+// GuaranteedUpdate implements storage.Interface.
+func (l limited) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions,
+	update storage.UpdateFunc, cached runtime.Object) error {
+	return l.explain(l.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached))
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// spaceLook is how often etcd is asked whether it is full. A member answers that
+	// from memory; listing the alarms would write to its log.
+	spaceLook = 2 * time.Second
+	// spaceTimeout bounds one question, spaceReclaim the making of room.
+	spaceTimeout = 2 * time.Second
+	spaceReclaim = 5 * time.Minute
+	// spaceRetry is how long to wait after room was made and it was not enough.
+	spaceRetry = time.Minute
+
+	// storeSpaceCheck is the name of the readiness check that fails while the store is
+	// full. As with storeIdentityCheck, a kubelet's probe should leave it out: reads
+	// and discovery go on.
+	storeSpaceCheck = "store-space"
+)
+
+// room knows whether etcd takes writes. A full etcd raises an alarm, refuses whatever
+// puts a value until the alarm is lifted, and lifts it for nobody: not when there is
+// room again, nor for a larger quota. With an etcd elsewhere that is for those who run
+// it. Ours is reached by nobody else, so we do it: drop the history of records, give
+// the space back, and lift the alarm if that was enough.
+type room struct {
+	client *clientv3.Client
+	// ours is true for the embedded etcd.
+	ours bool
+	full atomic.Bool
+	// woken has an element when somebody was refused a write.
+	woken chan struct{}
+}
+
+func newRoom(db *database) *room {
+	return &room{client: db.client, ours: db.embedded != nil, woken: make(chan struct{}, 1)}
+}
+
+// refused notes that a write was refused for want of space.
+func (r *room) refused() {
+	r.full.Store(true)
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run looks until ctx ends.
+func (r *room) run(ctx context.Context) {
+	log := klog.FromContext(ctx).WithName("store")
+	ctx = klog.NewContext(ctx, log)
+	var reclaimed time.Time
+	for {
+		status, err := r.look(ctx)
+		if err == nil && r.ours && isFull(status) && time.Since(reclaimed) > spaceRetry {
+			reclaimed = time.Now()
+			if status, err = r.reclaim(ctx, status); err != nil {
+				log.Error(err, "No room could be made in the store; trying again", "after", spaceRetry)
+			}
+		}
+		// Without an answer nothing is known, and nothing new is said.
+		if err == nil && r.full.Swap(isFull(status)) != isFull(status) {
+			message := "The store takes writes again"
+			if isFull(status) {
+				message = "The store is full and takes no writes"
+			}
+			log.Info(message, "bytes", status.DbSize, "inUse", status.DbSizeInUse, "quota", status.DbSizeQuota)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.woken:
+		case <-time.After(spaceLook):
+		}
+	}
+}
+
+// look asks any member that is connected.
+func (r *room) look(ctx context.Context) (*pb.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, spaceTimeout)
+	defer cancel()
+	// The client's own way would make a connection for each question.
+	status, err := pb.NewMaintenanceClient(r.client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd how full it is: %w", err)
+	}
+	return status, nil
+}
+
+// isFull tells whether any member has raised the alarm: then none takes writes.
+func isFull(status *pb.StatusResponse) bool {
+	return slices.ContainsFunc(status.Errors, func(text string) bool {
+		// Alarms are among the errors, as text.
+		return strings.Contains(text, pb.AlarmType_NOSPACE.String())
+	})
+}
+
+// reclaim makes room, and lifts the alarm when there is enough. It returns how things
+// are afterwards.
+//
+//  1. Forget the history of records. Who watches or lists in pages from an earlier
+//     version has to begin anew.
+//  2. Give the space back to the file, whose size is what the quota counts.
+//  3. Lift the alarm.
+func (r *room) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, spaceReclaim)
+	defer cancel()
+	if _, err := r.client.Compact(ctx, before.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return before, fmt.Errorf("compacting etcd: %w", err)
+	}
+	if _, err := r.client.Defragment(ctx, r.client.Endpoints()[0]); err != nil {
+		return before, fmt.Errorf("defragmenting etcd: %w", err)
+	}
+	after, err := r.look(ctx)
+	if err != nil {
+		return before, err
+	}
+	klog.FromContext(ctx).Info("Made room in the store", "bytes", after.DbSize, "before", before.DbSize, "quota", after.DbSizeQuota)
+	if !roomy(after) {
+		return after, fmt.Errorf("the store has %d bytes, all of them in use, and its quota is %d: start penstock with a larger --data-quota", after.DbSize, after.DbSizeQuota)
+	}
+	if _, err := r.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
+		return after, fmt.Errorf("lifting etcd's alarm: %w", err)
+	}
+	return r.look(ctx)
+}
+
+// roomy tells whether it is worth while to take writes again: a tenth is free.
+func roomy(status *pb.StatusResponse) bool {
+	return status.DbSize < status.DbSizeQuota/10*9
+}
+
+// check is for /readyz.
+func (r *room) check() healthz.HealthChecker {
+	return healthz.NamedCheck(storeSpaceCheck, func(*http.Request) error {
+		if r.full.Load() {
+			return errors.New("etcd has reached its quota and takes no writes")
+		}
+		return nil
+	})
+}
