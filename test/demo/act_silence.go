@@ -7,8 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
 // silence counts what Penstock asks the cluster for when nothing happens.
@@ -25,7 +23,7 @@ func silence(ctx context.Context, d *demo) error {
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
-	requests, err := audit.Since(ctx, mark, plane.ByUser(user))
+	requests, err := audit.Since(ctx, mark, ofPenstock)
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,25 @@ func acts() []act {
 			why: "Whatever rolls out software gets killed while it does. No workload may depend on it, and what it began it must finish.",
 		},
 		{
+			title: "a plan for what belongs to others", skip: always, play: draftPlan,
+			why: "Tuning a cluster means to write what other operators own, and one line of it can reboot every node. " +
+				"A ConfigurationPlan says beforehand what changes, what that disturbs, and whose fields are taken. Then it waits.",
+		},
+		{
+			title: "approve, execute, wait", skip: always, play: executePlan,
+			why: "An approval is of one plan, by its hash: whatever has changed meanwhile was not approved. " +
+				"Items go one after the other, and the next one begins when the nodes of the one before are really through.",
+		},
+		{
+			title: "somebody changes it back", skip: always, play: planDrift,
+			why: "Fighting with another controller over a field helps nobody. Penstock says who changed what, and leaves it so " +
+				"until somebody approves to put it back.",
+		},
+		{
+			title: "undo", skip: always, play: undoPlan,
+			why: "What a run has set was captured before it. Going back is a plan as well: computed, reviewed, approved.",
+		},
+		{
 			title: "silence", skip: always, play: silence,
 			why: "Controllers that look at everything again and again wear the API server down. " +
 				"While nothing happens, Penstock keeps its lease and answers who asks it, and that is all.",

@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/ptr"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -30,6 +32,7 @@ import (
 type cluster struct {
 	core     kubernetes.Interface
 	metadata metadata.Interface
+	dynamic  dynamic.Interface
 	penstock versioned.Interface
 	mapper   meta.ResettableRESTMapper
 	// alive is an error when Penstock has ended by itself: nothing needs to be
@@ -46,12 +49,16 @@ func newCluster(config *rest.Config, alive func() error) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of metadata: %w", err)
 	}
+	others, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of other kinds: %w", err)
+	}
 	penstock, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of revisions: %w", err)
 	}
 	return &cluster{
-		core: core, metadata: objects, penstock: penstock, alive: alive,
+		core: core, metadata: objects, dynamic: others, penstock: penstock, alive: alive,
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(core.Discovery())),
 	}, nil
 }
@@ -138,6 +145,14 @@ func (c *cluster) revision(ctx context.Context, name string) (*olmv1alpha1.Clust
 func (c *cluster) followRevision(ctx context.Context, name string, see func(*olmv1alpha1.ClusterExtensionRevision) bool) error {
 	return follow(ctx, c.penstock.OlmV1alpha1().ClusterExtensionRevisions(), named(name), c.alive,
 		func(list *olmv1alpha1.ClusterExtensionRevisionList) []*olmv1alpha1.ClusterExtensionRevision {
+			return pointers(list.Items)
+		}, see)
+}
+
+// followPlan shows each state of a plan until see returns true.
+func (c *cluster) followPlan(ctx context.Context, name string, see func(*hcov1alpha1.ConfigurationPlan) bool) error {
+	return follow(ctx, c.penstock.HcoV1alpha1().ConfigurationPlans(), named(name), c.alive,
+		func(list *hcov1alpha1.ConfigurationPlanList) []*hcov1alpha1.ConfigurationPlan {
 			return pointers(list.Items)
 		}, see)
 }

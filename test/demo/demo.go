@@ -18,6 +18,12 @@ import (
 // audit log tells its requests apart.
 const user = "penstock"
 
+// ofPenstock passes the requests of Penstock itself, and of the identities in whose
+// names it does its jobs.
+func ofPenstock(r plane.Request) bool {
+	return r.User == user || strings.HasPrefix(r.User, "system:serviceaccount:penstock-system:")
+}
+
 // demo is one performance.
 type demo struct {
 	settings
@@ -30,6 +36,9 @@ type demo struct {
 	server  *server
 	shell   *shell
 	cluster *cluster
+
+	// stopPools ends what stands in for the operator of pools, once it runs.
+	stopPools context.CancelFunc
 
 	// number of the newest revision.
 	number int
@@ -73,7 +82,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if err := d.perform(ctx); err != nil {
 		return err
 	}
-	requests, err = d.plane.Audit().Since(ctx, 0, plane.ByUser(user))
+	requests, err = d.plane.Audit().Since(ctx, 0, ofPenstock)
 	complete = err == nil
 	return err
 }
@@ -159,6 +168,9 @@ func (d *demo) tell(err error, interrupted bool) {
 // close stops everything and removes the folder.
 func (d *demo) close() error {
 	var errs []error
+	if d.stopPools != nil {
+		d.stopPools()
+	}
 	if d.server != nil {
 		errs = append(errs, d.server.stop())
 	}

@@ -24,6 +24,8 @@ type settings struct {
 	// empty when there is nothing to upgrade to; Stuck when the stuck upgrade
 	// is to be made from the newest of the others.
 	From, To, Stuck string
+	// Plans is the directory of the example of a ConfigurationPlan.
+	Plans string
 	// Name of the extension.
 	Name string
 	// Silence is how long to listen at the end.
@@ -59,7 +61,7 @@ func readSettings(getenv func(string) string) (settings, error) {
 func parseSettings(getenv func(string) string, root string) (settings, error) {
 	s := settings{
 		From: getenv("FROM"), To: getenv("TO"), Name: getenv("NAME"), Silence: defaultSilence,
-		Penstock: getenv("PENSTOCK"),
+		Penstock: getenv("PENSTOCK"), Plans: filepath.Join(root, "artifacts", "examples", "rebalancing"),
 	}
 	var errs []error
 	switch {

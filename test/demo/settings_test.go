@@ -13,6 +13,7 @@ func TestParseSettings(t *testing.T) {
 	defaults := settings{
 		From: "artifacts/examples/lighthouse/v1.0.0", To: "artifacts/examples/lighthouse/v1.1.0",
 		Stuck: "artifacts/examples/lighthouse/v1.2.0-stuck", Name: "lighthouse", Silence: time.Minute, Penstock: "bin/penstock",
+		Plans: "artifacts/examples/rebalancing",
 	}
 	with := func(change func(*settings)) settings {
 		s := defaults

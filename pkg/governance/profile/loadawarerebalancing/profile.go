@@ -56,7 +56,7 @@ func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileLoadAwareReb
 
 // Description says what it is for.
 func (Profile) Description() string {
-	return "Nodes report pressure (PSI), and the descheduler live-migrates virtual machines away from nodes under more load than others."
+	return "The descheduler live-migrates virtual machines away from nodes under pressure (PSI)."
 }
 
 // Requires lists what it looks at.

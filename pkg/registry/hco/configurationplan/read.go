@@ -52,7 +52,10 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.Ge
 
 // HistoryREST serves the subresource history: what plans of the name did, also
 // when there is none any more.
-type HistoryREST struct{ runs Runs }
+type HistoryREST struct {
+	runs Runs
+	historyTable
+}
 
 var _ rest.Getter = &HistoryREST{}
 
@@ -93,6 +96,7 @@ type Differ interface {
 type DiffREST struct {
 	store  *genericregistry.Store
 	differ Differ
+	diffTable
 }
 
 var _ rest.Getter = &DiffREST{}

@@ -1,0 +1,133 @@
+package configurationplan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+)
+
+// historyTable prints what plans did: one row for each run, the newest last, where
+// the eye is after a command.
+type historyTable struct{}
+
+// diffTable prints what a plan would change now: one row for each item.
+type diffTable struct{}
+
+var (
+	_ rest.TableConvertor = historyTable{}
+	_ rest.TableConvertor = diffTable{}
+)
+
+// ConvertToTable prints a history.
+func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	history, ok := object.(*hco.PlanHistory)
+	if !ok {
+		return nil, fmt.Errorf("printing a table of what a plan did: got a %T", object)
+	}
+	out := &metav1.Table{}
+	for i := len(history.Runs) - 1; i >= 0; i-- {
+		out.Rows = append(out.Rows, row(runCells(&history.Runs[i]), &hco.PlanHistory{ObjectMeta: history.ObjectMeta}))
+	}
+	return headed(out, options, []metav1.TableColumnDefinition{
+		{Name: "Run", Type: "integer", Description: "Number of the execution."},
+		{Name: "Outcome", Type: "string", Description: "The phase it ended in."},
+		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
+		{Name: "Started", Type: "string", Description: "When it began."},
+		{Name: "Ended", Type: "string", Description: "When it ended."},
+		{Name: "Approved by", Type: "string", Description: "Who approved it; standing when Apply was set before there was a plan."},
+		{Name: "Comment", Type: "string", Description: "What he said."},
+		{Name: "Targets", Type: "string", Priority: 1, Description: "What happened to which target, and how far that came."},
+		{Name: "Hash", Type: "string", Priority: 1, Description: "Hash of the plan that was executed."},
+	}), nil
+}
+
+func runCells(run *hco.PlanRun) []any {
+	outcome := string(run.Outcome)
+	if outcome == "" {
+		outcome = string(hco.PhaseInProgress)
+	}
+	var items []string
+	done := 0
+	for _, item := range run.Items {
+		if item.State == hco.ItemCompleted || item.State == hco.ItemSkipped {
+			done++
+		}
+		items = append(items, fmt.Sprintf("%s %s/%s: %s", item.Action, item.TargetRef.Kind, item.TargetRef.Name, item.State))
+	}
+	by := run.Approval.Username
+	if run.Approval.Mode == hco.ApprovalStanding {
+		by += " (standing)"
+	}
+	ended := ""
+	if run.EndedAt != nil {
+		ended = stamp3339(*run.EndedAt)
+	}
+	return []any{
+		run.Run, outcome, fmt.Sprintf("%d/%d", done, len(run.Items)), stamp3339(run.StartedAt), ended, by, run.Approval.Comment,
+		strings.Join(items, ", "), run.PlanHash,
+	}
+}
+
+// stamp3339 prints the time and not an age: a record is read beside logs.
+func stamp3339(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// ConvertToTable prints a diff.
+func (diffTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	diff, ok := object.(*hco.PlanDiff)
+	if !ok {
+		return nil, fmt.Errorf("printing a table of what a plan would change: got a %T", object)
+	}
+	out := &metav1.Table{}
+	for _, item := range diff.Items {
+		added, removed := count(item.Diff)
+		stale := "" // also where that is not for the caller to know
+		if item.Stale {
+			stale = "yes"
+		}
+		out.Rows = append(out.Rows, row([]any{
+			item.Name, item.TargetRef.Kind, item.TargetRef.Namespace, item.TargetRef.Name, fmt.Sprintf("+%d/-%d", added, removed), stale, item.Message,
+		}, &hco.PlanDiff{ObjectMeta: diff.ObjectMeta}))
+	}
+	return headed(out, options, []metav1.TableColumnDefinition{
+		{Name: "Item", Type: "string", Description: "Name of the item."},
+		{Name: "Kind", Type: "string", Description: "Kind of its target."},
+		{Name: "Namespace", Type: "string", Description: "Namespace of its target."},
+		{Name: "Name", Type: "string", Description: "Name of its target."},
+		{Name: "+/-", Type: "string", Description: "Lines that it adds and removes; -o yaml has the diff."},
+		{Name: "Stale", Type: "string", Description: "Whether the target was changed since the plan was computed."},
+		{Name: "Message", Type: "string", Description: "Why there is no diff."},
+	}), nil
+}
+
+// count is how many lines of a unified diff are added and removed, without its
+// headers.
+func count(diff string) (added, removed int) {
+	for line := range strings.Lines(diff) {
+		switch {
+		case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
+		case strings.HasPrefix(line, "+"):
+			added++
+		case strings.HasPrefix(line, "-"):
+			removed++
+		}
+	}
+	return added, removed
+}
+
+func row(cells []any, object runtime.Object) metav1.TableRow {
+	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: object}}
+}
+
+func headed(table *metav1.Table, options runtime.Object, columns []metav1.TableColumnDefinition) *metav1.Table {
+	if given, ok := options.(*metav1.TableOptions); !ok || !given.NoHeaders {
+		table.ColumnDefinitions = columns
+	}
+	return table
+}

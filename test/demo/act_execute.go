@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// planPath is where requests about the plan are sent.
+var planPath = "/apis/" + v1alpha1.SchemeGroupVersion.String() + "/configurationplans/" + planName
+
+// executePlan approves the plan and watches its items.
+func executePlan(ctx context.Context, d *demo) error {
+	before, err := d.descheduler(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.approve(ctx, "CHG-4711"); err != nil {
+		return err
+	}
+	early := false
+	if err := d.execution(ctx, func(plan *v1alpha1.ConfigurationPlan) {
+		items := plan.Status.Items
+		if len(items) != 2 || items[0].State == v1alpha1.ItemCompleted {
+			return
+		}
+		if now, err := d.descheduler(ctx); err != nil || now.GetGeneration() != before.GetGeneration() {
+			// The first item may have been completed after this state of the plan.
+			latest, again := d.cluster.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, planName, metav1.GetOptions{})
+			early = early || again != nil || latest.Status.Items[0].State != v1alpha1.ItemCompleted
+		}
+	}); err != nil {
+		return err
+	}
+	if err := d.claim(!early, "the KubeDescheduler was not written before all nodes had the first item", "generation "+fmt.Sprint(before.GetGeneration()), "another one"); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, "kubectl get configurationprofiles"); err != nil {
+		return err
+	}
+	_, err = d.show(ctx, fmt.Sprintf("kubectl get configplan %s --subresource=history", planName))
+	return err
+}
+
+// approve approves the plan that was read.
+func (d *demo) approve(ctx context.Context, comment string) error {
+	_, err := d.show(ctx, fmt.Sprintf("hash=$(kubectl get configplan %s -o jsonpath='{.status.planHash}') &&\n"+
+		"echo '{\"spec\":{\"planHash\":\"'$hash'\",\"comment\":\"%s\"}}' |\nkubectl create -f - --raw %s/approve |\n"+
+		"grep -o '\"status\":.*'", planName, comment, planPath))
+	return err
+}
+
+// execution follows a run until it is completed, and tells of each item and of what
+// it waits for.
+func (d *demo) execution(ctx context.Context, see func(*v1alpha1.ConfigurationPlan)) error {
+	began := time.Now()
+	reported := map[string]bool{}
+	said := ""
+	_, err := d.followPlan(ctx, "plan "+planName+" is executed", func(plan *v1alpha1.ConfigurationPlan) bool {
+		see(plan)
+		for _, item := range plan.Status.Items {
+			if waits := strings.HasPrefix(item.Message, "Waiting "); waits && item.State == v1alpha1.ItemInProgress && item.Message != said {
+				said = item.Message
+				d.note("%s: %s", item.Name, item.Message)
+			}
+			if done := item.State == v1alpha1.ItemCompleted || item.State == v1alpha1.ItemSkipped; done && !reported[item.Name] && plan.Status.Approval != nil && plan.Status.Approval.Run > 0 {
+				reported[item.Name] = true
+				d.ok("%s  %s  %s", item.Name, seconds(time.Since(began)), item.Message)
+			}
+		}
+		return plan.Status.Phase == v1alpha1.PhaseCompleted
+	})
+	return err
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/test/pools"
+)
+
+const (
+	// planName is the plan of the example, and its targets are these.
+	planName          = "rebalance"
+	machineConfigName = "99-worker-psi-karg"
+	deschedulerName   = "cluster"
+	deschedulerSpace  = "openshift-kube-descheduler-operator"
+)
+
+// Pools that stand in for real ones take this long for a step, and to begin.
+const (
+	poolStep  = 400 * time.Millisecond
+	poolDelay = 2 * time.Second
+)
+
+// draftPlan makes a plan and reads it; nothing of it is done.
+func draftPlan(ctx context.Context, d *demo) error {
+	if _, err := d.show(ctx, "kubectl get configurationprofiles"); err != nil {
+		return err
+	}
+	if err := d.standIn(ctx); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, "kubectl get configurationprofiles"); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, "kubectl apply -f "+quoted(filepath.Join(d.Plans, "plan.yaml"))); err != nil {
+		return err
+	}
+	if _, err := d.reached(ctx, v1alpha1.PhaseReviewRequired); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, "kubectl get configplan "+planName); err != nil {
+		return err
+	}
+	if err := d.review(ctx); err != nil {
+		return err
+	}
+	return d.untouched(ctx, "nothing of it is in the cluster")
+}
+
+// standIn makes the cluster one with the kinds that the plan is about, and rolls out
+// its pools.
+func (d *demo) standIn(ctx context.Context) error {
+	d.note("this cluster has none of that: reduced definitions and pools of nodes that do not exist stand in for it")
+	definitions, objects := filepath.Join(d.Plans, "definitions.yaml"), filepath.Join(d.Plans, "cluster.yaml")
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s >/dev/null &&\nkubectl wait --for=condition=Established -f %s --timeout=60s >/dev/null &&\nkubectl apply -f %s",
+		quoted(definitions), quoted(definitions), quoted(objects))); err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	d.stopPools = stop
+	operator := &pools.Operator{Client: d.cluster.dynamic, Step: poolStep, RenderDelay: poolDelay}
+	go operator.Run(running)
+	out, err := d.shell.run(ctx, "kubectl wait mcp/worker --for=jsonpath='{.status.updatedMachineCount}'=4 --timeout=60s")
+	if err == nil && out.ExitCode != 0 {
+		err = &failure{claim: "the pool has its nodes", want: "4 of them", got: out.Stderr}
+	}
+	return err
+}
+
+// review shows what a reviewer reads.
+func (d *demo) review(ctx context.Context) error {
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s -o jsonpath='{.status.diff}'", planName)); err != nil {
+		return err
+	}
+	_, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s -o jsonpath='{range .status.items[*]}{.name}: {.impactSeverity}, {.impactReason}{\"\\n\"}"+
+		"{range .notes[*]}  {@}{\"\\n\"}{end}{range .takes[*]}  takes {.fields} from {.manager}{\"\\n\"}{end}{end}'", planName))
+	return err
+}
+
+// descheduler is the KubeDescheduler as it is.
+func (d *demo) descheduler(ctx context.Context) (*unstructured.Unstructured, error) {
+	resource := schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubedeschedulers"}
+	found, err := d.cluster.dynamic.Resource(resource).Namespace(deschedulerSpace).Get(ctx, deschedulerName, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the KubeDescheduler: %w", err)
+	}
+	return found, nil
+}
+
+// hasMachineConfig tells whether the MachineConfig of the plan exists.
+func (d *demo) hasMachineConfig(ctx context.Context) (bool, error) {
+	resource := schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigs"}
+	_, err := d.cluster.dynamic.Resource(resource).Get(ctx, machineConfigName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the MachineConfig: %w", err)
+	}
+	return true, nil
+}
+
+// untouched checks that both targets are as the example has them.
+func (d *demo) untouched(ctx context.Context, claim string) error {
+	there, err := d.hasMachineConfig(ctx)
+	if err != nil {
+		return err
+	}
+	descheduler, err := d.descheduler(ctx)
+	if err != nil {
+		return err
+	}
+	interval, _, _ := unstructured.NestedInt64(descheduler.Object, "spec", "deschedulingIntervalSeconds")
+	profiles, _, _ := unstructured.NestedStringSlice(descheduler.Object, "spec", "profiles")
+	limits, limited, _ := unstructured.NestedMap(descheduler.Object, "spec", "evictionLimits")
+	return d.claim(!there && interval == 3600 && !limited && strings.Join(profiles, " ") == "AffinityAndTaints LongLifecycle", claim,
+		"no MachineConfig, and the KubeDescheduler of the example", fmt.Sprintf("MachineConfig %t, interval %d, profiles %s, limits %v", there, interval, profiles, limits))
+}
+
+// reached follows the plan until it is in a phase.
+func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) (*v1alpha1.ConfigurationPlan, error) {
+	return d.followPlan(ctx, fmt.Sprintf("plan %s is %s", planName, phase), func(plan *v1alpha1.ConfigurationPlan) bool {
+		d.pass("%s: %s", plan.Status.Phase, plan.Status.Message)
+		return plan.Status.Phase == phase
+	})
+}
+
+// followPlan follows the plan until done, or says how far it came.
+func (d *demo) followPlan(ctx context.Context, claim string, done func(*v1alpha1.ConfigurationPlan) bool) (*v1alpha1.ConfigurationPlan, error) {
+	last := &v1alpha1.ConfigurationPlan{}
+	err := d.cluster.followPlan(ctx, planName, func(plan *v1alpha1.ConfigurationPlan) bool {
+		last = plan
+		return done(plan)
+	})
+	d.clear()
+	if err != nil {
+		return nil, &failure{claim: claim, want: "that within " + patience.String(), got: fmt.Sprintf("%v; it is %s: %s", err, last.Status.Phase, last.Status.Message)}
+	}
+	return last, nil
+}
