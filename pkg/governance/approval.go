@@ -2,6 +2,7 @@ package governance
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
@@ -30,13 +31,16 @@ type Change struct {
 	// Waiting is the hash of the plan that waits for its approval; empty when none
 	// does, or none of the spec as it was.
 	Waiting string
+	// Known tells that there was a plan: what is approved without looking is the
+	// first one only.
+	Known bool
 }
 
 // Approve says what a write of spec does to the approval. A Grant without a hash
 // is a standing one.
 //
-// Apply set together with other inputs, while another plan is being reviewed, is
-// no approval of anything: what was reviewed is not what would be computed.
+// Apply is no approval of anything while another plan is on its way: what was
+// reviewed, or applied once, is not what will be computed.
 func Approve(c Change) (Verdict, string) {
 	switch {
 	case !c.IsApply:
@@ -47,6 +51,8 @@ func Approve(c Change) (Verdict, string) {
 		return Withdraw, ""
 	case c.WasApply:
 		return Keep, ""
+	case c.Waiting == "" && c.Known:
+		return Withdraw, ""
 	default:
 		return Grant, c.Waiting
 	}
@@ -58,13 +64,34 @@ func NeedsApprove(wasApply, isApply, changed bool) bool {
 	return isApply && (!wasApply || changed)
 }
 
+// Conflict says in words which fields a plan would take from others although it must
+// not; it is empty when there are none. What a run of the plan had set before is
+// taken back: that is what enforcing a plan means, and the review shows it.
+func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) string {
+	var taken []string
+	for _, item := range items {
+		for _, one := range item.Takes {
+			if !one.Reclaimed {
+				taken = append(taken, fmt.Sprintf("%s of %s %s belong to %s", strings.Join(one.Fields, ", "), item.TargetRef.Kind, item.TargetRef.Name, one.Manager))
+			}
+		}
+	}
+	if len(taken) == 0 || spec.OnConflict == v1alpha1.OnConflictTake {
+		return ""
+	}
+	return "the plan would take fields from others: " + strings.Join(taken, "; ") +
+		"; set spec.onConflict to Take to allow that, or have them given up and POST to the subresource retry"
+}
+
 // Executable tells whether a plan may be executed, and if not, in words, what is
 // missing. An approval counts once.
 func Executable(spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *v1alpha1.PlanApproval) (bool, string) {
 	switch {
 	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != planHash:
 		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan has hash %s: review it, and set that to approve it", spec.ApprovedPlanHash, planHash)
-	case spec.Action != v1alpha1.ActionApply, approval == nil:
+	case spec.Action == v1alpha1.ActionApply && approval == nil:
+		return false, fmt.Sprintf("spec.action is Apply, and nobody approved this plan: review status.items, then POST hash %s to the subresource approve, or set it as spec.approvedPlanHash", planHash)
+	case spec.Action != v1alpha1.ActionApply:
 		return false, fmt.Sprintf("review status.items, then approve hash %s: POST it to the subresource approve, or set spec.action to Apply", planHash)
 	case approval.Run != 0:
 		return false, fmt.Sprintf("the approval of %s was for run %d; review status.items, then approve hash %s", approval.PlanHash, approval.Run, planHash)

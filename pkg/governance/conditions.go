@@ -51,7 +51,7 @@ func Reasons() []Reason {
 		{ReasonMissingDependency, "the cluster lacks something; the message says what to install. It is noticed when it comes"},
 		{ReasonPlanStale, "a target is not as it was reviewed; the message says who wrote it last. Retry computes the plan anew"},
 		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
-		{ReasonConflict, "fields belong to others; the message says whose. onConflict: Take takes them"},
+		{ReasonConflict, "the plan waits: fields belong to others, the message says whose. onConflict: Take takes them"},
 		{ReasonProfileLocked, "another active plan has the profile; the message names it"},
 		{ReasonApproverLacksRights, "whoever approved the plan may not do what it does"},
 		{ReasonDrifted, "somebody changed a field that the plan set. Nothing is undone"},

@@ -65,7 +65,7 @@ const (
 type ConflictPolicy string
 
 const (
-	// OnConflictBlock fails the plan and names the fields and who has them.
+	// OnConflictBlock has the plan wait, which names the fields and who has them.
 	OnConflictBlock ConflictPolicy = "Block"
 	// OnConflictTake takes the fields when the plan is executed.
 	OnConflictTake ConflictPolicy = "Take"
@@ -85,8 +85,8 @@ type ConfigurationPlanSpec struct {
 	// Pending, Continue goes on with the next.
 	FailurePolicy FailurePolicy
 	// OnConflict is what happens when fields belong to other field managers and
-	// would get other values: Block fails the plan and says whose they are, Take
-	// takes them.
+	// would get other values: Block shows the plan and whose they are, and executes
+	// nothing; Take takes them.
 	OnConflict ConflictPolicy
 	// Options of the profile. Only the member of the plan's own profile may be set.
 	Options *PlanOptions
@@ -340,6 +340,9 @@ type TakenFields struct {
 	Manager string
 	// Fields such as ".spec.mode".
 	Fields []string
+	// Reclaimed fields were set by a run of the plan, and changed by their manager
+	// since.
+	Reclaimed bool
 }
 
 // ApprovalMode is how a plan was approved.

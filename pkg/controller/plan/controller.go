@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,9 +131,8 @@ type mind struct {
 	allowed int64
 	// pausedSince is when a wait was found to be paused.
 	pausedSince time.Time
-	// judged are the targets as they were when they were last compared with what
-	// was reviewed, by item.
-	judged map[string]judgement
+	// trials are what the cluster said about targets when a plan was computed last.
+	trials map[manifest.ID]trial
 }
 
 func newReconciler(options Options) *reconciler {
@@ -160,7 +160,7 @@ func (r *reconciler) plansOf(ctx context.Context, name string) []reconcile.Reque
 	}
 	var requests []reconcile.Request
 	for _, plan := range plans.Items {
-		if name == "" || string(plan.Spec.Profile) == name {
+		if name == "" || string(plan.Spec.Profile) == strings.TrimPrefix(name, targetsPrefix) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&plan)})
 		}
 	}

@@ -30,7 +30,7 @@ type wanted struct {
 //  2. what every target should be,
 //  3. what the cluster would make of that, by dry-run; what it says is believed,
 //     and nothing is compared in its place,
-//  4. the plan, to be reviewed, unless it changes nothing or takes what it must not.
+//  4. the plan, to be reviewed, unless it changes nothing.
 func (v *visit) draft(ctx context.Context) error {
 	facts, err := v.World.Facts()
 	if err != nil {
@@ -48,15 +48,23 @@ func (v *visit) draft(ctx context.Context) error {
 	case err != nil:
 		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
 	}
-	work, err := v.worked(targets)
-	if err != nil {
+	if _, err := v.worked(targets); err != nil {
 		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
 	}
-	preview, err := v.Engine.Preview(ctx, work, nil)
+	v.facts = facts
+	refs := make([]manifest.Ref, len(targets))
+	for i, target := range targets {
+		refs[i] = target.object.Ref
+	}
+	if !v.follow(refs) {
+		v.plan.Status.Message = "waiting to see the targets"
+		return nil
+	}
+	found, err := v.preview(ctx, targets)
 	if err != nil {
 		return fmt.Errorf("asking the cluster what the plan would do: %w", err)
 	}
-	return v.conclude(ctx, targets, preview)
+	return v.conclude(ctx, targets, found)
 }
 
 // wanted is what every target should be, as manifests.
@@ -118,14 +126,10 @@ func (v *visit) worked(targets []wanted) (rollout.Work, error) {
 }
 
 // conclude makes the plan of what the cluster says.
-func (v *visit) conclude(ctx context.Context, targets []wanted, preview rollout.Preview) error {
+func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manifest.ID]rollout.PreviewItem) error {
 	status := &v.plan.Status
-	found := map[manifest.ID]rollout.PreviewItem{}
-	for _, item := range preview.Items {
-		found[item.ID] = item
-	}
 	var items []v1alpha1.PlanItem
-	var refused, captured []string
+	var refused []string
 	var before, after []manifest.Object
 	for _, target := range targets {
 		seen := found[target.object.ID]
@@ -139,8 +143,8 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, preview rollout.
 		if item.Message != "" {
 			refused = append(refused, fmt.Sprintf("item %s: %s", item.Name, item.Message))
 		}
-		for _, taken := range item.Takes {
-			captured = append(captured, fmt.Sprintf("%s of %s belong to %s", strings.Join(taken.Fields, ", "), target.object.ID, taken.Manager))
+		if err := v.reclaim(ctx, &item, live); err != nil {
+			return err
 		}
 		if live != nil {
 			before = append(before, *live)
@@ -155,9 +159,6 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, preview rollout.
 	switch changes := slices.ContainsFunc(items, func(i v1alpha1.PlanItem) bool { return i.Action != v1alpha1.ItemNone }); {
 	case len(refused) > 0:
 		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the cluster refuses the plan: "+strings.Join(refused, "; "))
-	case len(captured) > 0 && v.plan.Spec.OnConflict != v1alpha1.OnConflictTake:
-		return v.move(governance.EventRefused, governance.ReasonConflict,
-			"the plan would take fields from others: "+strings.Join(captured, "; ")+"; spec.onConflict: Take allows that")
 	case !changes:
 		for i := range status.Items {
 			v.settle(&status.Items[i], v1alpha1.ItemSkipped, "it is as it should be already")
@@ -206,7 +207,7 @@ func (v *visit) describe(items []v1alpha1.PlanItem) {
 	status.Diff = bounded(strings.Join(diffs, "\n"), v1alpha1.MaxDiffBytes)
 	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(items), governance.SnapshotHash(items)
 	status.InputsHash = governance.InputsHash(v.plan.Spec)
-	status.OperatorVersion = v.Version
+	status.OperatorVersion, v.outdated = v.Version, false
 	now := v.now()
 	status.DraftedAt = &now
 }

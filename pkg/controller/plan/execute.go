@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +68,9 @@ func (v *visit) execute(ctx context.Context) error {
 		}
 		v.allowed = status.Run
 	}
+	if ready, err := v.unchanged(ctx); err != nil || !ready {
+		return err
+	}
 	manifests, err := v.Packs.Read(ctx, status.Manifests)
 	if err != nil {
 		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
@@ -93,6 +97,30 @@ func (v *visit) execute(ctx context.Context) error {
 		}
 	}
 	return v.finish(ctx)
+}
+
+// unchanged makes sure before the first write of a run that every target is as it
+// was reviewed: the first item may reboot nodes, and must not for the sake of a plan
+// that ends at the second. Each is judged again when its turn comes.
+func (v *visit) unchanged(ctx context.Context) (bool, error) {
+	status := &v.plan.Status
+	if slices.ContainsFunc(status.Items, func(item v1alpha1.PlanItem) bool { return item.State != v1alpha1.ItemPending }) {
+		return true, nil
+	}
+	if !v.followItems() {
+		status.Message = "waiting to see the targets"
+		return false, nil
+	}
+	for i := range status.Items {
+		item := &status.Items[i]
+		why, known := v.stale(*item)
+		if !known || why == "" {
+			continue // what cannot be watched is judged by reading it, when its turn comes
+		}
+		v.settle(item, v1alpha1.ItemFailed, why)
+		return false, v.fail(ctx, governance.ReasonPlanStale, staleMessage(*item)+"; nothing was applied")
+	}
+	return true, nil
 }
 
 // withdrawn tells whether a run must not go on.

@@ -57,21 +57,33 @@ func (v *visit) runSoFar(ctx context.Context) (*v1alpha1.PlanRun, error) {
 
 // runOf is the row of a run of this plan, or nil.
 func (v *visit) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, error) {
+	rows, err := v.runs(ctx)
+	for i := range rows {
+		if rows[i].Run == number {
+			return &rows[i], nil
+		}
+	}
+	return nil, err
+}
+
+// runs are those of this plan, the newest first.
+func (v *visit) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 	rows, err := v.Runs.List(ctx, v.plan.Name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the runs of plan %s: %w", v.plan.Name, err)
 	}
+	var runs []v1alpha1.PlanRun
 	for _, row := range rows {
-		if row.Plan != string(v.plan.UID) || row.Number != number {
+		if row.Plan != string(v.plan.UID) {
 			continue
 		}
 		var found v1alpha1.PlanRun
 		if err := json.Unmarshal(row.Body, &found); err != nil {
-			return nil, fmt.Errorf("reading run %d of plan %s: %w", number, v.plan.Name, err)
+			return nil, fmt.Errorf("reading run %d of plan %s: %w", row.Number, v.plan.Name, err)
 		}
-		return &found, nil
+		runs = append(runs, found)
 	}
-	return nil, nil
+	return runs, nil
 }
 
 // endRun writes how a run ended.

@@ -23,7 +23,7 @@ func (v *visit) lock(ctx context.Context) (locked bool, err error) {
 	err = v.Claims.Acquire(ctx, v.claimKey(), v.me())
 	var held *claim.HeldError
 	if !errors.As(err, &held) {
-		v.holds = err == nil
+		v.hold(err == nil)
 		return false, err
 	}
 	name, uid := governance.ParseHolder(held.Holder)
@@ -34,7 +34,7 @@ func (v *visit) lock(ctx context.Context) (locked bool, err error) {
 	if gone {
 		err = v.Claims.TakeOver(ctx, v.claimKey(), held.Holder, v.me())
 		if !errors.As(err, &held) {
-			v.holds = err == nil
+			v.hold(err == nil)
 			return false, err
 		}
 		name, _ = governance.ParseHolder(held.Holder)
@@ -48,6 +48,15 @@ func (v *visit) lock(ctx context.Context) (locked bool, err error) {
 	v.restart("")
 	return true, v.move(governance.EventLocked, governance.ReasonProfileLocked,
 		fmt.Sprintf("profile %s is held by plan %q; delete that or set its action to Ignore", v.plan.Spec.Profile, name))
+}
+
+// hold notes whether the plan has its profile. Whoever had it, or waits for it, is
+// told that this changed.
+func (v *visit) hold(holds bool) {
+	if v.holds != holds {
+		v.holds = holds
+		v.Poke()
+	}
 }
 
 // holder is the name of the active plan that holds the profile, if that is another
@@ -85,7 +94,15 @@ func (v *visit) inactive(ctx context.Context, name, uid string) (bool, error) {
 
 // release gives the profile free if the plan has it.
 func (v *visit) release(ctx context.Context) error {
-	return releaseIfHeld(v.Claims.Release(ctx, v.claimKey(), v.me()))
+	if err := releaseIfHeld(v.Claims.Release(ctx, v.claimKey(), v.me())); err != nil {
+		return err
+	}
+	if v.holds {
+		v.Engine.Forget(string(v.plan.Spec.Profile))
+		v.unfollow(v.plan.Spec.Profile)
+	}
+	v.hold(false)
+	return nil
 }
 
 func releaseIfHeld(err error) error {
@@ -109,6 +126,7 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 		}
 		if held, _ := governance.ParseHolder(holder); held == name {
 			r.Engine.Forget(string(p.Name()))
+			r.unfollow(p.Name())
 			if err := releaseIfHeld(r.Claims.Release(ctx, key, holder)); err != nil {
 				return err
 			}

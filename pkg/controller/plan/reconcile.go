@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
@@ -28,13 +29,16 @@ type visit struct {
 	plan *v1alpha1.ConfigurationPlan
 	// stored is status as it is stored.
 	stored v1alpha1.ConfigurationPlanStatus
-	// observed is the generation that status spoke of when the pass began.
-	observed int64
+	// observed is the generation that status spoke of when the pass began, speaks the
+	// one that it speaks of now.
+	observed, speaks int64
 	// reason of the phase, where it is not the usual one, and what is to be done.
 	reason   string
 	outdated bool
 	facts    profile.Facts
 	again    time.Duration
+	// moves are the transitions of this pass, for the log.
+	moves []string
 }
 
 // Reconcile does one pass over a plan:
@@ -52,8 +56,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("reading plan %s: %w", request.Name, err)
 	}
 	plan = plan.DeepCopy()
-	v := &visit{reconciler: r, mind: r.mindOf(plan), plan: plan, stored: *plan.Status.DeepCopy(), observed: plan.Status.ObservedGeneration}
+	v := &visit{
+		reconciler: r, mind: r.mindOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),
+		observed: plan.Status.ObservedGeneration, speaks: plan.Generation,
+		// What is not looked at is as it was told last.
+		outdated: meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionUpgradeAvailable),
+	}
 	err = v.pass(ctx)
+	if len(v.moves) > 0 {
+		log.FromContext(ctx).V(1).Info("Plan moved", "moves", v.moves)
+	}
 	if apierrors.IsConflict(err) {
 		// Somebody wrote the plan meanwhile; that write brings another pass.
 		return ctrl.Result{}, nil
@@ -64,8 +76,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
 
-// complain makes an error visible for whoever reads the plan.
+// complain makes an error visible for whoever reads the plan. Of the spec status says
+// nothing new: a change of it has yet to be acted on.
 func (v *visit) complain(ctx context.Context, why error) error {
+	v.speaks = v.observed
 	v.plan.Status = *v.stored.DeepCopy()
 	v.plan.Status.Message, v.reason = clip(why.Error()), v.reasonBefore()
 	if err := v.save(ctx); err != nil && !apierrors.IsConflict(err) {
@@ -131,8 +145,9 @@ func (v *visit) move(event governance.Event, reason, message string) error {
 	}
 	if next == v1alpha1.PhaseDrafting {
 		v.restart("")
-		v.observed = v.plan.Generation // this plan is for that
+		v.observed, v.speaks = v.plan.Generation, v.plan.Generation // this plan is for that
 	}
+	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", orElse(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
 	status.Phase, v.reason = next, reason
 	status.Message = clip(message)
 	return nil
@@ -230,7 +245,7 @@ func (v *visit) restart(work string) {
 	if v.holds {
 		v.Engine.Forget(string(v.plan.Spec.Profile))
 	}
-	v.work, v.judged, v.pausedSince = work, nil, time.Time{}
+	v.work, v.pausedSince = work, time.Time{}
 	v.inventory.Entries, v.inventory.Reached = nil, nil
 }
 
@@ -244,14 +259,14 @@ func (v *visit) soon(d time.Duration) {
 // save writes status when it says something else than what is stored.
 func (v *visit) save(ctx context.Context) error {
 	status := &v.plan.Status
-	status.ObservedGeneration = v.plan.Generation
+	status.ObservedGeneration = v.speaks
 	if status.Phase == "" {
 		status.Phase = v1alpha1.PhasePending
 	}
 	for _, condition := range governance.Conditions(governance.Situation{
 		Phase: status.Phase, Reason: v.reason, Message: status.Message, Outdated: v.outdated, Restored: v.plan.Spec.RestoreRun != 0,
 	}) {
-		condition.ObservedGeneration = v.plan.Generation
+		condition.ObservedGeneration = v.speaks
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	if apiequality.Semantic.DeepEqual(*status, v.stored) {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -15,21 +13,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
-// judgement is a target as it was compared with what was reviewed.
-type judgement struct {
-	presence   observe.Presence
-	uid        string
-	generation int64
-	version    string
-	// stale is why it is not what was reviewed; empty when it is.
-	stale string
-}
-
 // review waits for the approval of this very plan:
 //
 //  1. what it was computed from must be what spec says,
 //  2. a standing approval is for the first plan,
-//  3. an approved plan is executed,
+//  3. an approved plan is executed, unless it takes what it must not,
 //  4. one that waits too long expires,
 //  5. and whether the targets are still as they are shown is told.
 func (v *visit) review(ctx context.Context) error {
@@ -46,6 +34,9 @@ func (v *visit) review(ctx context.Context) error {
 		approval.PlanHash = status.PlanHash
 	}
 	executable, message := governance.Executable(v.plan.Spec, status.PlanHash, status.Approval)
+	if conflict := governance.Conflict(v.plan.Spec, status.Items); conflict != "" {
+		executable, message, v.reason = false, conflict, governance.ReasonConflict
+	}
 	if executable {
 		return v.begin(ctx)
 	}
@@ -55,7 +46,8 @@ func (v *visit) review(ctx context.Context) error {
 		v.soon(left)
 	}
 	status.Message = clip(message)
-	return v.compare(ctx)
+	v.compare()
+	return nil
 }
 
 func (v *visit) expiry() time.Time {
@@ -66,60 +58,35 @@ func (v *visit) expiry() time.Time {
 	return drafted.Add(after.Duration)
 }
 
-// compare tells when a target is not as it is shown any more. It costs a read when
-// a target has changed, and nothing otherwise.
-func (v *visit) compare(ctx context.Context) error {
-	v.restart("review/" + v.plan.Status.PlanHash)
-	owner := string(v.plan.Spec.Profile)
-	if v.judged == nil {
-		v.judged = map[string]judgement{}
-		var interests []observe.Interest
-		for _, item := range v.plan.Status.Items {
-			ref := refOf(item)
-			interests = append(interests, observe.Interest{ID: ref.ID, Version: ref.Version, ByName: true})
-		}
-		v.Engine.Observer.Want(owner, interests...)
-	}
+// compare tells when a target is not as it is shown any more, and says who wrote it.
+// It goes by what is watched and costs nothing; what is not seen at the moment is as
+// it was told last.
+func (v *visit) compare() {
+	v.followItems()
 	for i := range v.plan.Status.Items {
 		item := &v.plan.Status.Items[i]
-		judged, err := v.judge(ctx, *item)
-		if err != nil {
-			return err
+		if stale, known := v.stale(*item); known {
+			item.Message = clip(stale)
 		}
-		item.Message = clip(judged.stale)
-		if judged.stale != "" {
+		if item.Message != "" {
 			v.reason = governance.ReasonPlanStale
-			v.plan.Status.Message = clip(fmt.Sprintf("item %s is stale: %s; POST to the subresource retry computes the plan anew", item.Name, judged.stale))
+			v.plan.Status.Message = clip(staleMessage(*item))
 		}
 	}
-	return nil
 }
 
-// judge compares one target, when it has changed since it was compared last.
-func (v *visit) judge(ctx context.Context, item v1alpha1.PlanItem) (judgement, error) {
-	ref := refOf(item)
-	seen, presence := v.Engine.Observer.Get(ref.ID)
-	last, known := v.judged[item.Name]
+// stale says why a target is not what was reviewed; known is false while it is not
+// seen.
+func (v *visit) stale(item v1alpha1.PlanItem) (why string, known bool) {
+	live, presence := sight(v.Engine.Observer, refOf(item).ID)
 	if presence == observe.Unknown {
-		return last, nil
+		return "", false
 	}
-	now := judgement{presence: presence, uid: string(seen.UID), generation: seen.Generation}
-	if seen.Generation == 0 {
-		now.version = seen.ResourceVersion
-	}
-	if known && last.presence == now.presence && last.uid == now.uid && last.generation == now.generation && last.version == now.version {
-		return last, nil
-	}
-	live, err := v.Engine.Reader.Read(ctx, ref)
-	if apierrors.IsNotFound(err) {
-		live, err = nil, nil
-	}
-	if err != nil {
-		return last, err
-	}
-	now.stale = rollout.Stale(live, item.Fingerprint, v.Engine.Identity(string(v.plan.Spec.Profile)).Manager)
-	v.judged[item.Name] = now
-	return now, nil
+	return rollout.Stale(live, item.Fingerprint, v.Engine.Identity(string(v.plan.Spec.Profile)).Manager), true
+}
+
+func staleMessage(item v1alpha1.PlanItem) string {
+	return fmt.Sprintf("item %s is stale: %s; POST to the subresource retry computes the plan anew", item.Name, item.Message)
 }
 
 // refOf names an item's target and content.

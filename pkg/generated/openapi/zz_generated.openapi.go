@@ -333,7 +333,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"onConflict": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onConflict is what happens when fields belong to other field managers and would get other values: Block fails the plan and says whose they are, Take takes them.\n\nPossible enum values:\n - `\"Block\"` fails the plan and names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
+							Description: "onConflict is what happens when fields belong to other field managers and would get other values: Block shows the plan and whose they are, and executes nothing; Take takes them.\n\nPossible enum values:\n - `\"Block\"` has the plan wait, which names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
 							Default:     "Block",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1806,6 +1806,13 @@ func schema_pkg_apis_hco_v1alpha1_TakenFields(ref common.ReferenceCallback) comm
 									},
 								},
 							},
+						},
+					},
+					"reclaimed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reclaimed fields were set by a run of the plan, and changed by their manager since: taking them back needs no onConflict: Take.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 				},

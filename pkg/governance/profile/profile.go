@@ -65,6 +65,8 @@ type Facts struct {
 type Definition struct {
 	// Versions that are served, the one to be used first.
 	Versions []Version
+	// Generation of the definition: while it stays, so does what it allows.
+	Generation int64
 }
 
 // Version is one served version.
@@ -89,6 +91,7 @@ func DefinitionOf(crd *unstructured.Unstructured) (Definition, bool) {
 	if crd == nil || crd.GetDeletionTimestamp() != nil || !established(crd) {
 		return definition, false
 	}
+	definition.Generation = crd.GetGeneration()
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, item := range versions {
 		version, _ := item.(map[string]any)

@@ -101,7 +101,7 @@ const (
 type ConflictPolicy string
 
 const (
-	// OnConflictBlock fails the plan and names the fields and who has them.
+	// OnConflictBlock has the plan wait, which names the fields and who has them.
 	OnConflictBlock ConflictPolicy = "Block"
 	// OnConflictTake takes the fields when the plan is executed.
 	OnConflictTake ConflictPolicy = "Take"
@@ -125,8 +125,8 @@ type ConfigurationPlanSpec struct {
 	// +default="Abort"
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 	// onConflict is what happens when fields belong to other field managers and
-	// would get other values: Block fails the plan and says whose they are, Take
-	// takes them.
+	// would get other values: Block shows the plan and whose they are, and executes
+	// nothing; Take takes them.
 	// +optional
 	// +default="Block"
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
@@ -462,6 +462,10 @@ type TakenFields struct {
 	// fields such as ".spec.mode".
 	// +listType=atomic
 	Fields []string `json:"fields"`
+	// reclaimed fields were set by a run of the plan, and changed by their manager
+	// since: taking them back needs no onConflict: Take.
+	// +optional
+	Reclaimed bool `json:"reclaimed,omitempty"`
 }
 
 // ApprovalMode is how a plan was approved.

@@ -291,6 +291,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: reclaimed
+      type:
+        scalar: boolean
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TargetRef
   map:
     fields:

@@ -32,6 +32,15 @@ func act(ctx context.Context, store *genericregistry.Store, name string, dryRun 
 	return out.(*hco.ConfigurationPlan), nil
 }
 
+// taken says what a plan would take although it must not.
+func taken(plan *hco.ConfigurationPlan) string {
+	var external v1alpha1.ConfigurationPlan
+	if err := v1alpha1.Convert_hco_ConfigurationPlan_To_v1alpha1_ConfigurationPlan(plan.DeepCopy(), &external, nil); err != nil {
+		return err.Error() // conversion copies fields
+	}
+	return governance.Conflict(external.Spec, external.Status.Items)
+}
+
 // admit lets admission judge a request to a subresource.
 func admit(ctx context.Context, validate rest.ValidateObjectFunc, obj runtime.Object) error {
 	if validate == nil {
@@ -81,6 +90,9 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 			return conflict(name, "spec has changed since the plan was computed: another one is on its way")
 		case plan.Spec.ApprovedPlanHash != "" && plan.Spec.ApprovedPlanHash != status.PlanHash:
 			return conflict(name, "spec.approvedPlanHash allows %s only", plan.Spec.ApprovedPlanHash)
+		}
+		if why := taken(plan); why != "" {
+			return conflict(name, "%s", why)
 		}
 		plan.Spec.Action = hco.ActionApply
 		plan.Status.Approval = stamp(ctx, r.clock, asked.Spec.PlanHash, asked.Spec.Comment)

@@ -84,8 +84,11 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 		Inputs: inputs(plan) != inputs(stored),
 		Hash:   plan.Spec.ApprovedPlanHash, NewHash: plan.Spec.ApprovedPlanHash != stored.Spec.ApprovedPlanHash,
 	}
-	if stored.Status.Phase == hco.PhaseReviewRequired && stored.Status.ObservedGeneration == stored.Generation {
+	switch phase := stored.Status.Phase; {
+	case phase == hco.PhaseReviewRequired && stored.Status.ObservedGeneration == stored.Generation:
 		change.Waiting = stored.Status.PlanHash
+	case phase != hco.PhaseIgnored && phase != hco.PhasePrerequisiteFailed:
+		change.Known = stored.Status.PlanHash != ""
 	}
 	s.judge(ctx, plan, change)
 }
@@ -134,12 +137,12 @@ func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fiel
 // WarningsOnCreate has none.
 func (*strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
-// WarningsOnUpdate tells who changes options and sets Apply at once that nothing is
-// approved.
+// WarningsOnUpdate tells who sets Apply while another plan is on its way that nothing
+// is approved.
 func (*strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	if plan.Spec.Action == hco.ActionApply && plan.Status.Approval == nil && stored.Generation != plan.Generation {
-		return []string{"spec.action: Apply approves nothing together with other changes: the plan is computed anew, review and approve that"}
+		return []string{"spec.action: Apply approves nothing now: another plan is computed; review and approve that"}
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ type ConfigurationPlanSpecApplyConfiguration struct {
 	// Pending, Continue goes on with the next.
 	FailurePolicy *hcov1alpha1.FailurePolicy `json:"failurePolicy,omitempty"`
 	// onConflict is what happens when fields belong to other field managers and
-	// would get other values: Block fails the plan and says whose they are, Take
-	// takes them.
+	// would get other values: Block shows the plan and whose they are, and executes
+	// nothing; Take takes them.
 	OnConflict *hcov1alpha1.ConflictPolicy `json:"onConflict,omitempty"`
 	// options of the profile. Only the member of the plan's own profile may be set.
 	Options *PlanOptionsApplyConfiguration `json:"options,omitempty"`

@@ -13,6 +13,9 @@ type TakenFieldsApplyConfiguration struct {
 	Manager *string `json:"manager,omitempty"`
 	// fields such as ".spec.mode".
 	Fields []string `json:"fields,omitempty"`
+	// reclaimed fields were set by a run of the plan, and changed by their manager
+	// since: taking them back needs no onConflict: Take.
+	Reclaimed *bool `json:"reclaimed,omitempty"`
 }
 
 // TakenFieldsApplyConfiguration constructs a declarative configuration of the TakenFields type for use with
@@ -36,5 +39,13 @@ func (b *TakenFieldsApplyConfiguration) WithFields(values ...string) *TakenField
 	for i := range values {
 		b.Fields = append(b.Fields, values[i])
 	}
+	return b
+}
+
+// WithReclaimed sets the Reclaimed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reclaimed field is set to the value of the last call.
+func (b *TakenFieldsApplyConfiguration) WithReclaimed(value bool) *TakenFieldsApplyConfiguration {
+	b.Reclaimed = &value
 	return b
 }

@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// targetsPrefix begins the name under which the targets of a profile are watched,
+// whole and each by name, from the first draft for as long as a plan is active. The
+// engine's own interests come and go with its work; these keep the watches open.
+const targetsPrefix = "targets of "
+
+func targetsOf(name v1alpha1.ProfileName) string { return targetsPrefix + string(name) }
+
+// follow watches targets, and tells whether all of them are seen by now, or never
+// will be.
+func (v *visit) follow(refs []manifest.Ref) bool {
+	interests := make([]observe.Interest, len(refs))
+	for i, ref := range refs {
+		interests[i] = observe.Interest{ID: ref.ID, Version: ref.Version, ByName: true, Reads: probe.Reads{Whole: true}}
+	}
+	observer := v.Engine.Observer
+	observer.Want(targetsOf(v.plan.Spec.Profile), interests...)
+	for _, ref := range refs {
+		if _, presence := sight(observer, ref.ID); presence == observe.Unknown && observer.Trouble(ref.ID) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// followItems is follow for the targets of the plan.
+func (v *visit) followItems() bool {
+	refs := make([]manifest.Ref, len(v.plan.Status.Items))
+	for i, item := range v.plan.Status.Items {
+		refs[i] = refOf(item)
+	}
+	return v.follow(refs)
+}
+
+// unfollow ends what follow began.
+func (r *reconciler) unfollow(name v1alpha1.ProfileName) {
+	r.Engine.Observer.Drop(targetsOf(name))
+}
+
+// sight is a target as it is watched. What is not kept whole is Unknown. It lacks
+// the manifest that kubectl apply keeps in an annotation.
+func sight(observer rollout.Observer, id manifest.ID) (*unstructured.Unstructured, observe.Presence) {
+	seen, presence := observer.Get(id)
+	if presence != observe.Present {
+		return nil, presence
+	}
+	if seen.Object == nil || seen.Kept == nil || !seen.Kept.Whole || seen.Managed == nil {
+		return nil, observe.Unknown
+	}
+	live := seen.Object.DeepCopy()
+	live.SetManagedFields(seen.Managed)
+	return live, observe.Present
+}
+
+// sighted lets a preview go by what is watched, so that it costs a dry-run for each
+// target and no read. A dry-run names the state that it is about; where the cluster
+// has another one by now, the preview looks again, and then the cluster is read.
+type sighted struct {
+	rollout.Reader
+	trier    rollout.Trier
+	observer rollout.Observer
+
+	mu    sync.Mutex
+	asked map[manifest.ID]bool
+}
+
+var (
+	_ rollout.Reader = &sighted{}
+	_ rollout.Trier  = &sighted{}
+)
+
+// Read returns what is watched when it is asked first.
+func (s *sighted) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
+	s.mu.Lock()
+	again := s.asked[ref.ID]
+	s.asked[ref.ID] = true
+	s.mu.Unlock()
+	live, presence := sight(s.observer, ref.ID)
+	switch {
+	case again || presence == observe.Unknown:
+		return s.Reader.Read(ctx, ref)
+	case presence == observe.Absent:
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name)
+	default:
+		return live, nil
+	}
+}
+
+// Try notices an object that the watch has not shown yet: nothing guards the
+// dry-run of a create, but what does not exist has no resourceVersion.
+func (s *sighted) Try(ctx context.Context, ref manifest.Ref, body []byte, options host.TryOptions) (*unstructured.Unstructured, error) {
+	tried, err := s.trier.Try(ctx, ref, body, options)
+	if err == nil && options.Precondition == (host.Precondition{}) && tried.GetResourceVersion() != "" {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name, errors.New("it exists by now"))
+	}
+	return tried, err
+}
+
+// previewer is an engine that only previews.
+func (v *visit) previewer() *rollout.Engine {
+	options := v.Engine.Options
+	watched := &sighted{Reader: options.Reader, trier: options.Trier, observer: options.Observer, asked: map[manifest.ID]bool{}}
+	options.Reader, options.Trier = watched, watched
+	return rollout.New(options)
+}
+
+// trial is what the cluster said about a target, and when that would be said again.
+type trial struct {
+	digest manifest.Digest
+	// presence and version are the target, definition the generation of its
+	// CustomResourceDefinition.
+	presence   observe.Presence
+	version    string
+	definition int64
+	said       rollout.PreviewItem
+}
+
+// preview says what the cluster would make of the targets. What it said of the same
+// manifest, onto the same object, is not asked again; what it refused is.
+func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]rollout.PreviewItem, error) {
+	said, trials := map[manifest.ID]rollout.PreviewItem{}, map[manifest.ID]trial{}
+	var open []wanted
+	for _, target := range targets {
+		now := v.trialOf(target)
+		if before, known := v.trials[target.object.ID]; known && now.presence != observe.Unknown &&
+			before.digest == now.digest && before.presence == now.presence && before.version == now.version && before.definition == now.definition {
+			said[target.object.ID], trials[target.object.ID] = before.said, before
+			continue
+		}
+		trials[target.object.ID] = now
+		open = append(open, target)
+	}
+	if len(open) > 0 {
+		work, err := v.worked(open)
+		if err != nil {
+			return nil, err
+		}
+		preview, err := v.previewer().Preview(ctx, work, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range preview.Items {
+			said[item.ID] = item
+			tried := trials[item.ID]
+			tried.said = item
+			if trials[item.ID] = tried; item.Failure != nil || item.Action == rollout.Deferred {
+				delete(trials, item.ID)
+			}
+		}
+	}
+	v.trials = trials
+	return said, nil
+}
+
+// trialOf is what an answer about a target would be about.
+func (v *visit) trialOf(target wanted) trial {
+	seen, presence := v.Engine.Observer.Get(target.object.ID)
+	now := trial{digest: target.object.Digest, presence: presence}
+	if presence == observe.Present {
+		now.version = string(seen.UID) + "/" + seen.ResourceVersion
+	}
+	if p, found := v.profileOf(); found {
+		for _, requirement := range p.Requires() {
+			if requirement.Kind == target.object.GroupKind() {
+				now.definition = v.facts.Definitions[requirement.Definition].Generation
+			}
+		}
+	}
+	return now
+}
