@@ -90,7 +90,7 @@ func Executable(spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *
 	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != planHash:
 		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan has hash %s: review it, and set that to approve it", spec.ApprovedPlanHash, planHash)
 	case spec.Action == v1alpha1.ActionApply && approval == nil:
-		return false, fmt.Sprintf("spec.action is Apply, and nobody approved this plan: review status.items, then POST hash %s to the subresource approve, or set it as spec.approvedPlanHash", planHash)
+		return false, fmt.Sprintf("spec.action is Apply, and nobody approved this plan: review status.items, then approve hash %s: POST it to the subresource approve, or set spec.approvedPlanHash", planHash)
 	case spec.Action != v1alpha1.ActionApply:
 		return false, fmt.Sprintf("review status.items, then approve hash %s: POST it to the subresource approve, or set spec.action to Apply", planHash)
 	case approval.Run != 0:

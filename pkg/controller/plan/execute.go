@@ -251,7 +251,7 @@ func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]b
 		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
 	}
 	verdict := wait.Gone(target, v.facts, v.Clock.Now())
-	if item.Action != v1alpha1.ItemDelete {
+	if !isGoing(*item) {
 		verdict = wait.For(target, v.live(item), v.facts, v.Clock.Now())
 	}
 	v.pause(item, verdict.State == wait.Paused)

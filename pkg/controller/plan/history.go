@@ -86,7 +86,13 @@ func (v *visit) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 	return runs, nil
 }
 
-// endRun writes how a run ended.
+// endRun writes how a run ended. What it was at is not in progress any more: what was
+// written stays, and nobody waits for it.
 func (v *visit) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
+	for i := range v.plan.Status.Items {
+		if item := &v.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
+			v.settle(item, v1alpha1.ItemFailed, "interrupted: "+item.Message)
+		}
+	}
 	return v.record(ctx, outcome)
 }

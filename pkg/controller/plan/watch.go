@@ -104,7 +104,7 @@ func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err er
 		ref := refOf(item)
 		names[ref.ID] = i
 		steps = append(steps, stage.Step{Ref: ref, Policy: stage.Policy{
-			Own: stage.Shared, ReadOnly: true, Delete: item.Action == v1alpha1.ItemDelete,
+			Own: stage.Shared, ReadOnly: true, Delete: isGoing(item),
 		}})
 	}
 	if len(steps) == 0 {

@@ -1,0 +1,581 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+var (
+	_ rollout.Writer   = &cluster{}
+	_ rollout.Reader   = &cluster{}
+	_ rollout.Observer = &cluster{}
+	_ rollout.Trier    = &cluster{}
+	_ Facts            = &cluster{}
+)
+
+// cluster stands in for one: server-side apply is that of kube-apiserver, watches
+// show everything at once unless a test says otherwise, and facts are what profiles
+// look at.
+type cluster struct {
+	mu       sync.Mutex
+	objects  map[manifest.ID]*unstructured.Unstructured
+	version  int
+	profiles []profile.Profile
+	// missing are the definitions that are not there.
+	missing map[schema.GroupKind]bool
+	// blind watches answer nothing, and ignorant facts neither.
+	blind, ignorant bool
+	// frozen is what watches go on showing, of the objects in it; nil stands for one
+	// that is not there.
+	frozen map[manifest.ID]*unstructured.Unstructured
+	// down answers no request.
+	down bool
+	// refuse lets a test answer an apply, dry or not, with an error.
+	refuse func(id manifest.ID, dry bool) error
+	// written is told of every write before it happens: the object as it is, or nil.
+	written func(ref manifest.Ref, body []byte, live *unstructured.Unstructured)
+	fuse    *fuse
+	// requests since they were last asked for; watched are the owners' interests.
+	requests []string
+	watched  map[string][]observe.Interest
+}
+
+func newCluster(profiles []profile.Profile, fuse *fuse) *cluster {
+	return &cluster{
+		objects: map[manifest.ID]*unstructured.Unstructured{}, version: 1, profiles: profiles, missing: map[schema.GroupKind]bool{},
+		fuse: fuse, watched: map[string][]observe.Interest{}, written: func(manifest.Ref, []byte, *unstructured.Unstructured) {},
+	}
+}
+
+// plainly converts, defaults and creates as for custom resources: not at all.
+type plainly struct{}
+
+func (plainly) Convert(in, out, _ any) error {
+	*out.(*unstructured.Unstructured) = *in.(*unstructured.Unstructured)
+	return nil
+}
+
+func (plainly) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+func (plainly) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+func (plainly) Default(runtime.Object) {}
+
+func (plainly) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object, nil
+}
+
+// managing keeps managedFields of a kind.
+func managing(kind schema.GroupVersionKind) *managedfields.FieldManager {
+	manager, err := managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), plainly{}, plainly{}, plainly{}, kind, kind.GroupVersion(), "", nil)
+	if err != nil {
+		panic(err) // the arguments are fixed
+	}
+	return manager
+}
+
+func resourceOf(id manifest.ID) schema.GroupResource {
+	return schema.GroupResource{Group: id.Group, Resource: strings.ToLower(id.Kind) + "s"}
+}
+
+// store keeps what an object has become; the generation counts what is neither
+// metadata nor status.
+func (c *cluster) store(id manifest.ID, object *unstructured.Unstructured) {
+	c.version++
+	if object == nil {
+		delete(c.objects, id)
+		return
+	}
+	have := c.objects[id]
+	object = object.DeepCopy()
+	object.SetResourceVersion(fmt.Sprint(c.version))
+	switch {
+	case have == nil:
+		object.SetGeneration(1)
+		object.SetUID(types.UID(fmt.Sprintf("uid-%d", c.version)))
+		object.SetCreationTimestamp(metav1.Now())
+	case rollout.Fingerprint(have) != rollout.Fingerprint(object):
+		object.SetGeneration(have.GetGeneration() + 1)
+	}
+	c.objects[id] = object
+}
+
+// apply is server-side apply with force.
+func (c *cluster) apply(ref manifest.Ref, body []byte, manager string) (*unstructured.Unstructured, error) {
+	wanted := &unstructured.Unstructured{}
+	if err := wanted.UnmarshalJSON(body); err != nil {
+		return nil, err
+	}
+	wanted.SetUID("")
+	wanted.SetResourceVersion("")
+	live := &unstructured.Unstructured{Object: map[string]any{}}
+	live.SetGroupVersionKind(ref.GroupVersionKind())
+	if have := c.objects[ref.ID]; have != nil {
+		live = have.DeepCopy()
+	}
+	merged, err := managing(ref.GroupVersionKind()).Apply(live, wanted, manager, true)
+	if err != nil {
+		return nil, err
+	}
+	return merged.(*unstructured.Unstructured), nil
+}
+
+// asked counts a request.
+func (c *cluster) asked(verb string, id manifest.ID) error {
+	if c.fuse.dead() {
+		return errCrash
+	}
+	c.requests = append(c.requests, verb+" "+id.Name)
+	if c.down {
+		return apierrors.NewServiceUnavailable("the cluster is down")
+	}
+	if c.missing[id.GroupKind()] {
+		return &meta.NoKindMatchError{GroupKind: id.GroupKind()}
+	}
+	return nil
+}
+
+func conflicts(id manifest.ID, why string) error {
+	return apierrors.NewConflict(resourceOf(id), id.Name, errors.New(why))
+}
+
+// guard holds a precondition.
+func (c *cluster) guard(id manifest.ID, p host.Precondition) error {
+	have := c.objects[id]
+	switch {
+	case have == nil:
+		return conflicts(id, "it does not exist")
+	case have.GetUID() != p.UID || have.GetResourceVersion() != p.ResourceVersion:
+		return conflicts(id, "it is another one")
+	default:
+		return nil
+	}
+}
+
+// Try implements rollout.Trier.
+func (c *cluster) Try(_ context.Context, ref manifest.Ref, body []byte, o host.TryOptions) (*unstructured.Unstructured, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.asked("try", ref.ID); err != nil {
+		return nil, err
+	}
+	if o.Precondition != (host.Precondition{}) {
+		if err := c.guard(ref.ID, host.Precondition{UID: o.UID, ResourceVersion: o.ResourceVersion}); err != nil {
+			return nil, err
+		}
+	}
+	if c.refuse != nil {
+		if err := c.refuse(ref.ID, true); err != nil {
+			return nil, err
+		}
+	}
+	return c.apply(ref, body, o.FieldManager)
+}
+
+// Apply implements rollout.Writer.
+func (c *cluster) Apply(_ context.Context, ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	verb := "apply"
+	if o.DryRun {
+		verb = "try"
+	}
+	if err := c.asked(verb, ref.ID); err != nil {
+		return nil, err
+	}
+	have := c.objects[ref.ID]
+	switch {
+	case o.CreateOnly && have != nil:
+		return nil, conflicts(ref.ID, "it exists")
+	case !o.CreateOnly:
+		if err := c.guard(ref.ID, host.Precondition{UID: o.UID, ResourceVersion: o.ResourceVersion}); err != nil {
+			return nil, err
+		}
+	}
+	if c.refuse != nil {
+		if err := c.refuse(ref.ID, o.DryRun); err != nil {
+			return nil, err
+		}
+	}
+	var now *unstructured.Unstructured
+	err := c.fuse.write(o.DryRun, func() error {
+		var err error
+		if now, err = c.apply(ref, body, o.FieldManager); err != nil || o.DryRun {
+			return err
+		}
+		c.written(ref, body, have)
+		if have == nil || !sameContent(have, now) {
+			c.store(ref.ID, now)
+		}
+		now = c.objects[ref.ID]
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return partial(now), nil
+}
+
+// sameContent ignores what changes with every apply.
+func sameContent(a, b *unstructured.Unstructured) bool {
+	a, b = a.DeepCopy(), b.DeepCopy()
+	for _, o := range []*unstructured.Unstructured{a, b} {
+		entries := o.GetManagedFields()
+		for i := range entries {
+			entries[i].Time = nil
+		}
+		o.SetManagedFields(entries)
+	}
+	return fmt.Sprint(a.Object) == fmt.Sprint(b.Object)
+}
+
+func partial(live *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	raw, err := live.MarshalJSON()
+	if err != nil {
+		panic(err) // it was read from JSON
+	}
+	out := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// Delete implements rollout.Writer.
+func (c *cluster) Delete(_ context.Context, ref manifest.Ref, p host.Precondition) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.asked("delete", ref.ID); err != nil {
+		return err
+	}
+	if err := c.guard(ref.ID, p); err != nil {
+		return err
+	}
+	return c.fuse.write(false, func() error {
+		c.written(ref, nil, c.objects[ref.ID])
+		c.store(ref.ID, nil)
+		return nil
+	})
+}
+
+// Reassign is for chains.
+func (c *cluster) Reassign(context.Context, manifest.Ref, host.Precondition, []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+	return nil, errors.New("a plan reassigns nothing")
+}
+
+// Release is for chains.
+func (c *cluster) Release(context.Context, manifest.Ref, host.Precondition, host.Marks) error {
+	return errors.New("a plan releases nothing")
+}
+
+// Read implements rollout.Reader.
+func (c *cluster) Read(_ context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.asked("get", ref.ID); err != nil {
+		return nil, err
+	}
+	if have := c.objects[ref.ID]; have != nil {
+		return have.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(resourceOf(ref.ID), ref.Name)
+}
+
+// ReadMetadata implements rollout.Reader.
+func (c *cluster) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
+	live, err := c.Read(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return partial(live), nil
+}
+
+// Mapping implements rollout.Reader.
+func (c *cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.missing[kind.GroupKind()] {
+		return nil, &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
+	}
+	resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: strings.ToLower(kind.Kind) + "s"}
+	return &meta.RESTMapping{Resource: resource, GroupVersionKind: kind, Scope: meta.RESTScopeRoot}, nil
+}
+
+// Instances is for definitions.
+func (c *cluster) Instances(context.Context, manifest.Ref, int64) ([]metav1.PartialObjectMetadata, error) {
+	return nil, nil
+}
+
+// Want implements rollout.Observer.
+func (c *cluster) Want(owner string, interests ...observe.Interest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watched[owner] = slices.Clone(interests)
+}
+
+// Drop implements rollout.Observer.
+func (c *cluster) Drop(owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.watched, owner)
+}
+
+// Get answers for what somebody watches by name.
+func (c *cluster) Get(id manifest.ID) (observe.Observation, observe.Presence) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wanted := false
+	for _, interests := range c.watched {
+		wanted = wanted || slices.ContainsFunc(interests, func(i observe.Interest) bool { return i.ID == id })
+	}
+	have := c.objects[id]
+	if old, frozen := c.frozen[id]; frozen {
+		have = old
+	}
+	switch {
+	case !wanted || c.blind || c.missing[id.GroupKind()]:
+		return observe.Observation{ID: id}, observe.Unknown
+	case have == nil:
+		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(c.version)}, observe.Absent
+	}
+	seen := Names().Observe(have)
+	seen.Object, seen.Managed, seen.Kept = have.DeepCopy(), have.GetManagedFields(), &probe.Reads{Whole: true}
+	seen.Object.SetManagedFields(nil)
+	return seen, observe.Present
+}
+
+// Trouble implements rollout.Observer.
+func (c *cluster) Trouble(id manifest.ID) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.missing[id.GroupKind()] {
+		return &meta.NoKindMatchError{GroupKind: id.GroupKind()}
+	}
+	return nil
+}
+
+// Facts implements Facts.
+func (c *cluster) Facts() (profile.Facts, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	facts := profile.Facts{Definitions: map[string]profile.Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
+	if c.ignorant {
+		return facts, errors.New("the test knows nothing")
+	}
+	for _, p := range c.profiles {
+		for _, requirement := range p.Requires() {
+			if c.missing[requirement.Kind] {
+				continue
+			}
+			facts.Definitions[requirement.Definition] = profile.Definition{Versions: []profile.Version{{Name: "v1"}}, Generation: 1}
+			facts.Objects[requirement.Kind] = nil
+		}
+	}
+	for id, object := range c.objects {
+		if _, asked := facts.Objects[id.GroupKind()]; asked {
+			facts.Objects[id.GroupKind()] = append(facts.Objects[id.GroupKind()], object.DeepCopy())
+		}
+	}
+	for _, objects := range facts.Objects {
+		slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	}
+	return facts, nil
+}
+
+// spent returns the requests since the last call.
+func (c *cluster) spent() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	spent := c.requests
+	c.requests = nil
+	return spent
+}
+
+// alter changes an object as somebody, who updates; it makes the object if need be.
+func (c *cluster) alter(id manifest.ID, by string, change func(object map[string]any)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind := id.GroupKind().WithVersion("v1")
+	live := &unstructured.Unstructured{Object: map[string]any{}}
+	live.SetGroupVersionKind(kind)
+	if have := c.objects[id]; have != nil {
+		live = have
+	}
+	now := live.DeepCopy()
+	now.SetName(id.Name)
+	now.SetNamespace(id.Namespace)
+	change(now.Object)
+	out, err := managing(kind).Update(live.DeepCopy(), now, by)
+	if err != nil {
+		panic(err)
+	}
+	c.store(id, out.(*unstructured.Unstructured))
+}
+
+// set changes one field as somebody.
+func (c *cluster) set(id manifest.ID, by string, value any, path ...string) {
+	c.alter(id, by, func(object map[string]any) {
+		if err := unstructured.SetNestedField(object, value, path...); err != nil {
+			panic(err)
+		}
+	})
+}
+
+// erase deletes an object behind everybody's back.
+func (c *cluster) erase(id manifest.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.objects[id] != nil {
+		c.store(id, nil)
+	}
+}
+
+// value reads one field; nil where there is none.
+func (c *cluster) value(id manifest.ID, path ...string) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	have := c.objects[id]
+	if have == nil {
+		return nil
+	}
+	value, _, err := unstructured.NestedFieldCopy(have.Object, path...)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// shares waits in a fake pool: see render and finish.
+func poolID(name string) manifest.ID {
+	return manifest.ID{Group: profile.MachineConfigPoolKind().Group, Kind: profile.MachineConfigPoolKind().Kind, Name: name}
+}
+
+func configID(name string) manifest.ID {
+	return manifest.ID{Group: profile.MachineConfigKind().Group, Kind: profile.MachineConfigKind().Kind, Name: name}
+}
+
+// pool makes a pool of workers.
+func (c *cluster) pool(name string, nodes int64) {
+	c.alter(poolID(name), "machine-config-operator", func(pool map[string]any) {
+		pool["spec"] = map[string]any{"machineConfigSelector": map[string]any{
+			"matchLabels": map[string]any{"machineconfiguration.openshift.io/role": "worker"}}}
+	})
+	c.roll(name, nodes)
+}
+
+// render has a pool go for what its MachineConfigs say now, and finish has its nodes
+// get there: in between the pool still says that it is updated, to what it had.
+func (c *cluster) render(name string) {
+	var sources, arguments []any
+	facts, err := c.Facts()
+	if err != nil {
+		return
+	}
+	for _, config := range facts.Objects[profile.MachineConfigKind()] {
+		if config.GetLabels()["machineconfiguration.openshift.io/role"] == "worker" {
+			sources = append(sources, map[string]any{"name": config.GetName()})
+			own, _, _ := unstructured.NestedSlice(config.Object, "spec", "kernelArguments")
+			arguments = append(arguments, own...)
+		}
+	}
+	rendered := fmt.Sprintf("rendered-%s-%d", name, len(arguments))
+	c.alter(configID(rendered), "machine-config-operator", func(config map[string]any) {
+		config["spec"] = map[string]any{"kernelArguments": arguments}
+	})
+	c.alter(poolID(name), "machine-config-operator", func(pool map[string]any) {
+		spec := pool["spec"].(map[string]any)
+		spec["configuration"] = map[string]any{"name": rendered, "source": sources}
+	})
+}
+
+// progress sets status of a pool.
+func (c *cluster) progress(name string, nodes, updated int64) {
+	facts, err := c.Facts()
+	if err != nil || c.missing[profile.MachineConfigPoolKind()] {
+		return
+	}
+	for _, pool := range facts.Objects[profile.MachineConfigPoolKind()] {
+		if pool.GetName() != name {
+			continue
+		}
+		configuration, _, _ := unstructured.NestedMap(pool.Object, "spec", "configuration")
+		have, _, _ := unstructured.NestedMap(pool.Object, "status", "configuration")
+		truth := "False"
+		if updated == nodes {
+			truth, have = "True", configuration
+		}
+		c.alter(poolID(name), "machine-config-operator", func(object map[string]any) {
+			object["status"] = map[string]any{
+				"machineCount": nodes, "updatedMachineCount": updated, "readyMachineCount": updated, "observedGeneration": pool.GetGeneration(),
+				"configuration": have, "conditions": []any{map[string]any{"type": "Updated", "status": truth}},
+			}
+		})
+	}
+}
+
+// roll renders a pool and takes its nodes all the way.
+func (c *cluster) roll(name string, nodes int64) {
+	if c.value(poolID(name), "spec") == nil {
+		return
+	}
+	c.render(name)
+	c.progress(name, nodes, nodes)
+}
+
+// without tells whether text is in none of some.
+func without(texts []string, text string) bool {
+	return !slices.ContainsFunc(texts, func(one string) bool { return strings.Contains(one, text) })
+}
+
+// The stand-in is only worth something while it applies as the real one does.
+func TestClusterApplies(t *testing.T) {
+	c := newCluster(nil, &fuse{})
+	id := manifest.ID{Group: "test", Kind: "Knob", Name: "a"}
+	c.alter(id, "argocd", func(o map[string]any) { o["spec"] = map[string]any{"a": "1", "b": "1"} })
+	ref := manifest.Ref{ID: id, Version: "v1"}
+	live := c.objects[id]
+	tried, err := c.Try(t.Context(), ref, []byte(`{"apiVersion":"test/v1","kind":"Knob","metadata":{"name":"a"},"spec":{"a":"2","c":"2"}}`),
+		host.TryOptions{FieldManager: "us", Precondition: host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := fmt.Sprint(tried.Object["spec"])
+	if spec != "map[a:2 b:1 c:2]" || c.value(id, "spec", "a") != "1" {
+		t.Errorf("tried: %s", spec)
+	}
+	var owners []string
+	for _, entry := range tried.GetManagedFields() {
+		owners = append(owners, entry.Manager+" "+string(entry.FieldsV1.Raw))
+	}
+	if got := strings.Join(owners, "; "); !strings.Contains(got, `us {"f:spec":{".":{},"f:a":{},"f:c":{}}}`) || !strings.Contains(got, `argocd {"f:spec":{".":{},"f:b":{}}}`) {
+		t.Errorf("owners: %s", got)
+	}
+}

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// refusing has the cluster refuse a target, from the review on.
+func (l *lab) refusing(id manifest.ID) {
+	l.cluster.refuse = func(asked manifest.ID, _ bool) error {
+		if asked == id {
+			return apierrors.NewInvalid(schema.GroupKind{Group: id.Group, Kind: id.Kind}, id.Name, nil)
+		}
+		return nil
+	}
+}
+
+// mallory changes a field of the plan.
+func (l *lab) mallory() { l.cluster.set(psi(), "mallory", []any{"psi=0"}, "spec", "kernelArguments") }
+
+// undo is mallory changing it back.
+func (l *lab) undo() { l.cluster.set(psi(), "mallory", []any{"psi=1"}, "spec", "kernelArguments") }
+
+// approved approves what waits.
+func (l *lab) approved() {
+	l.t.Helper()
+	l.must(l.approve("a", l.is("a", v1alpha1.PhaseReviewRequired).Status.PlanHash))
+}
+
+// reach leads plan a into a phase.
+func (l *lab) reach(phase v1alpha1.Phase, changes ...spec) {
+	l.t.Helper()
+	l.usual()
+	switch phase {
+	case v1alpha1.PhaseDrafting:
+		l.cluster.ignorant = true
+	case v1alpha1.PhasePrerequisiteFailed:
+		l.cluster.missing[descheduler().GroupKind()] = true
+	case v1alpha1.PhaseIgnored:
+		changes = append(changes, action(hco.ActionIgnore))
+	case v1alpha1.PhaseCompletedWithErrors:
+		changes = append(changes, carryOn)
+	}
+	l.must(l.create("a", append([]spec{take}, changes...)...))
+	switch phase {
+	case v1alpha1.PhasePending:
+		return
+	case v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseIgnored:
+	case v1alpha1.PhaseExpired:
+		l.is("a", v1alpha1.PhaseReviewRequired)
+		l.clock.SetTime(l.clock.Now().Add(25 * time.Hour))
+	default:
+		l.approved()
+		l.is("a", v1alpha1.PhaseInProgress)
+		if phase == v1alpha1.PhaseInProgress {
+			break
+		}
+		if phase == v1alpha1.PhaseFailed || phase == v1alpha1.PhaseCompletedWithErrors {
+			l.refusing(descheduler())
+		}
+		l.cluster.roll("worker", 4)
+		if phase == v1alpha1.PhaseDrifted {
+			l.is("a", v1alpha1.PhaseCompleted)
+			l.mallory()
+		}
+	}
+	l.is("a", phase)
+}
+
+// prompts say how an event of the table comes to be, by event or by "phase event".
+func prompts() map[string]func(l *lab) {
+	edit := func(changes ...spec) func(*lab) { return func(l *lab) { l.must(l.edit("a", changes...)) } }
+	wise := func(l *lab) { l.cluster.ignorant = false }
+	return map[string]func(l *lab){
+		"Ignore":                   edit(action(hco.ActionIgnore)),
+		"Draft":                    edit(action(hco.ActionDryRun)),
+		"Pending Draft":            func(*lab) {},
+		"PrerequisiteFailed Draft": func(l *lab) { clear(l.cluster.missing) },
+		"ReviewRequired Draft":     edit(interval(120)),
+		"Failed Draft":             edit(interval(120)),
+		"Expired Draft":            edit(interval(120)),
+		"Retry":                    func(l *lab) { l.must(l.retry("a")) },
+		"Locked":                   func(l *lab) { l.must(l.create("b", override("a"))) },
+		"Missing": func(l *lab) {
+			l.cluster.ignorant = false
+			l.cluster.missing[descheduler().GroupKind()] = true
+		},
+		"Refused": func(l *lab) { wise(l); l.refusing(descheduler()) },
+		"Nothing": func(l *lab) {
+			// Another plan of the profile has seen to it.
+			l.must(l.remove("a"))
+			wise(l)
+			l.must(l.create("a", take, action(hco.ActionApply)))
+			l.is("a", v1alpha1.PhaseInProgress)
+			l.cluster.roll("worker", 4)
+			l.is("a", v1alpha1.PhaseCompleted)
+			l.must(l.remove("a"))
+			l.must(l.pass("a"))
+			l.must(l.create("a"))
+		},
+		"Drafted":        wise,
+		"Approved":       func(l *lab) { l.approved() },
+		"Expired":        func(l *lab) { l.clock.SetTime(l.clock.Now().Add(25 * time.Hour)) },
+		"Failed":         func(l *lab) { l.refusing(descheduler()); l.cluster.roll("worker", 4) },
+		"Done":           func(l *lab) { l.cluster.roll("worker", 4) },
+		"DoneWithErrors": func(l *lab) { l.must(l.edit("a", carryOn)); l.refusing(descheduler()); l.cluster.roll("worker", 4) },
+		"Drift":          func(l *lab) { l.mallory() },
+		"Reverted":       func(l *lab) { l.undo() },
+		"RevertedWithErrors": func(l *lab) {
+			l.must(l.edit("a", action(hco.ActionIgnore)))
+			l.settle()
+			l.must(l.remove("a"))
+			l.must(l.pass("a"))
+			l.reach(v1alpha1.PhaseCompletedWithErrors)
+			l.mallory()
+			l.is("a", v1alpha1.PhaseDrifted)
+			l.undo()
+		},
+	}
+}
+
+// Every row of the table comes to be, from each of its phases: on the real endpoints,
+// the real loop and the real engine. A row without a way to it fails here.
+func TestEveryTransition(t *testing.T) {
+	store := newStore(t)
+	ways := prompts()
+	for _, row := range governance.Table() {
+		for _, from := range row.From {
+			t.Run(fmt.Sprintf("%s/%s", from, row.On), func(t *testing.T) {
+				do, found := ways[string(from)+" "+string(row.On)]
+				if !found {
+					do, found = ways[string(row.On)]
+				}
+				if !found {
+					t.Fatalf("the table has an event %s of %s, and no test leads to it", row.On, from)
+				}
+				l := store.newLab(t)
+				l.reach(from)
+				l.moves = nil
+				do(l)
+				l.settle()
+				if want := fmt.Sprintf("%s %s %s", from, row.On, row.To); !l.moved(want) {
+					t.Errorf("want %q; moved: %q; %s", want, l.moves, l.states())
+				}
+			})
+		}
+	}
+}
