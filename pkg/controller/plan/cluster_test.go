@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -125,7 +126,26 @@ func (c *cluster) store(id manifest.ID, object *unstructured.Unstructured) {
 	case rollout.Fingerprint(have) != rollout.Fingerprint(object):
 		object.SetGeneration(have.GetGeneration() + 1)
 	}
+	object.SetManagedFields(c.dated(have, object.GetManagedFields()))
 	c.objects[id] = object
+}
+
+// dated gives what has changed in managedFields a time of its own: a test is faster
+// than the seconds that they are kept in.
+func (c *cluster) dated(have *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	known := map[string]metav1.Time{}
+	if have != nil {
+		for _, entry := range have.GetManagedFields() {
+			known[entry.Manager+string(entry.Operation)] = *entry.Time
+		}
+	}
+	for i := range entries {
+		if old, same := known[entries[i].Manager+string(entries[i].Operation)]; !same || !old.Equal(entries[i].Time) {
+			at := metav1.NewTime(time.Unix(1700000000+int64(c.version), 0))
+			entries[i].Time = &at
+		}
+	}
+	return entries
 }
 
 // apply is server-side apply with force.
@@ -395,7 +415,7 @@ func (c *cluster) Facts() (profile.Facts, error) {
 			if c.missing[requirement.Kind] {
 				continue
 			}
-			facts.Definitions[requirement.Definition] = profile.Definition{Versions: []profile.Version{{Name: "v1"}}, Generation: 1}
+			facts.Definitions[requirement.Definition] = profile.Definition{Versions: []profile.Version{{Name: "v1", Schema: limits()}}, Generation: 1}
 			facts.Objects[requirement.Kind] = nil
 		}
 	}
@@ -408,6 +428,12 @@ func (c *cluster) Facts() (profile.Facts, error) {
 		slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	}
 	return facts, nil
+}
+
+// limits is a schema that knows limits of evictions.
+func limits() map[string]any {
+	of := func(fields map[string]any) map[string]any { return map[string]any{"properties": fields} }
+	return of(map[string]any{"spec": of(map[string]any{"evictionLimits": of(map[string]any{"total": of(nil), "node": of(nil)})})})
 }
 
 // spent returns the requests since the last call.
@@ -473,7 +499,6 @@ func (c *cluster) value(id manifest.ID, path ...string) any {
 	return value
 }
 
-// shares waits in a fake pool: see render and finish.
 func poolID(name string) manifest.ID {
 	return manifest.ID{Group: profile.MachineConfigPoolKind().Group, Kind: profile.MachineConfigPoolKind().Kind, Name: name}
 }
@@ -491,8 +516,8 @@ func (c *cluster) pool(name string, nodes int64) {
 	c.roll(name, nodes)
 }
 
-// render has a pool go for what its MachineConfigs say now, and finish has its nodes
-// get there: in between the pool still says that it is updated, to what it had.
+// render has a pool go for what its MachineConfigs say now, and progress takes its
+// nodes there: in between the pool still says that it is updated, to what it had.
 func (c *cluster) render(name string) {
 	var sources, arguments []any
 	facts, err := c.Facts()
@@ -548,11 +573,6 @@ func (c *cluster) roll(name string, nodes int64) {
 	}
 	c.render(name)
 	c.progress(name, nodes, nodes)
-}
-
-// without tells whether text is in none of some.
-func without(texts []string, text string) bool {
-	return !slices.ContainsFunc(texts, func(one string) bool { return strings.Contains(one, text) })
 }
 
 // The stand-in is only worth something while it applies as the real one does.

@@ -104,10 +104,11 @@ func (v *visit) execute(ctx context.Context) error {
 // that ends at the second. Each is judged again when its turn comes.
 func (v *visit) unchanged(ctx context.Context) (bool, error) {
 	status := &v.plan.Status
+	seen := v.followItems()
 	if slices.ContainsFunc(status.Items, func(item v1alpha1.PlanItem) bool { return item.State != v1alpha1.ItemPending }) {
 		return true, nil
 	}
-	if !v.followItems() {
+	if !seen {
 		status.Message = "waiting to see the targets"
 		return false, nil
 	}
@@ -156,12 +157,16 @@ func (v *visit) start(ctx context.Context, item *v1alpha1.PlanItem) error {
 // proceed applies an item, once, and waits for it.
 func (v *visit) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
 	// 1. Applied, by the engine, in the state that was reviewed.
-	applied := item.Action == v1alpha1.ItemNone
-	if !applied {
+	applied := true
+	if item.Action != v1alpha1.ItemNone {
 		var err error
 		if applied, err = v.apply(ctx, item, manifests); err != nil {
 			return err
 		}
+	} else if why, known := v.stale(*item); known && why != "" {
+		// Nobody writes it, and what is waited for would never come.
+		v.reason = governance.ReasonPlanStale
+		v.settle(item, v1alpha1.ItemFailed, "stale: "+why)
 	}
 	// 2. Healthy.
 	if applied && item.State == v1alpha1.ItemInProgress {

@@ -437,6 +437,14 @@ func (l *lab) remove(name string) error {
 	return err
 }
 
+// history is what was done by a plan of a name, the newest first.
+func (l *lab) history(name string) []hco.PlanRun {
+	l.t.Helper()
+	found, err := l.storage.History.Get(as("reader"), name, &metav1.GetOptions{})
+	l.must(err)
+	return found.(*hco.PlanHistory).Runs
+}
+
 // must fails the test.
 func (l *lab) must(err error) {
 	l.t.Helper()

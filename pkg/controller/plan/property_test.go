@@ -217,17 +217,16 @@ func (n *novel) deeds() map[string]func(name string) {
 		"field back": func(string) {
 			n.cluster.set(descheduler(), "mallory", int64(60), "spec", "deschedulingIntervalSeconds")
 		},
-		"config":       func(string) { n.cluster.set(psi(), "mallory", []any{"psi=0"}, "spec", "kernelArguments") },
-		"config gone":  func(string) { n.cluster.erase(psi()) },
-		"gone":         func(string) { n.cluster.erase(descheduler()) },
-		"rendered":     func(string) { n.cluster.render("worker") },
-		"half":         func(string) { n.cluster.render("worker"); n.cluster.progress("worker", 4, 2) },
-		"rolled":       func(string) { n.cluster.roll("worker", 4) },
-		"paused":       func(string) { n.cluster.set(poolID("worker"), "admin", n.dice.IntN(2) == 0, "spec", "paused") },
-		"ignorant":     toggle(&n.cluster.ignorant),
-		"blind":        toggle(&n.cluster.blind),
-		"down":         toggle(&n.cluster.down),
-		"seeing again": func(string) { n.cluster.ignorant, n.cluster.blind, n.cluster.down = false, false, false },
+		"config":      func(string) { n.cluster.set(psi(), "mallory", []any{"psi=0"}, "spec", "kernelArguments") },
+		"config gone": func(string) { n.cluster.erase(psi()) },
+		"gone":        func(string) { n.cluster.erase(descheduler()) },
+		"rendered":    func(string) { n.cluster.render("worker") },
+		"half":        func(string) { n.cluster.render("worker"); n.cluster.progress("worker", 4, 2) },
+		"rolled":      func(string) { n.cluster.roll("worker", 4) },
+		"paused":      func(string) { n.cluster.set(poolID("worker"), "admin", n.dice.IntN(2) == 0, "spec", "paused") },
+		"ignorant":    toggle(&n.cluster.ignorant),
+		"blind":       toggle(&n.cluster.blind),
+		"down":        toggle(&n.cluster.down),
 		"missing": func(string) {
 			kind := descheduler().GroupKind()
 			n.cluster.missing[kind] = !n.cluster.missing[kind]
@@ -244,10 +243,11 @@ func (n *novel) deeds() map[string]func(name string) {
 				n.lacks = []string{"patch machineconfigs"}
 			}
 		},
-		"hour":    func(string) { n.clock.SetTime(n.clock.Now().Add(time.Hour)) },
-		"day":     func(string) { n.clock.SetTime(n.clock.Now().Add(25 * time.Hour)) },
-		"restart": func(string) { n.restart() },
-		"crash":   func(string) { n.fuse.arm(n.dice.IntN(6), n.dice.IntN(2) == 0) },
+		"all well": func(string) { n.well() },
+		"hour":     func(string) { n.clock.SetTime(n.clock.Now().Add(time.Hour)) },
+		"day":      func(string) { n.clock.SetTime(n.clock.Now().Add(25 * time.Hour)) },
+		"restart":  func(string) { n.restart() },
+		"crash":    func(string) { n.fuse.arm(n.dice.IntN(6), n.dice.IntN(2) == 0) },
 		"outage": func(string) {
 			if n.outage == nil {
 				n.outage = errors.New("etcd is away")
@@ -261,15 +261,20 @@ func (n *novel) deeds() map[string]func(name string) {
 // heal makes everything well, and nobody do anything any more.
 func (n *novel) heal() {
 	n.fuse.mend()
-	n.outage, n.lacks, n.cluster.refuse = nil, nil, nil
-	n.cluster.ignorant, n.cluster.blind, n.cluster.down = false, false, false
-	clear(n.cluster.missing)
+	n.well()
 	n.cluster.set(poolID("worker"), "admin", false, "spec", "paused")
 	for range 6 {
 		n.settle()
 		n.cluster.roll("worker", 4)
 	}
 	n.settle()
+}
+
+// well ends all troubles.
+func (n *novel) well() {
+	n.outage, n.lacks, n.cluster.refuse = nil, nil, nil
+	n.cluster.ignorant, n.cluster.blind, n.cluster.down = false, false, false
+	clear(n.cluster.missing)
 }
 
 // atRest judges what is left when nothing hinders anything: no plan is stuck, and
@@ -291,12 +296,37 @@ func (n *novel) atRest() {
 				n.broken("plan %s is %s, and %q has the profile", name, plan.Status.Phase, n.claimed())
 			}
 		}
+		if plan.Status.PlanHash != "" && governance.Active(plan.Status.Phase) && plan.Status.InputsHash != governance.InputsHash(plan.Spec) {
+			n.broken("plan %s is %s and was computed from another spec", name, plan.Status.Phase)
+		}
 		if plan.Status.ObservedGeneration != plan.Generation {
 			n.broken("plan %s is of generation %d, and %d was seen", name, plan.Generation, plan.Status.ObservedGeneration)
 		}
 	}
 	if active > 1 {
 		n.broken("%d plans have the profile: %s", active, n.states())
+	}
+}
+
+// likely is what somebody would do who wants to get on: without him most stories stay
+// where nothing can go wrong.
+func (n *novel) likely(name string) string {
+	if n.outage != nil || n.cluster.ignorant || n.cluster.blind || n.cluster.down || n.cluster.refuse != nil || len(n.lacks) > 0 || n.cluster.missing[descheduler().GroupKind()] {
+		return "all well"
+	}
+	switch plan := n.plan(name); plan.Status.Phase {
+	case v1alpha1.PhaseReviewRequired:
+		return "approve"
+	case v1alpha1.PhaseInProgress:
+		return []string{"rolled", "half", "foreign", "field"}[n.dice.IntN(4)]
+	case v1alpha1.PhaseIgnored:
+		return "DryRun"
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseExpired:
+		return "retry"
+	case v1alpha1.PhaseDrifted, v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors:
+		return []string{"DryRun", "field", "field back", "rollback", "retry", "options"}[n.dice.IntN(6)]
+	default:
+		return "all well"
 	}
 }
 
@@ -324,6 +354,9 @@ func (n *novel) live(deeds int) {
 			}
 		} else {
 			act, plan := names[n.dice.IntN(len(names))], plans[n.dice.IntN(len(plans))]
+			if n.dice.IntN(2) == 0 {
+				act = n.likely(plan)
+			}
 			n.story = append(n.story, act+" "+plan)
 			acts[act](plan)
 		}
@@ -344,7 +377,7 @@ func (n *novel) live(deeds int) {
 // Whatever happens in whatever order, and wherever the process dies. A story that
 // fails is told again by PLAN_SEED; more of them are told by PLAN_STORIES.
 func TestPlansProperties(t *testing.T) {
-	stories, first := 80, uint64(1)
+	stories, first := 20, uint64(1)
 	if text := os.Getenv("PLAN_STORIES"); text != "" {
 		stories, _ = strconv.Atoi(text)
 	}
@@ -375,7 +408,7 @@ func TestPlansProperties(t *testing.T) {
 		}
 	}
 	t.Logf("%d of the transitions happened", len(reached))
-	if stories > 20 && len(reached) < 25 {
+	if stories >= 20 && len(reached) < 25 {
 		t.Errorf("only %d of the transitions happened: the stories see too little", len(reached))
 	}
 }

@@ -79,7 +79,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // complain makes an error visible for whoever reads the plan. Of the spec status says
 // nothing new: a change of it has yet to be acted on.
 func (v *visit) complain(ctx context.Context, why error) error {
-	v.speaks = v.observed
+	v.speaks = v.stored.ObservedGeneration
 	v.plan.Status = *v.stored.DeepCopy()
 	v.plan.Status.Message, v.reason = clip(why.Error()), v.reasonBefore()
 	if err := v.save(ctx); err != nil && !apierrors.IsConflict(err) {
@@ -145,8 +145,9 @@ func (v *visit) move(event governance.Event, reason, message string) error {
 	}
 	if next == v1alpha1.PhaseDrafting {
 		v.restart("")
-		v.observed, v.speaks = v.plan.Generation, v.plan.Generation // this plan is for that
 	}
+	// Whatever this is, it was decided for the spec as it is.
+	v.observed, v.speaks = v.plan.Generation, v.plan.Generation
 	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", orElse(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
 	status.Phase, v.reason = next, reason
 	status.Message = clip(message)

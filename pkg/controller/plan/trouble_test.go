@@ -1,0 +1,336 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// A run that another process takes over goes on where it was.
+func TestLeaderChangeInARun(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseInProgress)
+	before := l.plan("a").Status.Items[0]
+	l.cluster.spent()
+	l.restart()
+	after := l.is("a", v1alpha1.PhaseInProgress).Status.Items[0]
+	if !after.StartedAt.Equal(before.StartedAt) {
+		t.Errorf("the item started at %s, and at %s", before.StartedAt, after.StartedAt)
+	}
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseCompleted)
+	if applied := count(l.cluster.spent(), "apply "); applied != 1 {
+		t.Errorf("applied %d times after the change; the first item was applied before", applied)
+	}
+	if rows := l.history("a"); len(rows) != 1 || rows[0].Outcome != hco.PhaseCompleted {
+		t.Errorf("history: %+v", rows)
+	}
+}
+
+func count(requests []string, prefix string) int {
+	n := 0
+	for _, request := range requests {
+		if strings.HasPrefix(request, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// While etcd is away nothing is applied: what cannot be written down is not done.
+func TestEtcdOutageInARun(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseInProgress)
+	l.cluster.spent()
+	l.outage = errors.New("etcd is away")
+	l.cluster.roll("worker", 4)
+	for range 5 {
+		if l.pass("a") == nil {
+			t.Error("a pass without etcd found nothing wrong")
+		}
+	}
+	if spent := l.cluster.spent(); len(spent) > 0 {
+		t.Errorf("requests while nothing could be written down: %v", spent)
+	}
+	l.outage = nil
+	l.is("a", v1alpha1.PhaseCompleted)
+}
+
+// A definition that goes ends the run, and gives the profile free; when it comes back
+// the plan is computed anew and waits for an approval.
+func TestDefinitionGoesInARun(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseInProgress)
+	l.cluster.missing[descheduler().GroupKind()] = true
+	plan := l.is("a", v1alpha1.PhasePrerequisiteFailed, "MissingDependency", "install the Kube Descheduler Operator", "interrupted")
+	if l.claimed() != "" || states(plan) != "Failed Pending" {
+		t.Errorf("%q has the profile, items %s", l.claimed(), states(plan))
+	}
+	if row := l.history("a")[0]; row.Outcome != hco.PhasePrerequisiteFailed {
+		t.Errorf("the run ended as %q", row.Outcome)
+	}
+	clear(l.cluster.missing)
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	l.lookAt(nil, "the approval was for another run")
+}
+
+// Of creates at the same time one gets the profile, and the others are told by whom
+// it is held.
+func TestCreatesAtOnce(t *testing.T) {
+	l := newStore(t).newLab(t).usual()
+	const n = 8
+	results := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { results[i] = l.create(fmt.Sprintf("plan-%d", i), take) })
+	}
+	all.Wait()
+	won := 0
+	for _, err := range results {
+		switch {
+		case err == nil:
+			won++
+		case !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "holds profile LoadAwareRebalancing"):
+			t.Errorf("refused with: %v", err)
+		}
+	}
+	if won != 1 || len(l.plans()) != 1 {
+		t.Errorf("%d creates succeeded, and there are plans %v", won, l.plans())
+	}
+}
+
+// A profile is taken over by name, and he who had it stops, and says who has it; when
+// it is free again, he goes on.
+func TestOverride(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseInProgress)
+	l.must(l.create("b", take, override("a")))
+	l.is("a", v1alpha1.PhaseFailed, "ProfileLocked", `held by plan "b"`, "interrupted")
+	l.is("b", v1alpha1.PhaseReviewRequired)
+	l.must(l.edit("b", action(hco.ActionIgnore)))
+	l.is("b", v1alpha1.PhaseIgnored)
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	if l.claimed() != "a" {
+		t.Errorf("%q has the profile", l.claimed())
+	}
+	// One that is deleted gives it free as well.
+	l.must(l.create("c", take, override("a")))
+	l.is("a", v1alpha1.PhaseFailed, `held by plan "c"`)
+	l.must(l.remove("c"))
+	l.must(l.pass("c"))
+	l.is("a", v1alpha1.PhaseReviewRequired)
+}
+
+// With Continue every item has its turn, and the plan does not say that all is well.
+func TestContinue(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired, carryOn)
+	l.refusing(psi())
+	l.approved()
+	plan := l.is("a", v1alpha1.PhaseCompletedWithErrors, "items failed: enable-psi-metrics", "POST to the subresource retry plans what is left")
+	if states(plan) != "Failed Completed" {
+		t.Errorf("items: %s", states(plan))
+	}
+	l.lookAt(int64(60), "the second item has its turn")
+}
+
+// A target that changes is told at review, stops a plan before its first write, and
+// stops the write itself when nobody had seen it.
+func TestStale(t *testing.T) {
+	store := newStore(t)
+	changed := func(l *lab) { l.cluster.set(descheduler(), "mallory", "Debug", "spec", "logLevel") }
+	const says = "changed since it was reviewed; last written by mallory"
+	t.Run("at review", func(t *testing.T) {
+		l := store.newLab(t)
+		l.reach(v1alpha1.PhaseReviewRequired)
+		changed(l)
+		l.is("a", v1alpha1.PhaseReviewRequired, "PlanStale", says, "retry")
+		l.restart()
+		l.cluster.blind = true // what was told is not forgotten
+		l.is("a", v1alpha1.PhaseReviewRequired, "PlanStale", says)
+		l.cluster.blind = false
+		l.must(l.retry("a"))
+		plan := l.is("a", v1alpha1.PhaseReviewRequired)
+		if plan.Status.Items[1].Message != "" {
+			t.Errorf("refreshed, and the item says %q", plan.Status.Items[1].Message)
+		}
+	})
+	t.Run("before execution", func(t *testing.T) {
+		l := store.newLab(t)
+		l.reach(v1alpha1.PhaseReviewRequired)
+		changed(l)
+		l.approved()
+		plan := l.is("a", v1alpha1.PhaseFailed, "PlanStale", says, "nothing was applied")
+		if states(plan) != "Pending Failed" || l.cluster.value(psi(), "spec") != nil {
+			t.Errorf("items %s: the first one must not reboot nodes for a plan that ends at the second", states(plan))
+		}
+	})
+	t.Run("in the write", func(t *testing.T) {
+		l := store.newLab(t)
+		l.reach(v1alpha1.PhaseInProgress)
+		l.cluster.frozen = map[manifest.ID]*unstructured.Unstructured{descheduler(): l.cluster.objects[descheduler()]}
+		changed(l)
+		l.cluster.roll("worker", 4)
+		l.is("a", v1alpha1.PhaseFailed, "PlanStale", says)
+		l.lookAt(nil, "the watch was late, and the write was not")
+	})
+	t.Run("deleted while it is waited for", func(t *testing.T) {
+		l := store.newLab(t)
+		l.reach(v1alpha1.PhaseInProgress)
+		l.cluster.erase(psi())
+		plan := l.is("a", v1alpha1.PhaseFailed, "was deleted")
+		if states(plan) != "Failed Pending" {
+			t.Errorf("items %s", states(plan))
+		}
+	})
+}
+
+// variant is another version of the profile.
+type variant struct {
+	loadawarerebalancing.Profile
+	interval any
+}
+
+func (v variant) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]profile.Item, error) {
+	items, err := v.Profile.Items(facts, options)
+	if err == nil && v.interval != nil {
+		items[1].Object["spec"].(map[string]any)["deschedulingIntervalSeconds"] = v.interval
+	}
+	return items, err
+}
+
+// Another version of the program changes nothing by itself: it says so when it would,
+// and nothing when it would not.
+func TestStickyUpgrade(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseCompleted)
+	l.cluster.spent()
+	l.version, l.profiles = "v2", []profile.Profile{variant{}}
+	l.restart()
+	plan := l.is("a", v1alpha1.PhaseCompleted, "UpToDate")
+	if plan.Status.OperatorVersion != "v2" {
+		t.Errorf("the same plan is one of %s", plan.Status.OperatorVersion)
+	}
+	l.version, l.profiles = "v3", []profile.Profile{variant{interval: int64(90)}}
+	l.restart()
+	plan = l.is("a", v1alpha1.PhaseCompleted, "LogicChanged")
+	l.lookAt(int64(60), "nobody asked for the new logic")
+	if plan.Status.OperatorVersion != "v2" || count(l.cluster.spent(), "apply ") > 0 {
+		t.Errorf("the plan is one of %s", plan.Status.OperatorVersion)
+	}
+	l.must(l.edit("a", action(hco.ActionDryRun)))
+	plan = l.is("a", v1alpha1.PhaseReviewRequired, "UpToDate")
+	if diff := plan.Status.Items[1].Diff; !strings.Contains(diff, "+  deschedulingIntervalSeconds: 90") {
+		t.Errorf("diff:\n%s", diff)
+	}
+	l.must(l.edit("a", action(hco.ActionApply)))
+	l.is("a", v1alpha1.PhaseCompleted)
+	l.lookAt(int64(90), "it was reviewed and approved")
+}
+
+// Nothing is written for an approver who may not do it himself.
+func TestApproverLacksRights(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired)
+	l.lacks = []string{"create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg"}
+	l.approved()
+	plan := l.is("a", v1alpha1.PhaseFailed, "ApproverLacksRights", "alice approved the plan and may not create machineconfigs")
+	if states(plan) != "Pending Pending" || l.cluster.value(psi(), "spec") != nil {
+		t.Errorf("items %s", states(plan))
+	}
+}
+
+// A plan that nobody approves in time asks for the pass that ends it.
+func TestExpiry(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired)
+	l.clock.SetTime(l.clock.Now().Add(23 * time.Hour))
+	l.must(l.pass("a"))
+	if l.again != time.Hour {
+		t.Errorf("the next pass is in %s", l.again)
+	}
+	l.clock.SetTime(l.clock.Now().Add(time.Hour))
+	l.is("a", v1alpha1.PhaseExpired, "nobody approved it within 24h0m0s", "retry")
+	if l.claimed() != "" {
+		t.Errorf("%q has the profile", l.claimed())
+	}
+	if err := l.approve("a", l.plan("a").Status.PlanHash); !apierrors.IsConflict(err) {
+		t.Errorf("approving an expired plan: %v", err)
+	}
+}
+
+// A plan that would take fields from others is shown, says whose they are, and waits;
+// it cannot be approved in any way until that is allowed.
+func TestConflict(t *testing.T) {
+	store := newStore(t)
+	block := func(p *hco.ConfigurationPlan) { p.Spec.OnConflict = hco.OnConflictBlock }
+	conflicting := func(t *testing.T, changes ...spec) *lab {
+		l := store.newLab(t).usual()
+		l.cluster.erase(descheduler())
+		l.cluster.set(descheduler(), "argocd", int64(3600), "spec", "deschedulingIntervalSeconds")
+		l.must(l.create("a", append([]spec{block}, changes...)...))
+		return l
+	}
+	t.Run("waits", func(t *testing.T) {
+		l := conflicting(t)
+		plan := l.is("a", v1alpha1.PhaseReviewRequired, "FieldConflict", ".spec.deschedulingIntervalSeconds of KubeDescheduler cluster belong to argocd", "spec.onConflict to Take")
+		if !strings.Contains(plan.Status.Items[1].Diff, "-  deschedulingIntervalSeconds: 3600") || plan.Status.PlanHash == "" {
+			t.Error("there is nothing to review")
+		}
+		if err := l.approve("a", plan.Status.PlanHash); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "argocd") {
+			t.Errorf("approving it: %v", err)
+		}
+		l.must(l.edit("a", action(hco.ActionApply)))
+		l.is("a", v1alpha1.PhaseReviewRequired, "FieldConflict")
+		l.must(l.edit("a", take))
+		plan = l.is("a", v1alpha1.PhaseReviewRequired, "ReviewRequired")
+		l.must(l.approve("a", plan.Status.PlanHash))
+		l.settle()
+		l.cluster.roll("worker", 4)
+		l.is("a", v1alpha1.PhaseCompleted)
+		l.lookAt(int64(60), "taking was allowed")
+	})
+	t.Run("standing approval", func(t *testing.T) {
+		l := conflicting(t, action(hco.ActionApply))
+		l.is("a", v1alpha1.PhaseReviewRequired, "FieldConflict", "argocd")
+		l.lookAt(int64(3600), "nothing was taken")
+	})
+	t.Run("given up", func(t *testing.T) {
+		l := conflicting(t)
+		l.is("a", v1alpha1.PhaseReviewRequired, "FieldConflict")
+		l.cluster.alter(descheduler(), "argocd", func(o map[string]any) { delete(o["spec"].(map[string]any), "deschedulingIntervalSeconds") })
+		l.is("a", v1alpha1.PhaseReviewRequired, "PlanStale")
+		l.must(l.retry("a"))
+		l.is("a", v1alpha1.PhaseReviewRequired, "approve hash")
+	})
+	t.Run("our own", func(t *testing.T) {
+		l := store.newLab(t).usual()
+		l.cluster.erase(descheduler())
+		l.must(l.create("a", block))
+		l.complete()
+		l.cluster.set(descheduler(), "mallory", int64(900), "spec", "deschedulingIntervalSeconds")
+		l.is("a", v1alpha1.PhaseDrifted)
+		l.must(l.edit("a", action(hco.ActionDryRun)))
+		plan := l.is("a", v1alpha1.PhaseReviewRequired, "approve hash")
+		if takes := plan.Status.Items[1].Takes; len(takes) != 1 || !takes[0].Reclaimed || !slices.Equal(takes[0].Fields, []string{".spec.deschedulingIntervalSeconds"}) {
+			t.Errorf("takes %+v", takes)
+		}
+		l.must(l.edit("a", action(hco.ActionApply)))
+		l.is("a", v1alpha1.PhaseCompleted)
+		l.lookAt(int64(60), "enforcing a plan is what DryRun and Apply are for")
+	})
+}
