@@ -7,13 +7,13 @@ import (
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
-// ours passes requests of the parts that roll out: the engine, its watches, and
-// its events.
+// ours passes requests of the parts that roll out and govern: the engines, their
+// watches, and their events.
 func ours(r plane.Request) bool {
 	if !strings.HasPrefix(r.UserAgent, "penstock/") {
 		return false
 	}
-	for _, part := range []string{" rollout", " watch", " events"} {
+	for _, part := range []string{" rollout", " watch", " events", " plans", " plan-targets", " plan-facts", " approvers"} {
 		if strings.HasSuffix(r.UserAgent, part) {
 			return true
 		}
@@ -46,6 +46,7 @@ func idle(w world) {
 	if before := w.Audit().Since(0, ours, plane.Writes()); len(before) == 0 {
 		w.t.Error("not even the rollout is in the audit log: the test sees nothing")
 	}
+	w.MustKubectl("delete", "configplan", "--all")
 }
 
 // restart: a new process finds everything as it should be, and does nothing but

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-project/penstock/test/cluster/plane"
 	"github.com/penstock-project/penstock/test/pools"
 )
 
@@ -144,15 +145,37 @@ spec: {managementState: Managed, deschedulingIntervalSeconds: 3600, profiles: [A
 `, "create", "-f", "-")
 }
 
+// ofTargets passes what the loop of plans asks about targets, but for watches.
+func ofTargets(r plane.Request) bool {
+	return strings.HasPrefix(r.UserAgent, "penstock/") && strings.HasSuffix(r.UserAgent, " plans") && r.Verb != "watch" &&
+		(r.Resource == "kubedeschedulers" || r.Resource == "machineconfigs")
+}
+
 // reviewPlan shows what would change, whose fields would be taken, and changes
 // nothing.
 func reviewPlan(w world) {
 	w.value("4", ".status.updatedMachineCount", "mcp/worker")
+	mark := w.Audit().Mark()
 	w.mustPost("rebalance", "retry", "PlanRetryRequest", "{}")
-	// kubectl made the descheduler: its fields are kubectl's.
+	// kubectl made the descheduler: its fields are kubectl's. The plan can be read, and
+	// not be approved.
 	w.untilPlan("rebalance", `.status.conditions[?(@.type=="Ready")].reason`, "FieldConflict")
+	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.message", "kubectl-create", ".spec.deschedulingIntervalSeconds", "onConflict")
+	hash := w.read(".status.planHash", "configplan", "rebalance")
+	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q}`, hash)); err == nil || !strings.Contains(err.Error(), "kubectl-create") {
+		w.t.Errorf("approving a plan that takes what it must not: %v", err)
+	}
+	// A dry-run for each target, and nothing else; the same again costs nothing.
+	if requests := w.Audit().Since(mark, ofTargets); len(requests) > 2 {
+		w.t.Errorf("%d requests for a plan of two targets:\n%s", len(requests), requests)
+	}
+	mark = w.Audit().Mark()
 	w.MustKubectl("patch", "configplan", "rebalance", "--type=merge", "-p", `{"spec":{"onConflict":"Take"}}`)
+	w.untilPlan("rebalance", ".status.message", "approve hash sha256:")
+	if requests := w.Audit().Since(mark, ofTargets); len(requests) > 0 {
+		w.t.Errorf("%d requests to compute the same plan again:\n%s", len(requests), requests)
+	}
 	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.items[*].name", "enable-psi-metrics configure-descheduler")
 	w.planSays("rebalance", ".status.items[0]", `"impactSeverity":"High"`, `"nodes":4`, `"waves":2`, `"reboot":true`, `"pools":["worker"]`, `"state":"Pending"`, "+  - psi=1")
@@ -328,5 +351,8 @@ func standingApproval(w world) {
 	w.phase("gitops", "Completed")
 	w.action("gitops", "Ignore")
 	w.phase("gitops", "Ignored")
-	w.MustKubectl("delete", "configplan", "gitops")
+	// All is as it should be: the plan is in effect, and stays so for the test of
+	// silence.
+	w.action("gitops", "DryRun")
+	w.phase("gitops", "Completed")
 }

@@ -119,9 +119,19 @@ func TestOverride(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
 	l.must(l.create("b", take, override("a")))
+	l.poked = false
+	l.must(l.pass("b"))
+	if !l.poked {
+		t.Error("nobody tells the plan that had the profile")
+	}
 	l.is("a", v1alpha1.PhaseFailed, "ProfileLocked", `held by plan "b"`, "interrupted")
 	l.is("b", v1alpha1.PhaseReviewRequired)
 	l.must(l.edit("b", action(hco.ActionIgnore)))
+	l.poked = false
+	l.must(l.pass("b"))
+	if !l.poked {
+		t.Error("nobody tells the plan that waits for the profile")
+	}
 	l.is("b", v1alpha1.PhaseIgnored)
 	l.is("a", v1alpha1.PhaseReviewRequired)
 	if l.claimed() != "a" {
