@@ -25,9 +25,6 @@ func (v *visit) begin(ctx context.Context) error {
 	if err := v.move(governance.EventApproved, "", "executing"); err != nil {
 		return err
 	}
-	// The approval changed spec. What fails in this very pass fails for that, and
-	// stays to be read.
-	v.observed = v.plan.Generation
 	status.Run++
 	status.Approval.Run = status.Run
 	for i := range status.Items {

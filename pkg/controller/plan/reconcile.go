@@ -146,7 +146,8 @@ func (v *visit) move(event governance.Event, reason, message string) error {
 	if next == v1alpha1.PhaseDrafting {
 		v.restart("")
 	}
-	// Whatever this is, it was decided for the spec as it is.
+	// Whatever this is, it was decided for the spec as it is: what fails in the pass
+	// that finds the approval stays failed.
 	v.observed, v.speaks = v.plan.Generation, v.plan.Generation
 	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", orElse(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
 	status.Phase, v.reason = next, reason

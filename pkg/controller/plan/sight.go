@@ -125,12 +125,20 @@ func (v *visit) previewer() *rollout.Engine {
 // trial is what the cluster said about a target, and when that would be said again.
 type trial struct {
 	digest manifest.Digest
+	// delete is a target that is to go, of which digest is what it was.
+	delete bool
 	// presence and version are the target, definition the generation of its
 	// CustomResourceDefinition.
 	presence   observe.Presence
 	version    string
 	definition int64
 	said       rollout.PreviewItem
+}
+
+// same is true for two about the same.
+func (t trial) same(other trial) bool {
+	return t.digest == other.digest && t.delete == other.delete && t.presence == other.presence &&
+		t.version == other.version && t.definition == other.definition
 }
 
 // preview says what the cluster would make of the targets. What it said of the same
@@ -140,8 +148,7 @@ func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 	var open []wanted
 	for _, target := range targets {
 		now := v.trialOf(target)
-		if before, known := v.trials[target.object.ID]; known && now.presence != observe.Unknown &&
-			before.digest == now.digest && before.presence == now.presence && before.version == now.version && before.definition == now.definition {
+		if before, known := v.trials[target.object.ID]; known && now.presence != observe.Unknown && before.same(now) {
 			said[target.object.ID], trials[target.object.ID] = before.said, before
 			continue
 		}
@@ -173,7 +180,7 @@ func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 // trialOf is what an answer about a target would be about.
 func (v *visit) trialOf(target wanted) trial {
 	seen, presence := v.Engine.Observer.Get(target.object.ID)
-	now := trial{digest: target.object.Digest, presence: presence}
+	now := trial{digest: target.object.Digest, delete: target.delete, presence: presence}
 	if presence == observe.Present {
 		now.version = string(seen.UID) + "/" + seen.ResourceVersion
 	}

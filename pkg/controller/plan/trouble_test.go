@@ -252,6 +252,35 @@ func TestStickyUpgrade(t *testing.T) {
 	l.lookAt(int64(90), "it was reviewed and approved")
 }
 
+// A rollback is another plan of the same object, to be reviewed like any: what the run
+// made goes, what it set gets back what it had, and what others set stays.
+func TestRollback(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseCompleted)
+	l.cluster.set(descheduler(), "mallory", "Debug", "spec", "logLevel")
+	l.must(l.rollback("a", 1))
+	plan := l.is("a", v1alpha1.PhaseReviewRequired)
+	if plan.Spec.Action != v1alpha1.ActionDryRun || plan.Status.Approval != nil {
+		t.Errorf("action %s, approval %v: asking for a rollback approves nothing", plan.Spec.Action, plan.Status.Approval)
+	}
+	if actions := fmt.Sprint(plan.Status.Items[0].Action, " ", plan.Status.Items[1].Action); actions != "Update Delete" {
+		t.Errorf("actions: %s", actions)
+	}
+	l.must(l.approve("a", plan.Status.PlanHash))
+	l.settle()
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseCompleted, "Restored")
+	l.lookAt(nil, "the run had set it")
+	if l.cluster.value(psi(), "spec") != nil || l.cluster.value(descheduler(), "spec", "logLevel") != "Debug" ||
+		fmt.Sprint(l.cluster.value(descheduler(), "spec", "profiles")) != "[AffinityAndTaints]" {
+		t.Errorf("not as it was: %v", l.cluster.objects[descheduler()].Object["spec"])
+	}
+	// Back to the profile is another plan, too.
+	l.must(l.edit("a", func(p *hco.ConfigurationPlan) { p.Spec.RestoreRun = 0 }, action(hco.ActionDryRun)))
+	l.complete()
+	l.lookAt(int64(60), "it was approved")
+}
+
 // Nothing is written for an approver who may not do it himself.
 func TestApproverLacksRights(t *testing.T) {
 	l := newStore(t).newLab(t)
