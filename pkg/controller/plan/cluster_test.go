@@ -593,7 +593,7 @@ func TestClusterApplies(t *testing.T) {
 	}
 	var owners []string
 	for _, entry := range tried.GetManagedFields() {
-		owners = append(owners, entry.Manager+" "+string(entry.FieldsV1.Raw))
+		owners = append(owners, entry.Manager+" "+entry.FieldsV1.GetRawString())
 	}
 	if got := strings.Join(owners, "; "); !strings.Contains(got, `us {"f:spec":{".":{},"f:a":{},"f:c":{}}}`) || !strings.Contains(got, `argocd {"f:spec":{".":{},"f:b":{}}}`) {
 		t.Errorf("owners: %s", got)
