@@ -1,5 +1,6 @@
-// Package objectmeta checks metadata as kube-apiserver checks that of its own types.
-// The library checks less: it leaves some of it to whoever uses it.
+// Package objectmeta is what all our types have in common with kube-apiserver's own,
+// and the library leaves to whoever uses it: checks of metadata, and what a new object
+// says of itself.
 package objectmeta
 
 import (

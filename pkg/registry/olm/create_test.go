@@ -39,9 +39,15 @@ func TestCreate(t *testing.T) {
 				object{"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "b"},
 			}}},
 		},
-		"status": object{"requestedBy": object{
-			"username": "alice", "uid": "uid-alice", "groups": []any{"devs", "system:authenticated"}, "extra": object{"scope": []any{"all"}},
-		}},
+		"status": object{
+			"requestedBy": object{
+				"username": "alice", "uid": "uid-alice", "groups": []any{"devs", "system:authenticated"}, "extra": object{"scope": []any{"all"}},
+			},
+			"conditions": []any{object{
+				"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "nobody has looked at it yet",
+				"lastTransitionTime": at(s.get("e-3"), "metadata", "creationTimestamp"),
+			}},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("created (-want +got):\n%s", diff)

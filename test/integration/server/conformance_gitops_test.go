@@ -9,7 +9,9 @@ import (
 func gitopsManners() map[string]manner {
 	return map[string]manner{
 		"ArgoCD": {do: argoCD},
-		"Flux":   {do: flux},
+		"Flux": {do: flux, deviations: []deviation{{
+			what: "new and ready", ours: "Unknown", why: "it waits with kstatus, which takes what has no conditions for ready, as an Ingress is",
+		}}},
 	}
 }
 
@@ -84,7 +86,14 @@ func argoCD(s *subject) {
 func flux(s *subject) {
 	const manager = "kustomize-controller"
 	s.note("at first", "%s", s.drift("a", manager, 1))
-	s.note("apply", "%s", s.apply("a", "force=true&fieldManager="+manager, s.desired("a", 1)).short())
+	made := s.apply("a", "force=true&fieldManager="+manager, s.desired("a", 1))
+	s.note("apply", "%s", made.short())
+	conditions, _ := at(made.body, "status", "conditions").([]any)
+	for _, c := range conditions {
+		if condition := c.(map[string]any); condition["type"] == "Ready" {
+			s.note("new and ready", "%v", condition["status"])
+		}
+	}
 	s.note("then", "%s", s.drift("a", manager, 1))
 	// It takes over what kubectl applied: its entry is replaced in managedFields.
 	s.MustKubectlInput(s.file("b", 1), "apply", "-f", "-")

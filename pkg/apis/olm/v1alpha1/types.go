@@ -410,7 +410,7 @@ type CELAssertion struct {
 // Condition types of a revision.
 const (
 	// ConditionReady is True when the revision Succeeded once and is Available
-	// now, at this generation.
+	// now, at this generation. A new revision has it as Unknown.
 	ConditionReady = "Ready"
 	// ConditionAvailable is True when all objects are as rolled out and pass
 	// their probes.

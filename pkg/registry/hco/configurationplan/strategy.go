@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/hco/validation"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance"
 )
 
@@ -64,7 +65,10 @@ func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
 func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	plan := obj.(*hco.ConfigurationPlan)
 	plan.Generation = 1
-	plan.Status = hco.ConfigurationPlanStatus{Phase: hco.PhasePending}
+	plan.Status = hco.ConfigurationPlanStatus{
+		Phase:      hco.PhasePending,
+		Conditions: []metav1.Condition{objectmeta.Unobserved(v1alpha1.ConditionReady, plan.CreationTimestamp)},
+	}
 	s.judge(ctx, plan, governance.Change{
 		IsApply: plan.Spec.Action == hco.ActionApply, Hash: plan.Spec.ApprovedPlanHash, NewHash: true,
 	})

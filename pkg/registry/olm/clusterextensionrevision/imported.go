@@ -49,10 +49,10 @@ func (p *Past) restore(revision *olm.ClusterExtensionRevision) {
 	setAnnotation(revision, v1alpha1.RequestedByAnnotation, p.RequestedBy)
 	setAnnotation(revision, v1alpha1.RollbackOfAnnotation, p.RollbackOf)
 	if !p.SucceededAt.IsZero() {
-		revision.Status.Conditions = []metav1.Condition{{
+		revision.Status.Conditions = append(revision.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Imported",
 			Message: "the rollout was complete once, where the revision was imported from", LastTransitionTime: metav1.NewTime(p.SucceededAt),
-		}}
+		})
 	}
 }
 

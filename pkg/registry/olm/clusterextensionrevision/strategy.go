@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
@@ -74,7 +76,10 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	held.fail(nil)
 
 	revision.Generation = 1
-	revision.Status = olm.ClusterExtensionRevisionStatus{RequestedBy: requesterFrom(ctx)}
+	revision.Status = olm.ClusterExtensionRevisionStatus{
+		RequestedBy: requesterFrom(ctx),
+		Conditions:  []metav1.Condition{objectmeta.Unobserved(v1alpha1.ConditionReady, revision.CreationTimestamp)},
+	}
 	keepServerAnnotations(revision, &olm.ClusterExtensionRevision{})
 	if rollback := rollbackFrom(ctx); rollback != nil {
 		setAnnotation(revision, v1alpha1.RollbackOfAnnotation, rollback.of)
