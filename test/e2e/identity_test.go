@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"slices"
+
 	"github.com/penstock-project/penstock/test/cluster/plane"
 	"github.com/penstock-project/penstock/test/penstock"
 )
@@ -18,7 +20,7 @@ func ownRights(w world) {
 	for _, resource := range []string{"deployments", "services", "customresourcedefinitions", "clusterroles"} {
 		written := func(user string) plane.Requests {
 			return w.Audit().Since(0, plane.ByUser(user), plane.ByResource(resource), plane.Writes(), func(r plane.Request) bool {
-				return r.Namespace != "penstock-system" && r.Name != "penstock-engine" && r.Name != "penstock-reader"
+				return r.Namespace != "penstock-system" && !slices.Contains([]string{"penstock-engine", "penstock-reader", "penstock-executor"}, r.Name)
 			})
 		}
 		if by := written(penstock.Username); len(by) > 0 {
