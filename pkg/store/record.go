@@ -79,10 +79,6 @@ var ErrTooLarge = errors.New("decompressed data exceeds its limit")
 
 // Compress returns one zstd frame with a checksum. The same data gives the same
 // frame, in one version of Penstock; readers must not depend on it over versions.
-//
-// Decoders are made for each call. Encoders are kept: one is more than a megabyte,
-// and to make one for each inventory of some hundred bytes was most of what a
-// rollout allocated.
 func Compress(data []byte) ([]byte, error) {
 	encoder, ok := encoders.Get().(*zstd.Encoder)
 	if !ok {
@@ -102,19 +98,16 @@ func Compress(data []byte) ([]byte, error) {
 	return frame, nil
 }
 
-// encoders that nobody uses just now. They have no state of their own between two
-// calls, so that no caller needs to know of them, and garbage collection drops what
-// rests: that is why this is no field of something.
-var encoders sync.Pool
+// encoders and decoders that nobody uses just now. One is up to a megabyte, and to
+// make one for each record of some hundred bytes was most of what a rollout
+// allocated. They have no state of their own between two calls, so that no caller
+// needs to know of them, and garbage collection drops what rests: that is why
+// these are no fields of something.
+var encoders, decoders sync.Pool
 
-// maxKept is how much an encoder may have compressed that is kept: its buffers grow
-// with what they are given.
+// maxKept is how much an encoder or decoder may have worked on that is kept: its
+// buffers grow with what they are given.
 const maxKept = 1 << 20
-
-// minDecoderMemory is what a decoder is told to allow, at least: it takes the
-// number for a limit of the window, too, and a small one would refuse small
-// frames. A decoder that fills a buffer allocates no window.
-const minDecoderMemory = 32 << 20
 
 // Decompress returns the content of one zstd frame that Compress made. It uses
 // memory for limit bytes of content at most, whatever the frame says: beyond
@@ -130,13 +123,20 @@ func Decompress(frame []byte, limit int) ([]byte, error) {
 	if header.FrameContentSize > uint64(limit) {
 		return nil, fmt.Errorf("%d bytes, %d allowed: %w", header.FrameContentSize, limit, ErrTooLarge)
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(max(header.FrameContentSize, minDecoderMemory)))
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
+	decoder, ok := decoders.Get().(*zstd.Decoder)
+	if !ok {
+		var err error
+		// The capacity of what it fills is its limit. A decoder that fills a buffer
+		// allocates no window.
+		decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return nil, fmt.Errorf("decompressing: %w", err)
+		}
 	}
-	defer decoder.Close()
 	data, err := decoder.DecodeAll(frame, make([]byte, 0, header.FrameContentSize))
+	if header.FrameContentSize <= maxKept {
+		decoders.Put(decoder)
+	}
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		return nil, fmt.Errorf("more than the %d bytes that the frame speaks of: %w", header.FrameContentSize, ErrTooLarge)
 	}

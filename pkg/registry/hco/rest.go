@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // Deps is what NewAPIGroupInfo needs.
@@ -75,7 +76,8 @@ func plansOf(plans rest.Lister) survey.Plans {
 	}
 }
 
-// storedAsJSON sets how objects of the group are stored: as JSON of v1alpha1.
+// storedAsJSON sets how objects of the group are stored: as JSON of v1alpha1,
+// compressed.
 type storedAsJSON struct {
 	generic.RESTOptionsGetter
 	codecs serializer.CodecFactory
@@ -88,7 +90,7 @@ func (g storedAsJSON) GetRESTOptions(resource schema.GroupResource, example runt
 		return generic.RESTOptions{}, err
 	}
 	config := *options.StorageConfig
-	config.Codec = g.codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)
+	config.Codec = store.Compressed(g.codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	options.StorageConfig = &config
 	return options, nil

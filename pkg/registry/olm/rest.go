@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // Deps is what NewAPIGroupInfo needs.
@@ -109,7 +110,8 @@ func (s textSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return supported
 }
 
-// storedAsJSON sets how objects of the group are stored: as JSON of v1alpha1.
+// storedAsJSON sets how objects of the group are stored: as JSON of v1alpha1,
+// compressed.
 // With the versioner, discovery has a storageVersionHash, by which storage
 // migration sees that objects must be rewritten.
 type storedAsJSON struct {
@@ -126,7 +128,7 @@ func (g storedAsJSON) GetRESTOptions(resource schema.GroupResource, example runt
 		return generic.RESTOptions{}, err
 	}
 	config := *options.StorageConfig
-	config.Codec = g.codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)
+	config.Codec = store.Compressed(g.codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	if g.entries != nil {
 		config.Codec = g.entries.Codec(config.Codec)
 	}

@@ -28,11 +28,18 @@ func NewHeads(kv clientv3.KV, prefix string) *Heads {
 }
 
 // headFormat is what is written. Format 1 had no holds, and fewer fields in the
-// rows of history; format 2 knew no imports. Both are read as what they are, and
-// become format 3 with the next change.
+// rows of history; format 2 knew no imports; format 3 was not compressed. All are
+// read as what they are, and become format 4 with the next change.
 func headFormat() store.Format {
-	return store.Format{Kind: "chain head", Magic: "PKH", Version: 3}
+	return store.Format{Kind: "chain head", Magic: "PKH", Version: 4}
 }
+
+// plainHeads is the last format in which a head was not compressed.
+const plainHeads = 3
+
+// maxHeadJSON bounds the memory that reading a head needs, far above what its rows
+// and their texts can be.
+const maxHeadJSON = 4 << 20
 
 // Get returns the head of a chain, and whether there is one.
 func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
@@ -131,18 +138,26 @@ func (s *Heads) attempt(ctx context.Context, name string, apply func(*Head) erro
 	if err != nil {
 		return false, err
 	}
+	before, err := json.Marshal(head)
+	if err != nil {
+		return false, err
+	}
 	if err := apply(&head); err != nil {
 		return false, err
 	}
-	body, err := json.Marshal(head)
+	after, err := json.Marshal(head)
 	if err != nil {
 		return false, err
 	}
 	// What says the same in an older format stays as it is.
-	if old, err := headFormat().Unwrap(s.keys.Head(name), stored.Bytes); stored.Exists() && err == nil && bytes.Equal(old, body) {
+	if stored.Exists() && bytes.Equal(before, after) {
 		return true, nil
 	}
-	_, done, err := store.Swap(ctx, s.kv, s.keys.Head(name), headFormat().Wrap(body), stored.ModRevision)
+	record, err := encodeHead(head)
+	if err != nil {
+		return false, err
+	}
+	_, done, err := store.Swap(ctx, s.kv, s.keys.Head(name), record, stored.ModRevision)
 	return done, err
 }
 
@@ -165,6 +180,19 @@ func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error)
 	return head, stored, nil
 }
 
+// encodeHead returns the record of a head.
+func encodeHead(head Head) ([]byte, error) {
+	body, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	frame, err := store.Compress(body)
+	if err != nil {
+		return nil, err
+	}
+	return headFormat().Wrap(frame), nil
+}
+
 // decodeHead reads a head. A field that is not known is damage: new fields come
 // with a new version of the format, or an older Penstock would drop them when it
 // writes.
@@ -172,6 +200,12 @@ func decodeHead(key string, record []byte) (Head, error) {
 	body, err := headFormat().Unwrap(key, record)
 	if err != nil {
 		return Head{}, err
+	}
+	// Unwrap has seen that there is a version.
+	if record[len(headFormat().Magic)] > plainHeads {
+		if body, err = store.Decompress(body, maxHeadJSON); err != nil {
+			return Head{}, headFormat().Damaged(key, err)
+		}
 	}
 	var head Head
 	if err := decodeJSON(body, &head); err != nil {

@@ -218,12 +218,13 @@ func TestHeadDamage(t *testing.T) {
 		value  string
 		newer  bool
 	}{
-		"Empty":        {reason: "an empty value is not a new chain"},
-		"Garbage":      {reason: "not a head", value: "garbage"},
-		"OtherChain":   {reason: "the head of another chain", value: string(headFormat().Wrap([]byte(`{"name":"other","highest":9}`)))},
-		"UnknownField": {reason: "it would be lost with the next write", value: string(headFormat().Wrap([]byte(`{"name":"UnknownField","bogus":true}`)))},
-		"Trailing":     {reason: "more than one value", value: string(headFormat().Wrap([]byte(`{"name":"Trailing"}{}`)))},
-		"Newer":        {reason: "a newer Penstock wrote it", value: "PKH\x04{}", newer: true},
+		"Empty":         {reason: "an empty value is not a new chain"},
+		"Garbage":       {reason: "not a head", value: "garbage"},
+		"OtherChain":    {reason: "the head of another chain", value: "PKH\x03" + `{"name":"other","highest":9}`},
+		"UnknownField":  {reason: "it would be lost with the next write", value: "PKH\x03" + `{"name":"UnknownField","bogus":true}`},
+		"Trailing":      {reason: "more than one value", value: "PKH\x03" + `{"name":"Trailing"}{}`},
+		"Newer":         {reason: "a newer Penstock wrote it", value: "PKH\x05{}", newer: true},
+		"NotCompressed": {reason: "format 4 is", value: "PKH\x04" + `{"name":"NotCompressed"}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +245,7 @@ func TestHeadDamage(t *testing.T) {
 }
 
 // A head in format 1 is read, is left alone by what changes nothing, and becomes
-// format 3 with the first change.
+// format 4 with the first change.
 func TestHeadOfFormat1(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewHeads(client, "/p")
@@ -274,8 +275,8 @@ func TestHeadOfFormat1(t *testing.T) {
 	if diff := cmp.Diff(want, mustHead(t, s, "argocd")); diff != "" {
 		t.Errorf("after a change (-want +got):\n%s", diff)
 	}
-	if stored, err := store.Get(ctx, client, s.keys.Head("argocd")); err != nil || !strings.HasPrefix(string(stored.Bytes), "PKH\x03") {
-		t.Errorf("it was written as %.4q, error %v; want format 3", stored.Bytes, err)
+	if stored, err := store.Get(ctx, client, s.keys.Head("argocd")); err != nil || !strings.HasPrefix(string(stored.Bytes), "PKH\x04") {
+		t.Errorf("it was written as %.4q, error %v; want format 4", stored.Bytes, err)
 	}
 }
 

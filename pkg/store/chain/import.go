@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -29,11 +28,11 @@ func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 		}
 		head.record(row)
 	}
-	body, err := json.Marshal(head)
+	record, err := encodeHead(head)
 	if err != nil {
 		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
 	}
-	if _, _, err := store.Swap(ctx, s.kv, s.keys.Head(head.Name), headFormat().Wrap(body), 0); err != nil {
+	if _, _, err := store.Swap(ctx, s.kv, s.keys.Head(head.Name), record, 0); err != nil {
 		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
 	}
 	// Read back, whoever wrote it.

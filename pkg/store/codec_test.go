@@ -1,0 +1,96 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plainCodec stores objects as kube-apiserver does, as JSON.
+func plainCodec(t *testing.T) runtime.Codec {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	codecs := serializer.NewCodecFactory(scheme)
+	return codecs.CodecForVersions(codecs.LegacyCodec(corev1.SchemeGroupVersion), codecs.UniversalDeserializer(), corev1.SchemeGroupVersion, corev1.SchemeGroupVersion)
+}
+
+func sample() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"text": strings.Repeat("the same again, ", 300)}}
+}
+
+// TestCompressed reads what it wrote and what was written before it, writes the
+// same bytes for the same object, and takes less room.
+func TestCompressed(t *testing.T) {
+	plain := plainCodec(t)
+	codec := Compressed(plain)
+	before, err := runtime.Encode(plain, sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := runtime.Encode(codec, sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := runtime.Encode(codec, sample()); err != nil || !bytes.Equal(stored, again) {
+		t.Errorf("the same object gave other bytes, error %v: every update would look like a change", err)
+	}
+	if len(stored)*4 > len(before) {
+		t.Errorf("%d bytes became %d", len(before), len(stored))
+	}
+	for name, record := range map[string][]byte{"Plain": before, "Compressed": stored} {
+		got, err := runtime.Decode(codec, record)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(sample().Data, got.(*corev1.ConfigMap).Data); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if plain.Identifier() == codec.Identifier() {
+		t.Error("two encodings have one identifier: what one of them cached would be used for the other")
+	}
+}
+
+// TestCompressedRefuses what it did not write, and what a newer one has written.
+func TestCompressedRefuses(t *testing.T) {
+	codec := Compressed(plainCodec(t))
+	stored, err := runtime.Encode(codec, sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := bytes.Clone(stored)
+	newer[len(objectFormat().Magic)]++
+	damaged := bytes.Clone(stored)
+	damaged[len(damaged)-1] ^= 1
+	cases := map[string]struct {
+		reason string
+		record []byte
+		newer  bool
+	}{
+		"Empty":   {reason: "nothing is no object"},
+		"Garbage": {reason: "neither JSON nor ours", record: []byte("garbage")},
+		"Newer":   {reason: "not guessed", record: newer, newer: true},
+		"Damaged": {reason: "the checksum is wrong", record: damaged},
+		"Short":   {reason: "half a record", record: stored[:len(stored)/2]},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			object, err := runtime.Decode(codec, tc.record)
+			var format *FormatError
+			if err == nil || errors.As(err, &format) != tc.newer {
+				t.Errorf("%s: got %v, error %v", tc.reason, object, err)
+			}
+		})
+	}
+}
