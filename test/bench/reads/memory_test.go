@@ -8,9 +8,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/penstock-project/penstock/test/bench/measure"
 )
+
+// restPart is what part of a processor a process at rest takes at most.
+const restPart = 20
 
 // memory fills the store and compares what Penstock has resident, empty and
 // full, each time at rest; a second time after a restart, because what was
@@ -32,8 +36,7 @@ func (b *bench) memory(target float64) {
 // resident waits for rest and adds a row.
 func (b *bench) resident(state string, empty measure.Memory) measure.Memory {
 	b.t.Helper()
-	b.say("waiting %s for memory at rest, %s", b.settings.rest, state)
-	b.pause(b.settings.rest)
+	b.rest(state)
 	m, err := measure.MemoryOf(b.server.Pid())
 	if err != nil {
 		b.t.Fatal(err)
@@ -47,6 +50,31 @@ func (b *bench) resident(state string, empty measure.Memory) measure.Memory {
 	b.report.Table("Memory of penstock at rest, MB", "revisions", "state", "resident", "above empty", "heap and stacks", "mapped files", "peak", "database").
 		Row(fmt.Sprintf("%d of %d objects", b.settings.revisions, b.operator.Objects), state, mb(m.RSS), above, mb(m.Anon), mb(m.File), mb(m.Peak), mb(b.database()))
 	return m
+}
+
+// rest waits until Penstock has done nothing much for a while: what it starts with,
+// and what comes of a change, takes longer where others are busy, too.
+func (b *bench) rest(state string) {
+	b.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		b.say("waiting %s for memory at rest, %s", b.settings.rest, state)
+		before, err := measure.CPUOf(b.server.Pid())
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.pause(b.settings.rest)
+		after, err := measure.CPUOf(b.server.Pid())
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if after-before < b.settings.rest/restPart {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("penstock does not come to rest: it took %s of processor time in %s", after-before, b.settings.rest)
+		}
+	}
 }
 
 // database is how large the file of the store is, in bytes. It is mapped: what has

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/penstock-project/penstock/test/bench/measure"
 	"github.com/penstock-project/penstock/test/cluster"
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
@@ -255,7 +256,7 @@ func (w *world) step(s system, do func(ctx context.Context) (time.Duration, erro
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	serverAfter, err := cpuOf(w.apiserver)
+	serverAfter, err := measure.CPUOf(w.apiserver)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func (w *world) begin(s system) (before usage, server time.Duration, mark plane.
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if server, err = cpuOf(w.apiserver); err != nil {
+	if server, err = measure.CPUOf(w.apiserver); err != nil {
 		w.t.Fatal(err)
 	}
 	return before, server, mark
