@@ -8,16 +8,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/redact"
-	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
 // termGrace is how long controllers may take to finish what they are at when
@@ -76,7 +77,8 @@ type terms struct {
 	store    Store
 	// namespace is Term.Namespace.
 	namespace string
-	entries   *clusterextensionrevision.Entries
+	// revisions lists and watches revisions within this process.
+	revisions cache.ListerWatcher
 }
 
 // run is one term. It returns when ctx has ended and everything has stopped, or
@@ -90,7 +92,7 @@ func (t *terms) run(ctx context.Context) error {
 	ctrllog.SetLogger(klog.Background())
 	mgr, err := manager.New(t.loopback, manager.Options{
 		Scheme: t.scheme,
-		Cache:  cache.Options{DefaultTransform: t.entries.Transform},
+		Cache:  ctrlcache.Options{NewInformer: t.newInformer},
 		Logger: klog.FromContext(ctx),
 		// The API server serves metrics and health of the whole process.
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
@@ -112,4 +114,13 @@ func (t *terms) run(ctx context.Context) error {
 		return fmt.Errorf("running the controllers: %w", err)
 	}
 	return nil
+}
+
+// newInformer takes revisions, of which there may be thousands, from this process
+// and everything else from the server it is given.
+func (t *terms) newInformer(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	if _, ok := example.(*v1alpha1.ClusterExtensionRevision); ok {
+		from = t.revisions
+	}
+	return cache.NewSharedIndexInformer(from, example, resync, indexers)
 }

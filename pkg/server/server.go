@@ -219,7 +219,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 			executor: s.extra.identities.config(executor()),
 			scheme:   s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
 			namespace: s.extra.namespace,
-			entries:   s.extra.entries,
+			revisions: s.extra.api.revisions.Revision.Local(),
 		}
 		leadership := &leadership{
 			host: s.extra.host.configFor("leader-election"), namespace: s.extra.namespace,

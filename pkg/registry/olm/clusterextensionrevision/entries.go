@@ -1,7 +1,6 @@
 package clusterextensionrevision
 
 import (
-	"fmt"
 	"hash/maphash"
 	"runtime"
 	"slices"
@@ -14,13 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
-	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // Entries keeps one copy in memory of what phases list. What a phase lists never
 // changes and is most of a revision, and a server has the same revision several
-// times: in the watch cache, in each event of it that a watcher may still ask
-// for, and in the cache of the controllers.
+// times: in the watch cache and in each event of it that a watcher may still ask
+// for.
 //
 // Whoever gets a revision that shares entries must not change them in place, as
 // with anything that comes from a cache. It holds on to nothing: when the last
@@ -63,30 +61,6 @@ func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 		}
 	}
 	return object, kind, err
-}
-
-// Transform is for a cache of revisions as clients see them. They share their
-// entries with those of the store, and lose managedFields, which is most of the
-// rest and which nobody behind a cache needs. Other objects stay as they are.
-func (e *Entries) Transform(object any) (any, error) {
-	revision, ok := object.(*v1alpha1.ClusterExtensionRevision)
-	if !ok {
-		return object, nil
-	}
-	revision.ManagedFields = nil
-	for p := range revision.Spec.Phases {
-		phase := &revision.Spec.Phases[p]
-		// Entries are the same memory in both versions; see the conversions.
-		var shared olm.RevisionPhase
-		if err := v1alpha1.Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(phase, &shared, nil); err != nil {
-			return nil, fmt.Errorf("sharing the entries of %s: %w", revision.Name, err)
-		}
-		shared.Objects = e.share(shared.Objects)
-		if err := v1alpha1.Convert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(&shared, phase, nil); err != nil {
-			return nil, fmt.Errorf("sharing the entries of %s: %w", revision.Name, err)
-		}
-	}
-	return revision, nil
 }
 
 // share returns entries equal to those given: those that somebody has already, or

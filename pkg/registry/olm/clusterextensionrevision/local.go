@@ -1,0 +1,125 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"fmt"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Local lists and watches revisions within this process, for the cache of its
+// controllers: as clients see them, and without the encoding. What it returns is,
+// but for the outermost structures, the memory of the server's watch cache, so that
+// a revision is in this process once. It must not be changed in place, as with
+// anything that comes from a cache; managedFields, which nobody behind a cache
+// needs, are left out.
+func (r *REST) Local() cache.ListerWatcher { return local{r} }
+
+type local struct{ revisions *REST }
+
+// Both forms are needed: an informer takes the one without a context, and uses the
+// other where it is there.
+var _ cache.ListerWatcherWithContext = local{}
+
+// List implements cache.Lister.
+func (l local) List(options metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(context.Background(), options)
+}
+
+// ListWithContext implements cache.ListerWithContext.
+func (l local) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	internal, err := internalOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	object, err := l.revisions.List(ctx, internal)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := object.(*olm.ClusterExtensionRevisionList)
+	if !ok {
+		return nil, fmt.Errorf("listing revisions gave %T", object)
+	}
+	seen := &v1alpha1.ClusterExtensionRevisionList{ListMeta: list.ListMeta, Items: make([]v1alpha1.ClusterExtensionRevision, len(list.Items))}
+	for i := range list.Items {
+		if err := seenAs(&list.Items[i], &seen.Items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return seen, nil
+}
+
+// Watch implements cache.Watcher.
+func (l local) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return l.WatchWithContext(context.Background(), options)
+}
+
+// WatchWithContext implements cache.WatcherWithContext.
+func (l local) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	internal, err := internalOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	events, err := l.revisions.Watch(ctx, internal)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+		// Of what several watch, they get something that encodes itself once.
+		if caching, ok := event.Object.(runtime.CacheableObject); ok {
+			event.Object = caching.GetObject()
+		}
+		// Errors are a Status, which stays as it is.
+		revision, ok := event.Object.(*olm.ClusterExtensionRevision)
+		if !ok {
+			return event, true
+		}
+		seen := &v1alpha1.ClusterExtensionRevision{}
+		if err := seenAs(l.cached(ctx, event.Type, revision), seen); err != nil {
+			return watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}}, true
+		}
+		event.Object = seen
+		return event, true
+	}), nil
+}
+
+// cached returns the revision of an event as the watch cache has it: each event is
+// a copy of its own. Of a change that was followed by another there is only the
+// copy.
+func (l local) cached(ctx context.Context, kind watch.EventType, revision *olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
+	if kind != watch.Added && kind != watch.Modified {
+		return revision
+	}
+	// From the cache, as it is.
+	object, err := l.revisions.Get(ctx, revision.Name, &metav1.GetOptions{ResourceVersion: "0"})
+	held, ok := object.(*olm.ClusterExtensionRevision)
+	if err != nil || !ok || held.ResourceVersion != revision.ResourceVersion || held.UID != revision.UID {
+		return revision
+	}
+	return held
+}
+
+// internalOptions are options as the server's handlers give them to a store.
+func internalOptions(options metav1.ListOptions) (*metainternalversion.ListOptions, error) {
+	internal := &metainternalversion.ListOptions{}
+	if err := metainternalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&options, internal, nil); err != nil {
+		return nil, fmt.Errorf("options of a list: %w", err)
+	}
+	return internal, nil
+}
+
+// seenAs makes a revision what clients see, of the same memory.
+func seenAs(revision *olm.ClusterExtensionRevision, seen *v1alpha1.ClusterExtensionRevision) error {
+	if err := v1alpha1.Convert_olm_ClusterExtensionRevision_To_v1alpha1_ClusterExtensionRevision(revision, seen, nil); err != nil {
+		return fmt.Errorf("converting %s: %w", revision.Name, err)
+	}
+	seen.ManagedFields = nil
+	return nil
+}
