@@ -19,9 +19,9 @@ import (
 func TestLocal(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
-	local := s.storage.Revision.Local()
+	local := cache.ToListerWatcherWithContext(s.storage.Revision.Local())
 
-	object, err := local.List(metav1.ListOptions{ResourceVersion: ""})
+	object, err := local.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: ""})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLocal(t *testing.T) {
 		t.Errorf("listed (-client +local):\n%s", diff)
 	}
 
-	events, err := local.Watch(metav1.ListOptions{ResourceVersion: "0", AllowWatchBookmarks: true})
+	events, err := local.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "0", AllowWatchBookmarks: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestLocal(t *testing.T) {
 	if diff := cmp.Diff(watch.Event{Type: watch.Added, Object: &want}, first); diff != "" {
 		t.Errorf("watched (-client +local):\n%s", diff)
 	}
-	again, err := local.List(metav1.ListOptions{ResourceVersion: "0"})
+	again, err := local.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,7 @@ func TestLocal(t *testing.T) {
 func TestLocalInforms(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
-	local := s.storage.Revision.Local()
-	informer := cache.NewSharedIndexInformer(local, &v1alpha1.ClusterExtensionRevision{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(s.storage.Revision.Local(), &v1alpha1.ClusterExtensionRevision{}, 0, cache.Indexers{})
 	seen := make(chan string, 10)
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { seen <- "added " + o.(*v1alpha1.ClusterExtensionRevision).Name },
@@ -98,7 +97,7 @@ func TestLocalInforms(t *testing.T) {
 	expect("changed f-1") // it waits for its teardown
 	expect("deleted f-1")
 
-	if _, err := local.Watch(metav1.ListOptions{ResourceVersion: "nonsense"}); err == nil {
+	if _, err := cache.ToListerWatcherWithContext(s.storage.Revision.Local()).WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "nonsense"}); err == nil {
 		t.Error("a resourceVersion that is none was taken")
 	}
 }

@@ -26,7 +26,10 @@ type local struct{ revisions *REST }
 
 // Both forms are needed: an informer takes the one without a context, and uses the
 // other where it is there.
-var _ cache.ListerWatcherWithContext = local{}
+var (
+	_ cache.ListerWatcher            = local{}
+	_ cache.ListerWatcherWithContext = local{}
+)
 
 // List implements cache.Lister.
 func (l local) List(options metav1.ListOptions) (runtime.Object, error) {
