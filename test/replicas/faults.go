@@ -34,6 +34,7 @@ func faults() []fault {
 		{name: "slow", run: (*campaign).slow},
 		{name: "pause", run: (*campaign).pause},
 		{name: "host", silent: true, run: (*campaign).cutHost},
+		{name: "roll", run: (*campaign).roll},
 	}
 }
 
@@ -169,6 +170,25 @@ func (c *campaign) cutHost(t testing.TB) string {
 		r.host.Heal()
 	}
 	return fmt.Sprintf("all replicas cut off from the host for %s", lasted)
+}
+
+// roll stops and starts one replica after the other, as a Deployment does that is
+// updated. Nobody may notice: every write is answered.
+func (c *campaign) roll(t testing.TB) string {
+	before := c.journal.failures()
+	rolled := c.set.replicas
+	if c.plan.Short {
+		rolled = []*replica{c.set.leader(t)}
+	}
+	for _, r := range rolled {
+		r.Stop(t)
+		c.set.launch(t, r)
+		c.set.whole(t)
+	}
+	if failed := c.journal.failures()[len(before):]; len(failed) > 0 {
+		c.journal.violation("%d requests were not answered during a rolling update: %s", len(failed), strings.Join(failed, "; "))
+	}
+	return fmt.Sprintf("%d replicas stopped and started, one after the other", len(rolled))
 }
 
 // anyReplica chooses one; the one that leads every other time.

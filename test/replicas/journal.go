@@ -28,6 +28,8 @@ type journal struct {
 	acks      []ack
 	tally     map[string]int
 	wrong     []string
+	// failed are requests that were not answered, in words.
+	failed []string
 	// last is when a write was acknowledged last, gaps the longest time between two, by
 	// the way that they came.
 	last map[way]time.Time
@@ -70,6 +72,22 @@ func (j *journal) count(what string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.tally[what]++
+}
+
+// unanswered notes a request that was not answered, and why.
+func (j *journal) unanswered(what string, err error) {
+	j.count(what + " not answered")
+	j.count("(" + kindOf(err) + ")")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failed = append(j.failed, fmt.Sprintf("%s: %v", what, err))
+}
+
+// failures are all requests so far that were not answered.
+func (j *journal) failures() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.failed)
 }
 
 // violation notes what must not be.

@@ -136,6 +136,8 @@ func (s *Set) wire(t testing.TB, index int, user penstock.Host) *replica {
 		"--etcd-servers=" + strings.Join(servers, ","), "--etcd-cafile=" + s.members[0].caFile,
 		"--etcd-certfile=" + s.members[0].cert, "--etcd-keyfile=" + s.members[0].keys,
 		fmt.Sprint("--register-service-port=", s.service.port()),
+		// Longer than the balancer takes to see that a replica is not ready any more.
+		"--shutdown-delay-duration=1s",
 	}
 	return r
 }

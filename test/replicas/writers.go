@@ -112,8 +112,7 @@ func (w *writer) unanswered(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return // it was we who hung up
 	}
-	w.journal.count(what + " not answered")
-	w.journal.count("(" + kindOf(err) + ")")
+	w.journal.unanswered(string(w.way)+", "+what, err)
 	w.connections.CloseIdleConnections()
 	pause(ctx, 100*time.Millisecond)
 }

@@ -1,0 +1,242 @@
+package store_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/claim"
+	"github.com/penstock-project/penstock/pkg/store/identity"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/run"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+// update writes the store of today beside those of before. A file that was released
+// is never written again.
+var update = flag.Bool("update", false, "write testdata/stores/<name>.json anew, for a format that no release has written")
+
+// newest is the file that says what is written today. Whoever changes how a record is
+// written gives it another name, so that the one of before stays and is read for ever;
+// and what is written must have been read by the release before (docs/operations/upgrade.md).
+const newest = "2026-11.json"
+
+const prefix = "/penstock"
+
+// sample is a store with a record of each kind.
+type sample struct {
+	identity  identity.Identity
+	objects   []manifest.Object
+	inventory chain.Inventory
+	head      chain.Head
+	runs      []run.Row
+}
+
+func newSample(t *testing.T) sample {
+	t.Helper()
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	s := sample{
+		identity: identity.Identity{ID: "6d758d4d-3e56-4c5c-8bb3-67c88ae562d5", Format: identity.Format, CreatedAt: noon},
+		inventory: chain.Inventory{
+			Entries: []chain.Entry{{Version: "v1", Kind: "ConfigMap", Namespace: "argocd", Name: "settings", UID: "o-1", Revision: 1,
+				Digest: "sha256:ab", ManagedEntry: "m", Generation: 1, ResourceVersion: "5", Rank: 2, Yielded: []string{".data.a"}}},
+			Reached: map[string]int{"u-1": 2}, Levels: map[string]bool{"u-1": true},
+			Deletions: []chain.Deletion{{At: noon, Objects: 3}},
+		},
+		head: chain.Head{Name: "argocd", OwnerUID: "owner", Highest: 1, HighestUID: "u-1", Confirmed: true, Succeeded: true,
+			Rows: []chain.Row{{Revision: 1, UID: "u-1", CreatedAt: noon, RequestedBy: "jane", Result: "Succeeded", Version: "v1.2.3"}}},
+		runs: []run.Row{{Plan: "p-1", Number: 1, Body: json.RawMessage(`{"phase":"Done"}`)}},
+	}
+	copy(s.identity.SecretKey[:], "a key of a test, nobody else's...")
+	for _, text := range []string{
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"argocd"},"data":{"a":"1"}}`,
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"argocd"},"stringData":{"token":"none"}}`,
+	} {
+		object, err := s.digester().FromJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.objects = append(s.objects, object)
+	}
+	return s
+}
+
+func (s sample) digester() manifest.Digester {
+	return manifest.Digester{SecretKey: s.identity.SecretKey[:]}
+}
+
+// write makes the store as this Penstock does.
+func (s sample) write(t *testing.T, client *clientv3.Client) {
+	t.Helper()
+	ctx, heads := t.Context(), chain.NewHeads(client, prefix)
+	_, _, err := identity.NewStore(client, prefix).Create(ctx, s.identity)
+	for _, step := range []func() error{
+		func() error { _, err := pack.New(client, prefix, s.digester()).Put(ctx, s.objects); return err },
+		func() error { return heads.Advance(ctx, "argocd", 1, "u-1") },
+		func() error { return heads.Confirm(ctx, "argocd", 1, "u-1", s.head.Rows[0]) },
+		func() error { return heads.SetOwner(ctx, "argocd", "owner") },
+		func() error { return heads.MarkSucceeded(ctx, "argocd") },
+		func() error {
+			_, err := chain.NewInventories(client, prefix).Save(ctx, "argocd", s.inventory, 0)
+			return err
+		},
+		func() error { return claim.New(client, prefix).Acquire(ctx, "profile/a", "plan-a") },
+		func() error { return run.New(client, prefix).Put(ctx, "plan-a", s.runs[0]) },
+	} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read returns everything of the store, by kind.
+func (s sample) read(t *testing.T, client *clientv3.Client) (map[string]any, map[string]error) {
+	t.Helper()
+	ctx := t.Context()
+	found, errs := map[string]any{}, map[string]error{}
+	found["identity"], _, errs["identity"] = identity.NewStore(client, prefix).Read(ctx)
+	found["head"], _, errs["head"] = chain.NewHeads(client, prefix).Get(ctx, "argocd")
+	found["inventory"], _, errs["inventory"] = chain.NewInventories(client, prefix).Load(ctx, "argocd")
+	found["claim"], errs["claim"] = claim.New(client, prefix).Holder(ctx, "profile/a")
+	found["runs"], errs["runs"] = run.New(client, prefix).List(ctx, "plan-a")
+	packs := pack.New(client, prefix, s.digester())
+	roots, err := packs.Roots(ctx)
+	if err != nil || len(roots) != 1 {
+		t.Fatalf("the packs are %v: %v", roots, err)
+	}
+	found["pack"], errs["pack"] = packs.Objects(ctx, roots[0])
+	return found, errs
+}
+
+func (s sample) want() map[string]any {
+	return map[string]any{"identity": s.identity, "head": s.head, "inventory": s.inventory, "claim": "plan-a", "runs": s.runs, "pack": s.objects}
+}
+
+// dump returns all records by key.
+func dump(t *testing.T, client *clientv3.Client) map[string][]byte {
+	t.Helper()
+	response, err := client.Get(t.Context(), prefix, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string][]byte{}
+	for _, kv := range response.Kvs {
+		records[string(kv.Key)] = kv.Value
+	}
+	return records
+}
+
+// load replaces what is in etcd.
+func load(t *testing.T, client *clientv3.Client, records map[string][]byte) {
+	t.Helper()
+	_, err := client.Delete(t.Context(), prefix, clientv3.WithPrefix())
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		if err == nil {
+			_, err = client.Put(t.Context(), key, string(records[key]))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// headerBytes are the magic of a record and its format.
+const headerBytes = 4
+
+// TestStoresOfBefore: what was ever written is read; what is written today is what the
+// newest file says; and what a newer Penstock writes is refused, and not guessed.
+func TestStoresOfBefore(t *testing.T) {
+	client, s := storetest.Client(t), newSample(t)
+	s.write(t, client)
+	today := dump(t, client)
+	path := filepath.Join("testdata", "stores", newest)
+	if *update {
+		save(t, path, today)
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "stores", "*.json"))
+	if err != nil || !slices.Contains(files, path) {
+		t.Fatalf("%s is not among %v: %v", path, files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			load(t, client, open(t, file))
+			found, errs := s.read(t, client)
+			for kind, err := range errs {
+				if err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+			if diff := cmp.Diff(s.want(), found, cmp.AllowUnexported(manifest.Object{})); diff != "" {
+				t.Errorf("what was written is not what is read (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("Today", func(t *testing.T) {
+		before := open(t, path)
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(today))); diff != "" {
+			t.Errorf("other keys are written than %s says (-want +got):\n%s", newest, diff)
+		}
+		for key, record := range today {
+			if want := before[key]; len(want) >= headerBytes && !bytes.Equal(record[:headerBytes], want[:headerBytes]) {
+				t.Errorf("%s is written as %q, and %s says %q: a new format needs a file of its own, see its comment", key, record[:headerBytes], newest, want[:headerBytes])
+			}
+		}
+	})
+	t.Run("Newer", func(t *testing.T) {
+		newer := maps.Clone(today)
+		for key, record := range newer {
+			record = bytes.Clone(record)
+			record[headerBytes-1]++
+			newer[key] = record
+		}
+		load(t, client, newer)
+		_, errs := s.read(t, client)
+		for kind, err := range errs {
+			var format *store.FormatError
+			if !errors.As(err, &format) || !strings.Contains(err.Error(), "run the newer one") {
+				t.Errorf("%s of a newer format is not refused as such: %v", kind, err)
+			}
+		}
+	})
+}
+
+func save(t *testing.T, path string, records map[string][]byte) {
+	t.Helper()
+	raw, err := json.MarshalIndent(records, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(raw, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string][]byte{}
+	if err := json.Unmarshal(raw, &records); err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
