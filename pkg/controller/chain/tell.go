@@ -78,6 +78,7 @@ func (v *visit) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	if err != nil {
 		return fmt.Errorf("writing the status of %s: %w", revision.Name, err)
 	}
+	logStory(ctx, revision, next.Conditions)
 	revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
 	return nil
 }

@@ -146,7 +146,7 @@ func (v *visit) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensi
 		// Perhaps it was done, and the answer got lost: the store knows next time.
 		return &refusal{reasonRefused, clip(fmt.Sprintf("the rollback to %s was refused: %s", to, err))}
 	}
-	klog.FromContext(ctx).Info("Rolled back a revision that missed its deadline", "revision", failed.Name, "to", to, "by", done.Status.Revision)
+	klog.FromContext(ctx).Info("Rolled back a revision that missed its deadline", revisionKey, failed.Name, "to", to, "by", done.Status.Revision)
 	return nil
 }
 

@@ -52,7 +52,9 @@ func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	program, dir := penstock.Build(t), dataDir(t)
-	m := monitored{Cluster: c, t: t, server: program.Serve(t, c, dir, "--snapshot-dir="+filepath.Join(dir, "snapshots"))}
+	traces, audit := collectTraces(t), filepath.Join(dir, "audit.log")
+	m := monitored{Cluster: c, t: t, server: program.Serve(t, c, dir, "--snapshot-dir="+filepath.Join(dir, "snapshots"),
+		"--tracing-config-file="+traces.config, "--audit-policy-file=../../../artifacts/examples/audit-policy.yaml", "--audit-log-path="+audit)}
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	c.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=60s")
 	m.drift("first", 1)
@@ -79,6 +81,9 @@ func TestMonitoring(t *testing.T) {
 	t.Run("Documented", m.documented)
 	t.Run("Alerts", m.alerts)
 	t.Run("Runbooks", m.runbooks)
+	t.Run("Story", m.story)
+	t.Run("Audit", func(t *testing.T) { audited(t, audit) })
+	t.Run("Traces", func(t *testing.T) { traces.see(t) })
 
 	// What is gone has no series.
 	c.MustKubectl("delete", "cer", "argocd-2")
@@ -306,13 +311,18 @@ func metricsOf(expr string) []string {
 	return slices.Compact(words)
 }
 
-// runbooks: their commands work, for a revision that is stuck and a plan that lacks
-// something. Those that change something are dry-runs here.
+// runbooks: their commands work, and those of the pages beside them, for a revision
+// that is stuck and a plan that lacks something. Those that change something are dry-runs here.
 func (m monitored) runbooks(t *testing.T) {
 	files, err := filepath.Glob("../../../docs/operations/runbooks/*.md")
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%d runbooks: %v", len(files), err)
 	}
+	pages, err := filepath.Glob("../../../docs/operations/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	files = append(files, pages...)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {

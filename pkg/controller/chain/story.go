@@ -1,0 +1,29 @@
+package chain
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// revisionKey is the key of every line of the log that belongs to a revision: with its
+// name, the lines are its story.
+const revisionKey = "revision"
+
+// logStory tells in the log which conditions of a revision became others. A message
+// that only counts on (3 of 5, 4 of 5) is no news.
+func logStory(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next []metav1.Condition) {
+	log := klog.FromContext(ctx)
+	for _, now := range next {
+		before := meta.FindStatusCondition(revision.Status.Conditions, now.Type)
+		if before != nil && before.Status == now.Status && before.Reason == now.Reason {
+			continue
+		}
+		log.Info("A condition of a revision changed", revisionKey, revision.Name,
+			"condition", now.Type, "status", now.Status, "reason", now.Reason, "message", now.Message)
+	}
+}

@@ -1,0 +1,80 @@
+package fences
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestOperations: whoever follows a page of docs/operations in a hurry must be able to
+// rely on its commands. A fenced block "sh" is run by TestMonitoring. Every other block
+// has a comment before it that names the test that runs it, or what it is the output of
+// (run), or says why no test does (not run).
+func TestOperations(t *testing.T) {
+	root := ".."
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "operations", "*.md"))
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("the pages are %v: %v", pages, err)
+	}
+	mark := regexp.MustCompile("^<!-- (?:not run: .+|run: ([a-z0-9/_]+_test\\.go):(Test[A-Za-z0-9]+)(?:/([^ ]+))?) -->$")
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(page, root+string(filepath.Separator))
+		for _, block := range blocksOf(string(text)) {
+			found := mark.FindStringSubmatch(block.before)
+			switch {
+			case block.fence == "```sh":
+			case found == nil:
+				t.Errorf("%s: no comment says who runs the block that begins with %q", name, block.first)
+			case found[1] != "":
+				exists(t, root, name, found[1], found[2], found[3])
+			}
+		}
+	}
+}
+
+// block of code in a page.
+type block struct {
+	// before is the last line before it that is not empty, fence the one that begins
+	// it, empty for a block that is indented, and first its first line.
+	before, fence, first string
+}
+
+// blocksOf finds the blocks of code of a page, fenced or indented by four. A list has
+// its continuation lines indented by less.
+func blocksOf(text string) []block {
+	var blocks []block
+	lines := strings.Split(text, "\n")
+	before, indented := "", false
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		switch {
+		case strings.HasPrefix(line, "```"):
+			blocks = append(blocks, block{before: before, fence: line, first: lines[i+1]})
+			for i++; i < len(lines) && lines[i] != "```"; i++ {
+			}
+			before, indented = "```", false
+		case strings.HasPrefix(line, "    "):
+			if !indented {
+				blocks = append(blocks, block{before: before, first: line})
+			}
+			indented = true
+		case strings.TrimSpace(line) != "":
+			before, indented = line, false
+		}
+	}
+	return blocks
+}
+
+// The finder has to find, or the test above proves nothing.
+func TestBlocksOf(t *testing.T) {
+	found := blocksOf("# Page\n\nWords:\n\n    one\n    more\n\n    still\n\n<!-- run: it -->\n```\n$ two\n    of it\n```\n\n- a list\n  goes on\n\n```sh\nthree\n```\n")
+	if len(found) != 3 || found[0].before != "Words:" || found[1].before != "<!-- run: it -->" || found[2].fence != "```sh" {
+		t.Errorf("found %+v", found)
+	}
+}
