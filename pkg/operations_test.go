@@ -18,7 +18,7 @@ func TestOperations(t *testing.T) {
 	if err != nil || len(pages) < 5 {
 		t.Fatalf("the pages are %v: %v", pages, err)
 	}
-	mark := regexp.MustCompile("^<!-- (?:not run: .+|run: ([a-z0-9/_]+_test\\.go):(Test[A-Za-z0-9]+)(?:/([^ ]+))?) -->$")
+	mark := regexp.MustCompile(`^<!-- (?:not run: .+|run: ([a-z0-9/_]+_test\.go):(Test[A-Za-z0-9]+)(?:/([^ ]+))?) -->$`)
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
