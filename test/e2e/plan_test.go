@@ -100,6 +100,7 @@ func plans(w world) {
 	run("Stale", stalePlan)
 	run("Rollback", rollbackPlan)
 	run("Roles", planRoles)
+	run("WorkedExample", workedExample)
 	run("Apply", standingApproval)
 }
 
@@ -247,6 +248,8 @@ func executePlan(w world, operator *pools.Operator) {
 	live := w.MustKubectl(append([]string{"get", "-o", "yaml", "--show-managed-fields"}, descheduler()...)...)
 	w.says(live, "deschedulingIntervalSeconds: 60", "mode: Automatic", "KubeVirtRelieveAndMigrate", "AffinityAndTaints", "hco.kubevirt.io/governed-by: rebalance",
 		"hco.kubevirt.io/applied-profile-hash: sha256:", "manager: hco-governance/LoadAwareRebalancing")
+	w.says(w.MustKubectl("get", "configplan", "rebalance", "--subresource=history"), "RUN", "OUTCOME", "Completed", "2/2", "CHG-1")
+	w.says(w.MustKubectl("get", "configplan", "rebalance", "--subresource=diff"), "configure-descheduler", "+0/-0", "it is as it should be")
 	var history struct {
 		Runs []struct {
 			Outcome  string
@@ -349,10 +352,18 @@ func standingApproval(w world) {
 	hash := w.read(".status.planHash", "configplan", "gitops")
 	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m", "options: {loadAwareRebalancing: {mode: Predictive}}", "approvedPlanHash: "+hash), "apply", "--server-side", "-f", "-")
 	w.phase("gitops", "Completed")
+	// Drift is accepted on the record, and stays.
+	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"deschedulingIntervalSeconds":777}}`)
+	w.phase("gitops", "Drifted")
 	w.action("gitops", "Ignore")
 	w.phase("gitops", "Ignored")
-	// All is as it should be: the plan is in effect, and stays so for the test of
-	// silence.
+	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "777" {
+		w.t.Errorf("accepted drift was undone: interval %s", got)
+	}
+	w.profile("Inactive", "<none>")
+	// All is as it should be again: the plan is in effect, and stays so for the test
+	// of silence.
+	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"deschedulingIntervalSeconds":60}}`)
 	w.action("gitops", "DryRun")
 	w.phase("gitops", "Completed")
 }

@@ -306,8 +306,9 @@ func TestWhole(t *testing.T) {
 	interval := int32(90)
 	p.Spec.Options = &hco.PlanOptions{LoadAwareRebalancing: &hco.LoadAwareRebalancingOptions{DeschedulingIntervalSeconds: &interval}}
 	var asked string
+	cluster := client(definition("Pump"), definition("Well"), well("a"), well("b"))
 	got := look(t, survey.Deps{
-		Profiles: []profile.Profile{tuning{reboots: 2}}, Client: client(definition("Pump"), definition("Well"), well("a"), well("b")), Plans: plansOf(p),
+		Profiles: []profile.Profile{tuning{reboots: 2}}, Client: cluster, Plans: plansOf(p),
 		Previewer: tries(func(work rollout.Work) (rollout.Preview, error) {
 			ref := work.Layers[0].Stages[0].Steps[0].Ref
 			body, err := work.Bodies.Body(t.Context(), ref)
@@ -317,6 +318,9 @@ func TestWhole(t *testing.T) {
 	})
 	if !strings.Contains(asked, `"interval":90`) {
 		t.Errorf("the cluster was asked about %s, not with the options of the plan", asked)
+	}
+	if requests := cluster.Actions(); len(requests) != 4 {
+		t.Errorf("two definitions cost %d requests: %v", len(requests), requests)
 	}
 	want := hco.ConfigurationProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: "Tuning"}, Description: "Pumps run faster.",

@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// workedExample is that of the design document, from its manifest to the end of the
+// plan, and what comes after it: an upgrade, and the way back.
+func workedExample(w world) {
+	name := strings.TrimSpace(w.MustKubectlInput(`
+apiVersion: hco.kubevirt.io/v1alpha1
+kind: ConfigurationPlan
+metadata: {generateName: enable-psi-scheduling-}
+spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onConflict: Take}
+`, "create", "-f", "-", "-o", "jsonpath={.metadata.name}"))
+	w.says(name, "enable-psi-scheduling-")
+
+	// The generated status: what is to happen, in this order, and nothing happens.
+	w.phase(name, "ReviewRequired")
+	w.planSays(name, ".status.sourceSnapshotHash", "sha256:")
+	w.planSays(name, `.status.conditions[?(@.type=="UpgradeAvailable")].status`, "False")
+	w.planSays(name, `.status.items[*]['name','state']`, "enable-psi-metrics configure-descheduler Pending Pending")
+	w.planSays(name, ".status.items[0]", `"kind":"MachineConfig","name":"99-worker-psi-karg"`, `"impactSeverity":"High"`, "+    machineconfiguration.openshift.io/role: worker")
+	w.planSays(name, ".status.items[1]", `"kind":"KubeDescheduler","name":"cluster"`, `"impactSeverity":"Medium"`)
+	w.planSays(name, ".status.diff", "+  - psi=1", "-  deschedulingIntervalSeconds: 3600", "+  deschedulingIntervalSeconds: 60", "-  - LongLifecycle", "+  - KubeVirtRelieveAndMigrate",
+		"+    devDeviationThresholds: AsymmetricLow", "+    devEnableSoftTainter: true")
+	w.absent("machineconfig", "99-worker-psi-karg")
+
+	// Story 1: I decide to proceed.
+	w.action(name, "Apply")
+	w.sequential(name)
+	w.planSays(name, `.status.items[*]['state','message']`, "Completed Completed", `MachineConfigPool "worker" is stable and ready (4 nodes)`)
+	if times := strings.Fields(w.read(".status.items[*].lastTransitionTime", "configplan", name)); len(times) != 2 || times[0] > times[1] {
+		w.t.Errorf("the items were completed at %v", times)
+	}
+	upgradedPlan(w, name)
+
+	w.mustPost(name, "rollback", "PlanRollbackRequest", `{"run":1}`)
+	w.phase(name, "ReviewRequired")
+	w.approvePlan(name)
+	w.phase(name, "Completed")
+	w.absent("machineconfig", "99-worker-psi-karg")
+	if limits := w.read(".spec.evictionLimits", descheduler()...); limits != "" {
+		w.t.Errorf("there were no limits before: %s", limits)
+	}
+	w.MustKubectl("delete", "configplan", name)
+	// The plan is gone, and what it did is not forgotten.
+	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/history"), `"run":1`, `"run":2`, `"run":3`, `"outcome":"Completed"`)
+}
+
+// sequential watches a plan until it is completed: one item at a time, and pools are
+// waited for.
+func (w world) sequential(name string) {
+	w.t.Helper()
+	resource := schema.GroupVersionResource{Group: "hco.kubevirt.io", Version: "v1alpha1", Resource: "configurationplans"}
+	waited := false
+	_, err := w.watch(w.client.Resource(resource), fields.OneTermEqualSelector("metadata.name", name), func(plan *unstructured.Unstructured) bool {
+		items, _, _ := unstructured.NestedSlice(plan.Object, "status", "items")
+		before := "Completed"
+		for _, one := range items {
+			item := one.(map[string]any)
+			if message, _ := item["message"].(string); strings.Contains(message, "Waiting for") {
+				waited = true
+			}
+			if state := item["state"]; state != "Pending" && before != "Completed" {
+				w.t.Errorf("item %s is %s, and the one before it is %s", item["name"], state, before)
+			}
+			before, _ = item["state"].(string)
+		}
+		phase, _, _ := unstructured.NestedString(plan.Object, "status", "phase")
+		return phase == "Completed"
+	})
+	if err != nil || !waited {
+		w.t.Fatalf("executing %s: %v, waited: %t\n%s", name, err, waited, w.Kubectl("get", "configplan", name, "-o", "yaml"))
+	}
+}
+
+// upgradedPlan would be another one today: it stays what it is until somebody asks.
+// Other facts of the cluster are as good as another version of the program.
+func upgradedPlan(w world, name string) {
+	w.MustKubectlInput(`
+apiVersion: hco.kubevirt.io/v1
+kind: HyperConverged
+metadata: {name: kubevirt-hyperconverged, namespace: `+deschedulerNamespace+`}
+spec: {virtualization: {liveMigrationConfig: {parallelMigrationsPerCluster: 20, parallelOutboundMigrationsPerNode: 4}}}
+`, "create", "-f", "-")
+	w.untilPlan(name, `.status.conditions[?(@.type=="UpgradeAvailable")].status`, "True")
+	w.planSays(name, ".status.phase", "Completed")
+	w.profile("Active", name+" (Completed)", "would be another one today")
+	if total := w.read(".spec.evictionLimits.total", descheduler()...); total != "5" {
+		w.t.Errorf("the plan was upgraded unasked: total %s", total)
+	}
+	w.action(name, "DryRun")
+	w.phase(name, "ReviewRequired")
+	w.planSays(name, ".status.diff", "-    total: 5", "+    total: 18", "-    node: 1", "+    node: 4")
+	w.action(name, "Apply")
+	w.phase(name, "Completed")
+	w.planSays(name, `.status.conditions[?(@.type=="UpgradeAvailable")].status`, "False")
+	if total := w.read(".spec.evictionLimits.total", descheduler()...); total != "18" {
+		w.t.Errorf("total is %s", total)
+	}
+}
