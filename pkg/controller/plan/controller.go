@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -110,6 +111,9 @@ func Add(mgr manager.Manager, options Options) error {
 // reconciler reconciles one plan for each key.
 type reconciler struct {
 	Options
+	// expressions of profiles.
+	expressions wait.Expressions
+
 	mu    sync.Mutex
 	minds map[string]*mind
 }

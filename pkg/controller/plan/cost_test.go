@@ -14,7 +14,10 @@ import (
 )
 
 // knobs is a profile of many targets.
-type knobs struct{ n int }
+type knobs struct {
+	n     int
+	waits []profile.Wait
+}
 
 func knob(i int) manifest.ID {
 	return manifest.ID{Group: "knobs.test", Kind: "Knob", Name: fmt.Sprintf("knob-%02d", i)}
@@ -37,7 +40,7 @@ func (k knobs) Items(_ profile.Facts, options *v1alpha1.PlanOptions) ([]profile.
 		items = append(items, profile.Item{Name: knob(i).Name, Impact: v1alpha1.ImpactLow, Object: map[string]any{
 			"apiVersion": "knobs.test/v1", "kind": "Knob", "metadata": map[string]any{"name": knob(i).Name},
 			"spec": map[string]any{"value": value},
-		}})
+		}, Waits: k.waits})
 	}
 	return items, nil
 }
@@ -46,7 +49,7 @@ func (k knobs) Items(_ profile.Facts, options *v1alpha1.PlanOptions) ([]profile.
 // one for each that changed when it is computed again; rest is free in every phase.
 func TestCosts(t *testing.T) {
 	const n = 20
-	l := newStore(t).newLab(t, knobs{n})
+	l := newStore(t).newLab(t, knobs{n: n})
 	for i := range n / 2 {
 		// Half of them exist, some with a value that is somebody's.
 		l.cluster.set(knob(i), "argocd", int64(i%3), "spec", "value")
@@ -105,7 +108,7 @@ func TestCosts(t *testing.T) {
 
 // A target that the watch has not shown yet is believed when the cluster says so.
 func TestLateWatch(t *testing.T) {
-	l := newStore(t).newLab(t, knobs{1})
+	l := newStore(t).newLab(t, knobs{n: 1})
 	l.cluster.set(knob(0), "argocd", int64(7), "spec", "value")
 	l.cluster.frozen = map[manifest.ID]*unstructured.Unstructured{knob(0): nil}
 	l.must(l.create("a", take))

@@ -79,6 +79,9 @@ func (v *visit) wanted(ctx context.Context, facts profile.Facts) ([]wanted, erro
 	}
 	targets := make([]wanted, 0, len(items))
 	for _, item := range items {
+		if err := v.expressions.Check(item.Waits); err != nil {
+			return nil, fmt.Errorf("item %s: %w", item.Name, err)
+		}
 		one, err := v.sealed(item)
 		if err != nil {
 			return nil, err

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
-	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
@@ -244,70 +240,6 @@ func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, h
 		v.event(v.plan, event.Warning, event.Reason, event.Message)
 	}
 	return report, nil
-}
-
-// await judges whether an applied item is healthy.
-func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
-	target := &unstructured.Unstructured{}
-	if err := target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]); err != nil {
-		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
-	}
-	verdict := wait.Gone(target, v.facts, v.Clock.Now())
-	if !isGoing(*item) {
-		verdict = wait.For(target, v.live(item), v.facts, v.Clock.Now())
-	}
-	v.pause(item, verdict.State == wait.Paused)
-	v.soon(verdict.Again)
-	switch verdict.State {
-	case wait.Done:
-		state := v1alpha1.ItemCompleted
-		if item.Action == v1alpha1.ItemNone {
-			state = v1alpha1.ItemSkipped
-		}
-		v.settle(item, state, orElse(verdict.Message, "applied"))
-	case wait.Failed:
-		v.settle(item, v1alpha1.ItemFailed, verdict.Message)
-	default:
-		item.Message = clip(verdict.Message)
-	}
-	return nil
-}
-
-// live is an item's target as it is watched, or nil.
-func (v *visit) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
-	ref := refOf(*item)
-	for _, object := range v.facts.Objects[ref.GroupKind()] {
-		if object.GetName() == ref.Name && object.GetNamespace() == ref.Namespace {
-			return object
-		}
-	}
-	return nil
-}
-
-// pause takes the time in which what is waited for is paused.
-func (v *visit) pause(item *v1alpha1.PlanItem, paused bool) {
-	now := v.Clock.Now()
-	switch {
-	case paused && v.pausedSince.IsZero():
-		v.pausedSince = now
-	case !paused && !v.pausedSince.IsZero():
-		item.PausedSeconds += int64(now.Sub(v.pausedSince) / time.Second)
-		v.pausedSince = time.Time{}
-	}
-}
-
-// timeOut fails an item that takes too long, and asks for a pass when that will be.
-func (v *visit) timeOut(item *v1alpha1.PlanItem) {
-	limit := v.plan.Spec.WaitTimeout
-	if item.State != v1alpha1.ItemInProgress || limit == nil || item.StartedAt == nil || !v.pausedSince.IsZero() {
-		return
-	}
-	deadline := item.StartedAt.Add(limit.Duration + time.Duration(item.PausedSeconds)*time.Second)
-	if left := deadline.Sub(v.Clock.Now()); left > 0 {
-		v.soon(left)
-		return
-	}
-	v.settle(item, v1alpha1.ItemFailed, fmt.Sprintf("not healthy within %s: %s", limit.Duration, item.Message))
 }
 
 // fail ends a run.

@@ -252,6 +252,32 @@ func TestStickyUpgrade(t *testing.T) {
 	l.lookAt(int64(90), "it was reviewed and approved")
 }
 
+// What a profile waits for in CEL holds up the next item, and is told.
+func TestWaitsInCEL(t *testing.T) {
+	store := newStore(t)
+	l := store.newLab(t, knobs{n: 2, waits: []profile.Wait{{Expression: "self.status.turned == true", Message: "waiting for the knob to be turned"}}})
+	l.must(l.create("a", action(hco.ActionApply)))
+	if plan := l.is("a", v1alpha1.PhaseInProgress, "waiting for the knob to be turned"); states(plan) != "InProgress Pending" {
+		t.Errorf("items: %s", states(plan))
+	}
+	l.cluster.set(knob(0), "operator", true, "status", "turned")
+	if plan := l.is("a", v1alpha1.PhaseInProgress); states(plan) != "Completed InProgress" {
+		t.Errorf("items: %s", states(plan))
+	}
+	l.cluster.set(knob(1), "operator", true, "status", "turned")
+	l.is("a", v1alpha1.PhaseCompleted)
+	// What was so before the write is not believed.
+	l.must(l.edit("a", interval(70), action(hco.ActionDryRun)))
+	l.approved()
+	l.cluster.frozen = map[manifest.ID]*unstructured.Unstructured{knob(0): l.cluster.objects[knob(0)]}
+	l.is("a", v1alpha1.PhaseInProgress, "waiting to see its state")
+	l.cluster.frozen = nil
+	l.is("a", v1alpha1.PhaseCompleted)
+	wrong := store.newLab(t, knobs{n: 1, waits: []profile.Wait{{Expression: "self.status.turned +"}}})
+	wrong.must(wrong.create("a", action(hco.ActionApply)))
+	wrong.is("a", v1alpha1.PhaseFailed, "PlanRefused", "item knob-00")
+}
+
 // A rollback is another plan of the same object, to be reviewed like any: what the run
 // made goes, what it set gets back what it had, and what others set stays.
 func TestRollback(t *testing.T) {

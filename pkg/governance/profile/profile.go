@@ -51,6 +51,17 @@ type Item struct {
 	Blast  *v1alpha1.BlastRadius
 	// Notes are what a reviewer should know.
 	Notes []string
+	// Waits are what the target has to become before the next item has its turn,
+	// besides what its kind is waited for anyway (see package wait).
+	Waits []Wait
+}
+
+// Wait is what is waited for, in CEL.
+type Wait struct {
+	// Expression over self, the target as it is; true is healthy.
+	Expression string
+	// Message says in words what is waited for.
+	Message string
 }
 
 // Facts are what is known of a cluster.

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/wait"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// await judges whether an applied item is healthy.
+func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
+	target := &unstructured.Unstructured{}
+	if err := target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]); err != nil {
+		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
+	}
+	verdict := wait.Gone(target, v.facts, v.Clock.Now())
+	if !isGoing(*item) {
+		live := v.live(item)
+		verdict = wait.For(target, live, v.facts, v.Clock.Now())
+		if more := v.expressions.For(v.waitsOf(item), live); verdict.State == wait.Done && more.State != wait.Done {
+			verdict = more
+		}
+	}
+	v.pause(item, verdict.State == wait.Paused)
+	v.soon(verdict.Again)
+	switch verdict.State {
+	case wait.Done:
+		state := v1alpha1.ItemCompleted
+		if item.Action == v1alpha1.ItemNone {
+			state = v1alpha1.ItemSkipped
+		}
+		v.settle(item, state, orElse(verdict.Message, "applied"))
+	case wait.Failed:
+		v.settle(item, v1alpha1.ItemFailed, verdict.Message)
+	default:
+		item.Message = clip(verdict.Message)
+	}
+	return nil
+}
+
+// waitsOf is what else the profile waits for. That is no part of what is reviewed:
+// nothing is written for it.
+func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
+	p, found := v.profileOf()
+	if !found || v.plan.Spec.RestoreRun != 0 {
+		return nil
+	}
+	items, err := p.Items(v.facts, v.plan.Spec.Options)
+	if err != nil {
+		return nil // what is missing was looked at
+	}
+	for _, one := range items {
+		if one.Name == item.Name {
+			return one.Waits
+		}
+	}
+	return nil
+}
+
+// live is an item's target as it is watched, or nil: also while the watch shows what
+// it was before it was written.
+func (v *visit) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
+	ref := refOf(*item)
+	live, _ := sight(v.Engine.Observer, ref.ID)
+	if live == nil {
+		for _, object := range v.facts.Objects[ref.GroupKind()] {
+			if object.GetName() == ref.Name && object.GetNamespace() == ref.Namespace {
+				live = object
+			}
+		}
+	}
+	if written := v.inventory.Entries[ref.ID].ResourceVersion; live != nil && written != "" {
+		if order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), written); err == nil && order < 0 {
+			return nil
+		}
+	}
+	return live
+}
+
+// pause takes the time in which what is waited for is paused.
+func (v *visit) pause(item *v1alpha1.PlanItem, paused bool) {
+	now := v.Clock.Now()
+	switch {
+	case paused && v.pausedSince.IsZero():
+		v.pausedSince = now
+	case !paused && !v.pausedSince.IsZero():
+		item.PausedSeconds += int64(now.Sub(v.pausedSince) / time.Second)
+		v.pausedSince = time.Time{}
+	}
+}
+
+// timeOut fails an item that takes too long, and asks for a pass when that will be.
+func (v *visit) timeOut(item *v1alpha1.PlanItem) {
+	limit := v.plan.Spec.WaitTimeout
+	if item.State != v1alpha1.ItemInProgress || limit == nil || item.StartedAt == nil || !v.pausedSince.IsZero() {
+		return
+	}
+	deadline := item.StartedAt.Add(limit.Duration + time.Duration(item.PausedSeconds)*time.Second)
+	if left := deadline.Sub(v.Clock.Now()); left > 0 {
+		v.soon(left)
+		return
+	}
+	v.settle(item, v1alpha1.ItemFailed, fmt.Sprintf("not healthy within %s: %s", limit.Duration, item.Message))
+}

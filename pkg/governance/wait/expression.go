@@ -1,0 +1,70 @@
+package wait
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// Expressions judges targets by CEL. It keeps what it has compiled, which costs more
+// than a pass should; profiles have few. The zero value is ready.
+type Expressions struct {
+	mu       sync.Mutex
+	programs map[string]*probe.Program
+}
+
+// Check says which of some waits cannot be used, and why.
+func (e *Expressions) Check(waits []profile.Wait) error {
+	for _, wait := range waits {
+		if _, err := e.program(wait.Expression); err != nil {
+			return fmt.Errorf("waiting for %q: %w", wait.Expression, err)
+		}
+	}
+	return nil
+}
+
+// For judges a target as it is; nil is one that is not seen. An expression that
+// cannot be evaluated, such as on a status that is not there yet, is waited for.
+func (e *Expressions) For(waits []profile.Wait, live *unstructured.Unstructured) Verdict {
+	for _, wait := range waits {
+		if live == nil {
+			return Verdict{State: Waiting, Message: "waiting to see its state"}
+		}
+		program, err := e.program(wait.Expression)
+		if err != nil {
+			return Verdict{State: Failed, Message: err.Error()}
+		}
+		message := wait.Message
+		if message == "" {
+			message = "waiting for " + wait.Expression
+		}
+		switch healthy, err := program.Eval(live.Object); {
+		case err != nil:
+			return Verdict{State: Waiting, Message: fmt.Sprintf("%s (%s)", message, err)}
+		case !healthy:
+			return Verdict{State: Waiting, Message: message}
+		}
+	}
+	return Verdict{State: Done}
+}
+
+func (e *Expressions) program(expression string) (*probe.Program, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if program, known := e.programs[expression]; known {
+		return program, nil
+	}
+	program, err := probe.CompileCEL(expression)
+	if err != nil {
+		return nil, err
+	}
+	if e.programs == nil {
+		e.programs = map[string]*probe.Program{}
+	}
+	e.programs[expression] = program
+	return program, nil
+}
