@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/store/run"
@@ -84,6 +87,38 @@ func (v *visit) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 		runs = append(runs, found)
 	}
 	return runs, nil
+}
+
+// abandon ends the runs of plans that are gone: what was applied stays, as when a plan
+// is ignored.
+func (r *reconciler) abandon(ctx context.Context, name string) error {
+	rows, err := r.Runs.List(ctx, name)
+	if err != nil {
+		return fmt.Errorf("reading the runs of plan %s: %w", name, err)
+	}
+	for _, row := range rows {
+		var going v1alpha1.PlanRun
+		if err := json.Unmarshal(row.Body, &going); err != nil {
+			return fmt.Errorf("reading run %d of plan %s: %w", row.Number, name, err)
+		}
+		if going.EndedAt != nil {
+			continue
+		}
+		now := metav1.NewTime(r.Clock.Now().Truncate(time.Second))
+		going.EndedAt, going.Outcome = &now, v1alpha1.PhaseIgnored
+		for i := range going.Items {
+			if item := &going.Items[i]; item.State == v1alpha1.ItemInProgress {
+				item.State, item.Message, item.EndedAt = v1alpha1.ItemFailed, clip("interrupted, the plan was deleted: "+item.Message), &now
+			}
+		}
+		if row.Body, err = json.Marshal(going); err != nil {
+			return fmt.Errorf("writing run %d of plan %s: %w", row.Number, name, err)
+		}
+		if err := r.Runs.Put(ctx, name, row); err != nil {
+			return fmt.Errorf("writing run %d of plan %s: %w", row.Number, name, err)
+		}
+	}
+	return nil
 }
 
 // endRun writes how a run ended. What it was at is not in progress any more: what was

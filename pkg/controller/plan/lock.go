@@ -115,6 +115,9 @@ func releaseIfHeld(err error) error {
 
 // forget lets go of a plan that is gone, and has those look that it locked out.
 func (r *reconciler) forget(ctx context.Context, name string) error {
+	if err := r.abandon(ctx, name); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	m := r.minds[name]
 	r.mu.Unlock()

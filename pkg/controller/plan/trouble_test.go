@@ -88,6 +88,21 @@ func TestDefinitionGoesInARun(t *testing.T) {
 	l.lookAt(nil, "the approval was for another run")
 }
 
+// A plan that is deleted while it is executed leaves an end of its run in the history.
+func TestDeletedInARun(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseInProgress)
+	l.must(l.remove("a"))
+	l.must(l.pass("a"))
+	rows := l.history("a")
+	if len(rows) != 1 || rows[0].EndedAt == nil || rows[0].Outcome != hco.PhaseIgnored || rows[0].Items[0].State != hco.ItemFailed {
+		t.Errorf("history: %+v", rows)
+	}
+	if l.claimed() != "" || len(l.cluster.watched) > 0 {
+		t.Errorf("%q has the profile, watched: %v", l.claimed(), l.cluster.watched)
+	}
+}
+
 // Of creates at the same time one gets the profile, and the others are told by whom
 // it is held.
 func TestCreatesAtOnce(t *testing.T) {

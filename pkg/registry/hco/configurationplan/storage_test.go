@@ -1,0 +1,311 @@
+package configurationplan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/install"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store/claim"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/run"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+// What the endpoints do with a loop behind them is shown in pkg/controller/plan.
+
+// desk is the endpoints over a real store, without a loop.
+type desk struct {
+	*Storage
+	t     *testing.T
+	runs  *run.Runs
+	packs *pack.Store
+}
+
+func noon() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	etcd := storetest.Client(t)
+	config := storagebackend.NewDefaultConfig("/desk", serializer.NewCodecFactory(scheme).LegacyCodec(v1alpha1.SchemeGroupVersion))
+	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
+	config.Transport.ServerList = etcd.Endpoints()
+	d := &desk{t: t, runs: run.New(etcd, "/desk"), packs: pack.New(etcd, "/desk", manifest.Digester{SecretKey: make([]byte, 32)})}
+	storage, err := NewStorage(Deps{
+		Scheme: scheme, Packs: d.packs, Claims: claim.New(etcd, "/desk"), Runs: d.runs, Clock: testingclock.NewFakePassiveClock(noon()),
+		OptsGetter: generic.RESTOptions{
+			StorageConfig: config.ForResource(v1alpha1.Resource(resource)), Decorator: generic.UndecoratedStorage,
+			ResourcePrefix: "hco.kubevirt.io/configurationplans", DeleteCollectionWorkers: 1,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(storage.Plan.Destroy)
+	d.Storage = storage
+	return d
+}
+
+func as(name string) context.Context {
+	return request.WithUser(request.WithNamespace(request.NewContext(), ""), &user.DefaultInfo{Name: name, UID: "uid-" + name, Groups: []string{"admins"}})
+}
+
+// hash has the spelling of one.
+func hash(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+
+func blank(action hco.Action) *hco.ConfigurationPlan {
+	return &hco.ConfigurationPlan{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: hco.ConfigurationPlanSpec{
+		Profile: hco.ProfileLoadAwareRebalancing, Action: action, FailurePolicy: hco.FailurePolicyAbort, OnConflict: hco.OnConflictBlock,
+	}}
+}
+
+// has makes plan a with a status that the loop has written.
+func (d *desk) has(status hco.ConfigurationPlanStatus) *hco.ConfigurationPlan {
+	d.t.Helper()
+	if _, err := d.Plan.Create(as("alice"), blank(hco.ActionDryRun), nil, &metav1.CreateOptions{}); err != nil {
+		d.t.Fatal(err)
+	}
+	return d.becomes(status)
+}
+
+func (d *desk) becomes(status hco.ConfigurationPlanStatus) *hco.ConfigurationPlan {
+	d.t.Helper()
+	out, _, err := d.Status.Update(as("loop"), "a", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
+		if status.InputsHash == "" {
+			status.InputsHash = inputs(plan)
+		}
+		status.ObservedGeneration = plan.Generation
+		plan.Status = status
+		plan.Spec.Action = hco.ActionIgnore // which is not status
+		return plan, nil
+	}), nil, nil, false, &metav1.UpdateOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return out.(*hco.ConfigurationPlan)
+}
+
+func (d *desk) approve(planHash string, dryRun ...string) error {
+	_, err := d.Approve.Create(as("bob"), "a", &hco.PlanApprovalRequest{Spec: hco.PlanApprovalRequestSpec{PlanHash: planHash, Comment: "CHG-1"}}, nil, &metav1.CreateOptions{DryRun: dryRun})
+	return err
+}
+
+func (d *desk) plan() *hco.ConfigurationPlan {
+	d.t.Helper()
+	found, err := d.Plan.Get(as("alice"), "a", &metav1.GetOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return found.(*hco.ConfigurationPlan)
+}
+
+func waiting() hco.ConfigurationPlanStatus {
+	return hco.ConfigurationPlanStatus{Phase: hco.PhaseReviewRequired, PlanHash: hash("a"), Items: []hco.PlanItem{{Name: "one", TargetRef: hco.TargetRef{APIVersion: "v1", Kind: "K", Name: "n"}}}}
+}
+
+// The server says who approved what, and when.
+func TestApproveStamps(t *testing.T) {
+	d := newDesk(t)
+	d.has(waiting())
+	if err := d.approve(hash("a"), metav1.DryRunAll); err != nil || d.plan().Status.Approval != nil {
+		t.Errorf("a dry-run: %v, approval %+v", err, d.plan().Status.Approval)
+	}
+	if err := d.approve(hash("a")); err != nil {
+		t.Fatal(err)
+	}
+	plan := d.plan()
+	want := &hco.PlanApproval{
+		Username: "bob", UID: "uid-bob", Groups: []string{"admins"}, Time: metav1.NewTime(noon()), PlanHash: hash("a"), Comment: "CHG-1", Mode: hco.ApprovalExplicit,
+	}
+	if diff := cmp.Diff(want, plan.Status.Approval); diff != "" {
+		t.Errorf("approval (-want +got):\n%s", diff)
+	}
+	if plan.Spec.Action != hco.ActionApply || plan.Generation != 2 {
+		t.Errorf("action %s, generation %d", plan.Spec.Action, plan.Generation)
+	}
+}
+
+// Nothing is approved but what waits, under its hash, and may be executed.
+func TestApproveRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		status func(*hco.ConfigurationPlanStatus)
+		hash   string
+		says   string
+	}{
+		"another plan":  {func(*hco.ConfigurationPlanStatus) {}, hash("b"), "review it again"},
+		"nothing waits": {func(s *hco.ConfigurationPlanStatus) { s.Phase = hco.PhaseCompleted }, hash("a"), "no plan waits"},
+		"another spec":  {func(s *hco.ConfigurationPlanStatus) { s.InputsHash = hash("c") }, hash("a"), "another one is on its way"},
+		"taken fields": {func(s *hco.ConfigurationPlanStatus) {
+			s.Items[0].Takes = []hco.TakenFields{{Manager: "argocd", Fields: []string{".spec.x"}}}
+		}, hash("a"), "argocd"},
+		"no hash at all": {func(*hco.ConfigurationPlanStatus) {}, "", "names the plan that was read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			status := waiting()
+			c.status(&status)
+			d.has(status)
+			err := d.approve(c.hash)
+			if err == nil || !strings.Contains(err.Error(), c.says) || !(apierrors.IsConflict(err) || apierrors.IsInvalid(err)) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+			if plan := d.plan(); plan.Status.Approval != nil || plan.Spec.Action != hco.ActionDryRun {
+				t.Errorf("action %s, approval %+v", plan.Spec.Action, plan.Status.Approval)
+			}
+		})
+	}
+}
+
+// Whoever writes spec writes no status, and the other way round.
+func TestNobodyForges(t *testing.T) {
+	d := newDesk(t)
+	forged := blank(hco.ActionDryRun)
+	forged.Status = waiting()
+	forged.Status.Approval = &hco.PlanApproval{Username: "mallory", PlanHash: hash("a")}
+	out, err := d.Plan.Create(as("mallory"), forged, nil, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := out.(*hco.ConfigurationPlan).Status; status.Approval != nil || status.PlanHash != "" || status.Phase != hco.PhasePending {
+		t.Errorf("a create brought its status: %+v", status)
+	}
+	if plan := d.becomes(waiting()); plan.Spec.Action != hco.ActionDryRun || plan.Generation != 1 {
+		t.Errorf("a write of status changed spec: %s, generation %d", plan.Spec.Action, plan.Generation)
+	}
+	_, _, err = d.Plan.Update(as("mallory"), "a", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
+		plan.Status.Approval = &hco.PlanApproval{Username: "mallory", PlanHash: hash("a")}
+		plan.Spec.FailurePolicy = hco.FailurePolicyContinue
+		return plan, nil
+	}), nil, nil, false, &metav1.UpdateOptions{})
+	if plan := d.plan(); err != nil || plan.Status.Approval != nil || plan.Generation != 2 {
+		t.Errorf("%v, approval %+v, generation %d", err, plan.Status.Approval, plan.Generation)
+	}
+}
+
+// Retry and rollback say why not.
+func TestActsRefuse(t *testing.T) {
+	d := newDesk(t)
+	d.has(waiting())
+	rollback := func(number int64) error {
+		_, err := d.Rollback.Create(as("bob"), "a", &hco.PlanRollbackRequest{Spec: hco.PlanRollbackRequestSpec{Run: number}}, nil, &metav1.CreateOptions{})
+		return err
+	}
+	retry := func() error {
+		_, err := d.Retry.Create(as("bob"), "a", &hco.PlanRetryRequest{}, nil, &metav1.CreateOptions{})
+		return err
+	}
+	refused := func(what string, err error, says string) {
+		t.Helper()
+		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", what, err, says)
+		}
+	}
+	refused("a rollback of nothing", rollback(0), "never executed")
+	row := run.Row{Plan: string(d.plan().UID), Number: 1, Body: []byte(`{"plan":"x","run":1}`)}
+	if err := d.runs.Put(t.Context(), "a", row); err != nil {
+		t.Fatal(err)
+	}
+	refused("a rollback of another run", rollback(7), "no run 7")
+	d.becomes(hco.ConfigurationPlanStatus{Phase: hco.PhaseInProgress})
+	refused("a rollback in a run", rollback(1), "being executed")
+	refused("a retry in a run", retry(), "being executed")
+	d.becomes(hco.ConfigurationPlanStatus{Phase: hco.PhaseIgnored})
+	refused("a retry of what is ignored", retry(), "Ignore")
+	d.becomes(waiting())
+	if err := rollback(0); err != nil || d.plan().Spec.RestoreRun != 1 || d.plan().Spec.Action != hco.ActionDryRun {
+		t.Errorf("%v: %+v", err, d.plan().Spec)
+	}
+}
+
+// What a plan did is there when the plan is not, and what never was did nothing.
+func TestHistoryOutlives(t *testing.T) {
+	d := newDesk(t)
+	read := func() string {
+		found, err := d.History.Get(as("alice"), "a", &metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var runs []string
+		for _, one := range found.(*hco.PlanHistory).Runs {
+			runs = append(runs, fmt.Sprintf("%d %s", one.Run, one.Outcome))
+		}
+		return strings.Join(runs, ", ")
+	}
+	if got := read(); got != "" {
+		t.Errorf("history of nothing: %s", got)
+	}
+	for number := int64(1); number <= 2; number++ {
+		row := run.Row{Plan: "uid", Number: number, Body: fmt.Appendf(nil, `{"plan":"uid","run":%d,"outcome":"Completed"}`, number)}
+		if err := d.runs.Put(t.Context(), "a", row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(); got != "2 Completed, 1 Completed" {
+		t.Errorf("history: %s", got)
+	}
+}
+
+// The bodies are what the pack has, in its order; a plan without one has none.
+func TestManifests(t *testing.T) {
+	d := newDesk(t)
+	d.has(hco.ConfigurationPlanStatus{Phase: hco.PhasePending})
+	list, err := d.Manifests.Get(as("alice"), "a", &metav1.GetOptions{})
+	if err != nil || len(list.(*hco.PlanManifestList).Items) != 0 {
+		t.Errorf("no plan yet: %v, %v", list, err)
+	}
+	object, err := manifest.Digester{}.New(map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "n"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := waiting()
+	if status.Manifests, err = d.packs.Put(t.Context(), []manifest.Object{object}); err != nil {
+		t.Fatal(err)
+	}
+	d.becomes(status)
+	list, err = d.Manifests.Get(as("alice"), "a", &metav1.GetOptions{})
+	if err != nil || len(list.(*hco.PlanManifestList).Items) != 1 || string(list.(*hco.PlanManifestList).Items[0].Raw) != string(object.JSON) {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	plan := blank(hco.ActionApply)
+	plan.CreationTimestamp = metav1.NewTime(noon().Add(-90 * time.Minute))
+	plan.Status = waiting()
+	plan.Status.ImpactSeverity, plan.Status.Message = hco.ImpactHigh, "approve it"
+	plan.Status.Items[0].State = hco.ItemSkipped
+	out, err := table{clock: testingclock.NewFakePassiveClock(noon())}.ConvertToTable(t.Context(), plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{"a", "LoadAwareRebalancing", "Apply", "ReviewRequired", "High", "1/1", "90m", hash("a"), "approve it"}
+	if diff := cmp.Diff(want, out.Rows[0].Cells); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+	if len(out.ColumnDefinitions) != len(want) {
+		t.Errorf("%d columns, %d cells", len(out.ColumnDefinitions), len(want))
+	}
+}
