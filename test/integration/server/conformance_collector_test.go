@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/test/cluster"
@@ -133,9 +136,35 @@ func ownedByNobody(s *subject) {
 	s.release("a")
 }
 
+// watchable are the resources of a group that can be listed and watched, as quota does
+// with all of them, and collection with those that can be deleted as well.
+func watchable(t *testing.T, c *cluster.Cluster, version schema.GroupVersion) []string {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.ServerResourcesForGroupVersion(version.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, resource := range list.APIResources {
+		if slices.Contains(resource.Verbs, "list") && slices.Contains(resource.Verbs, "watch") {
+			names = append(names, resource.Name)
+		}
+	}
+	return names
+}
+
 // neighbours: what kube-controller-manager does for others goes on with our types in
 // its discovery: quota counts and namespaces end.
 func neighbours(t *testing.T, c *cluster.Cluster) {
+	for _, breed := range ours() {
+		if diff := cmp.Diff([]string{breed.resource.Resource}, watchable(t, c, breed.resource.GroupVersion())); diff != "" {
+			t.Errorf("what is watched of %s, which is for what is stored (-want +got):\n%s", breed.resource.GroupVersion(), diff)
+		}
+	}
 	c.MustKubectl("create", "namespace", "neighbour")
 	in := "--namespace=neighbour"
 	c.MustKubectl("create", "quota", "few", "--hard=configmaps=3,secrets=1", in)

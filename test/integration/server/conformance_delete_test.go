@@ -9,7 +9,9 @@ func deleteManners() map[string]manner {
 	const warned = "HTTP200 warnings[\"\\\"metadata.finalizers: without FINALIZER nobody deletes the objects of this revision\\\"\"]"
 	const why = "a person who takes the finalizer off leaves objects behind, and is told so"
 	return map[string]manner{
-		"Delete":           {do: deleting},
+		"Delete": {do: deleting, deviations: []deviation{{
+			of: "ClusterExtensionRevision", what: "Orphan, what it asks for", ours: "Orphan", why: "what becomes of a revision's objects is in its spec, in the same write",
+		}}},
 		"DeleteCollection": {do: deleteCollection, deviations: unsupportedField("with an unknown field")},
 		"Finalizers": {do: finalizers, deviations: []deviation{
 			{of: "ClusterExtensionRevision", what: "the last one goes", host: "HTTP200", ours: warned, why: why},
@@ -41,6 +43,9 @@ func deleting(s *subject) {
 		s.create(letter)
 		a := s.ask(call{method: http.MethodDelete, name: s.name(letter), body: map[string]any{"propagationPolicy": policy}})
 		s.note(policy, "%s", s.doomed(a))
+		if teardown := at(a.body, "spec", "teardownPolicy"); teardown != nil && teardown != "Delete" {
+			s.note(policy+", what it asks for", "%v", teardown)
+		}
 	}
 	s.create("e")
 	s.note("by query", "%s", s.doomed(s.ask(call{method: http.MethodDelete, name: s.name("e"), query: "propagationPolicy=Orphan"})))

@@ -21,7 +21,7 @@ const (
 
 func readManners() map[string]manner {
 	return map[string]manner{
-		"Discovery": {do: discovery},
+		"Discovery": {do: discovered},
 		"Paging":    {do: paging},
 		"Versions":  {do: versions},
 		"Labels":    {do: labelSelectors},
@@ -63,8 +63,8 @@ func (s *subject) several(letters string) {
 	}
 }
 
-// discovery: what can be done with it.
-func discovery(s *subject) {
+// discovered: what can be done with it.
+func discovered(s *subject) {
 	var resources struct {
 		Resources []struct {
 			Name, SingularName, Kind, StorageVersionHash string
