@@ -43,6 +43,7 @@ func fences() []fence {
 		{"pkg/rollout/definition", nil, "a definition is judged without a cluster"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
 		{"pkg/rollout/host", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},
+		{"pkg/rollout/kubeconfig", nil, "a way into a cluster, whoever takes it"},
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe"}, "plans are pure"},

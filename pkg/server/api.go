@@ -101,7 +101,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
-	reads, err := newHostReads(a.extra.host)
+	reads, err := newHostReads(a.extra.host, a.extra.target)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,8 @@ type ExtraConfig struct {
 	room       *room
 	standing   standing
 	identities *identities
+	// target is nil when revisions are rolled out into the host.
+	target *targetCluster
 	// webhooks for kinds of the host.
 	webhooks []webhook.Webhook
 	// registration is nil when nothing is to be registered.
@@ -113,6 +115,9 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	if c.Extra.standing, err = guard.establish(ctx); err != nil {
 		return nil, err
 	}
+	if err := c.aim(ctx, o, host, db); err != nil {
+		return nil, err
+	}
 	if err := c.applyOptions(o); err != nil {
 		return nil, err
 	}
@@ -123,6 +128,21 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		return nil, err
 	}
 	return c, c.addRegistration(o)
+}
+
+// aim finds out which cluster revisions are rolled out into.
+func (c *Config) aim(ctx context.Context, o *Options, host *host, db *database) error {
+	if c.Extra.standing.degraded != "" {
+		return nil // nothing is rolled out
+	}
+	var err error
+	if c.Extra.target, err = newTargetCluster(o, host, db, c.Extra.standing); err != nil || c.Extra.target != nil {
+		return err
+	}
+	if err := aimAtHost(ctx, o, db); err != nil {
+		c.Extra.standing = standing{degraded: degradedMessage(err.Error(), "start it again with one of these")}
+	}
+	return nil
 }
 
 // switchOff disables what this host does not offer, and says so.
@@ -242,7 +262,7 @@ func (c *Config) addRegistration(o *Options) error {
 			core: core, aggregator: services, identities: c.Extra.identities, namespace: o.Namespace,
 			host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
 			trust: c.Extra.trust, versions: servedVersions(), now: time.Now,
-			webhooks: c.Extra.webhooks,
+			webhooks: c.Extra.webhooks, jobs: c.Extra.hostJobs(),
 		}
 		if o.RegisterServicePort != 0 {
 			c.Extra.registration.elsewhere, c.Extra.registration.port = true, o.RegisterServicePort

@@ -26,7 +26,7 @@ func fakeHost(t *testing.T, listener net.Listener) <-chan string {
 	return agents
 }
 
-func kubeconfig(t *testing.T, address string) string {
+func kubeconfigFor(t *testing.T, address string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	content := "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
@@ -46,7 +46,7 @@ func TestWaitForHost(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	h, err := newHost(kubeconfig(t, address), "v1")
+	h, err := newHost(kubeconfigFor(t, address), "v1")
 	if err != nil {
 		t.Fatal(err)
 	}

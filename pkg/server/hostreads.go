@@ -19,9 +19,10 @@ import (
 const hostReadTimeout = 5 * time.Second
 
 // hostReads is what endpoints read in the host, in this process's own name: it
-// needs the right to get clusterextensions and customresourcedefinitions.
+// needs the right to get clusterextensions and customresourcedefinitions. The latter
+// are read in the target cluster where that is another one.
 type hostReads struct {
-	client dynamic.Interface
+	client, target dynamic.Interface
 }
 
 var (
@@ -29,12 +30,19 @@ var (
 	_ clusterextensionrevision.StoredVersions = &hostReads{}
 )
 
-func newHostReads(host *host) (*hostReads, error) {
+func newHostReads(host *host, target *targetCluster) (*hostReads, error) {
 	client, err := dynamic.NewForConfig(host.configFor("rollback"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for rollbacks: %w", err)
 	}
-	return &hostReads{client: client}, nil
+	reads := &hostReads{client: client, target: client}
+	if target == nil {
+		return reads, nil
+	}
+	if reads.target, err = dynamic.NewForConfig(target.config(host, "rollback")); err != nil {
+		return nil, fmt.Errorf("making a client for rollbacks: %w", err)
+	}
+	return reads, nil
 }
 
 // Generation returns the generation of a ClusterExtension. Who else owns a
@@ -44,7 +52,7 @@ func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference)
 	if err != nil || version.Group != hub.GroupName || owner.Kind != "ClusterExtension" {
 		return 0, fmt.Errorf("reading the generation of %s %s: only that of a ClusterExtension means something here", owner.Kind, owner.Name)
 	}
-	found, err := r.get(ctx, version.WithResource("clusterextensions"), owner.Name)
+	found, err := get(ctx, r.client, version.WithResource("clusterextensions"), owner.Name)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("reading ClusterExtension %s: %w", owner.Name, err)
@@ -58,7 +66,7 @@ func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference)
 // stored; none when there is no such kind.
 func (r *hostReads) StoredVersions(ctx context.Context, name string) ([]string, error) {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	found, err := r.get(ctx, definitions, name)
+	found, err := get(ctx, r.target, definitions, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -72,8 +80,8 @@ func (r *hostReads) StoredVersions(ctx context.Context, name string) ([]string, 
 	return versions, nil
 }
 
-func (r *hostReads) get(ctx context.Context, resource schema.GroupVersionResource, name string) (*unstructured.Unstructured, error) {
+func get(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, name string) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, hostReadTimeout)
 	defer cancel()
-	return r.client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	return client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 }

@@ -29,11 +29,11 @@ func serving(t *testing.T, objects map[string]string) *hostReads {
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
 	}))
 	t.Cleanup(server.Close)
-	h, err := newHost(kubeconfig(t, server.Listener.Addr().String()), "v1")
+	h, err := newHost(kubeconfigFor(t, server.Listener.Addr().String()), "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reads, err := newHostReads(h)
+	reads, err := newHostReads(h, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

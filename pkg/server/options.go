@@ -44,6 +44,13 @@ type Options struct {
 	// Kubeconfig is a file for the host cluster; empty is the cluster that
 	// this process runs in.
 	Kubeconfig string
+	// TargetKubeconfig is a file for the cluster that revisions are rolled out
+	// into; empty is the host.
+	TargetKubeconfig string
+	// AcceptTarget is the decision to give up what was rolled out into another
+	// cluster: the uid of kube-system in the one to go to, or "host". Other values
+	// decide nothing.
+	AcceptTarget string
 	// DataDir is the directory of the embedded etcd. Empty when Etcd names
 	// servers.
 	DataDir string
@@ -147,6 +154,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs := sets.FlagSet("penstock")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Kubeconfig file for the host cluster. In a pod it may be left out.")
+	fs.StringVar(&o.TargetKubeconfig, "target-kubeconfig", o.TargetKubeconfig,
+		"Kubeconfig file for the cluster that all revisions are rolled out into, when it is not the host. It must have everything in itself: no programs, no other files. It is read again when it changes.")
+	fs.StringVar(&o.AcceptTarget, "accept-target", o.AcceptTarget,
+		"Give up what was rolled out into another cluster than the one to be used now. The value is the one that the refusal ends with, and is good for that cluster only.")
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the store, created when absent. One process at a time may use it.")
 	fs.Var(&o.DataQuota, "data-quota",

@@ -48,7 +48,7 @@ func (c *Config) addPowers(o *Options) error {
 	}
 	ours := admission.Initializer{Powers: powers.Deps{
 		Authorizer: reviews, Kinds: kinds, Roles: hostRoles{client}, Chains: storedChains{&c.Extra},
-		Metrics: powers.NewMetrics(c.Extra.metrics),
+		Metrics: powers.NewMetrics(c.Extra.metrics), Target: c.Extra.targetName(),
 	}, InstallLevels: installlevels.Deps{Metrics: installlevels.NewMetrics(c.Extra.metrics)}, Approval: approval.Deps{Authorizer: reviews}}
 	others := o.Recommended.ExtraAdmissionInitializers
 	o.Recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]apiserveradmission.PluginInitializer, error) {

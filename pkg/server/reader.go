@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/utils/clock"
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
@@ -36,20 +37,27 @@ func reader() job {
 
 // newLive makes what compares revisions with the cluster.
 func (a *api) newLive() (*live.Live, error) {
-	job, identities := reader(), a.extra.identities
-	door, err := target.New(target.Options{Config: identities.config(job), Redactor: a.extra.redactor})
+	config, rights, who, role := a.extra.targetConfig(reader()), authorizer.UnconditionalAuthorizer(a.authorizer), a.extra.identities.user(reader()), a.extra.identities.remedy(reader())
+	if a.extra.target != nil {
+		elsewhere, err := newTargetRights(a.authorizer, config)
+		if err != nil {
+			return nil, err
+		}
+		rights, who, role = elsewhere, elsewhere.self, "give the user of --target-kubeconfig the rights that docs/how-to/target-cluster.md lists"
+	}
+	door, err := target.New(target.Options{Config: config, Redactor: a.extra.redactor})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for live diffs: %w", err)
 	}
 	return live.New(live.Deps{
-		Authorizer: a.authorizer,
+		Authorizer: rights,
 		Engine: rollout.New(rollout.Options{
 			Reader: door, Trier: door, Names: chain.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
 		}),
 		Kinds:  door,
 		Work:   a.workAlone,
-		Reader: identities.user(job),
-		Role:   identities.remedy(job),
+		Reader: who,
+		Role:   role,
 		Clock:  clock.RealClock{},
 	}), nil
 }

@@ -66,6 +66,8 @@ type registration struct {
 	now      func() time.Time
 	// webhooks for kinds of the host.
 	webhooks []webhook.Webhook
+	// jobs that are done in the host.
+	jobs []job
 }
 
 // ensureNamespace makes the namespace where everything of this process lives.
@@ -90,7 +92,7 @@ func (r *registration) register(ctx context.Context) error {
 	case leaving != "":
 		return errors.New(leaving)
 	}
-	if err := r.identities.ensureAll(ctx, jobs()); err != nil {
+	if err := r.identities.ensureAll(ctx, r.jobs); err != nil {
 		return err
 	}
 	if err := r.identities.ensureFreezePolicy(ctx); err != nil {
@@ -122,7 +124,7 @@ func apiServiceName(version schema.GroupVersion) string {
 // pieces are what is written, for somebody to keep.
 func (r *registration) pieces() []piece {
 	var pieces []piece
-	for _, j := range jobs() {
+	for _, j := range r.jobs {
 		pieces = append(pieces, r.identities.pieces(j)...)
 	}
 	pieces = append(pieces, r.identities.freezePieces()...)

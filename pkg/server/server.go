@@ -209,13 +209,16 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	if keeper := s.extra.standing.keeper; keeper != nil {
 		parts = append(parts, keeper.run)
 	}
+	if target := s.extra.target; target != nil {
+		parts = append(parts, target.run)
+	}
 	if s.extra.snapshots != nil {
 		parts = append(parts, s.extra.snapshots.run)
 	}
 	if len(s.extra.controllers) > 0 {
 		terms := &terms{
 			controllers: s.extra.controllers, loopback: loopback,
-			host: s.extra.host.configFor("controllers"), target: s.extra.identities.config(engine()),
+			host: s.extra.host.configFor("controllers"), target: s.extra.targetConfig(engine()),
 			executor: s.extra.identities.config(executor()),
 			scheme:   s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
 			namespace: s.extra.namespace,

@@ -12,6 +12,7 @@ import (
 // Penstock spells a key of these records:
 //
 //	<prefix>/identity                       which store this is
+//	<prefix>/target                         which cluster the inventories are about
 //	<prefix>/packs/<root>/pack              a pack: what it consists of, or all of it
 //	<prefix>/packs/<root>/chunks/<digest>   a part of a pack that is larger than one record
 //	<prefix>/chains/<name>/head             a chain's numbers and history
@@ -37,6 +38,9 @@ func (k Keys) All() string { return k.prefix + "/" }
 
 // Identity is the key of the store's identity.
 func (k Keys) Identity() string { return k.prefix + "/identity" }
+
+// Target is the key of what names the target cluster.
+func (k Keys) Target() string { return k.prefix + "/target" }
 
 // Packs is the beginning of the keys of all packs.
 func (k Keys) Packs() string { return k.prefix + "/packs/" }

@@ -12,6 +12,7 @@ func TestKeys(t *testing.T) {
 	got := map[string]string{
 		"all":       k.All(),
 		"identity":  k.Identity(),
+		"target":    k.Target(),
 		"pack":      k.Pack("sha256:ab"),
 		"chunk":     k.Chunk("sha256:ab", "cd"),
 		"head":      k.Head("argocd"),
@@ -21,6 +22,7 @@ func TestKeys(t *testing.T) {
 	want := map[string]string{
 		"all":       "/penstock/",
 		"identity":  "/penstock/identity",
+		"target":    "/penstock/target",
 		"pack":      "/penstock/packs/sha256:ab/pack",
 		"chunk":     "/penstock/packs/sha256:ab/chunks/cd",
 		"head":      "/penstock/chains/argocd/head",

@@ -30,13 +30,17 @@ type written struct {
 	createOnly bool
 }
 
-// demandOf works out what a change takes:
+// demandOf works out what a change takes: the right to use the cluster that is
+// written to, when that is not the host, and otherwise
 //
 //  1. how the chain is, and what the change comes to,
 //  2. the content of what is written,
 //  3. how the kinds of everything are reached,
 //  4. the rights.
 func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
+	if p.deps.Target != "" {
+		return &demand{asks: []ask{{right: using(p.deps.Target)}}}, nil
+	}
 	d := &demand{}
 	d.acknowledge(c.acknowledged)
 	if c.kind == acknowledge {

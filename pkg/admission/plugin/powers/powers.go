@@ -48,6 +48,9 @@ type Deps struct {
 	// must not answer from memory for longer than a right may outlive its
 	// withdrawal.
 	Authorizer authorizer.UnconditionalAuthorizer
+	// Target names the cluster that is written to when it is not the host: then
+	// requesters need the right to use it, and no other (see Using).
+	Target string
 	// Kinds knows the resources of that cluster.
 	Kinds Kinds
 	// Roles knows its roles.

@@ -140,6 +140,8 @@ func (r *revision) acknowledging(names string) *revision {
 
 // world is the cluster and the store.
 type world struct {
+	// target is empty for the host.
+	target string
 	t         testing.TB
 	stored    []*revision
 	inventory []chain.Entry
@@ -195,7 +197,7 @@ func (w *world) has(number int64, objects ...manifest.Object) *world {
 // plugin has everything from this world.
 func (w *world) plugin() *Plugin {
 	p := New()
-	p.SetDeps(Deps{Authorizer: w, Kinds: w, Roles: w, Chains: w})
+	p.SetDeps(Deps{Authorizer: w, Kinds: w, Roles: w, Chains: w, Target: w.target})
 	if err := p.ValidateInitialization(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,124 @@
+package kubeconfig
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
+)
+
+const (
+	// dialTimeout bounds the wait for a connection, handshakeTimeout that for its
+	// encryption: what is not there must be found out before anybody gives up.
+	dialTimeout      = 10 * time.Second
+	handshakeTimeout = 10 * time.Second
+)
+
+// errNowhere is why requests fail before the link leads anywhere.
+var errNowhere = errors.New("the way to the target cluster is not known yet")
+
+// Link is a way to a cluster that may become another one at any time. Clients are
+// made once, of its Config; each request goes where the link leads when it is sent.
+type Link struct {
+	mu  sync.RWMutex
+	now *way
+	// lost is why the link leads nowhere.
+	lost error
+}
+
+// way is one place where the link leads.
+type way struct {
+	base      *url.URL
+	transport http.RoundTripper
+	dialer    *connrotation.Dialer
+	idle      func()
+}
+
+// NewLink returns a link that leads nowhere yet.
+func NewLink() *Link { return &Link{lost: errNowhere} }
+
+// Config makes clients whose requests take the link. It has no credentials.
+func (l *Link) Config() *rest.Config {
+	// The name is for errors of clients; it is never looked up.
+	return &rest.Config{Host: "https://target-cluster", Transport: l, QPS: -1}
+}
+
+// Lead makes the link lead where a configuration says. Connections from before end,
+// watches included: whoever used them has to come again.
+func (l *Link) Lead(config *rest.Config) error {
+	next, err := newWay(config)
+	if err != nil {
+		return err
+	}
+	l.turn(next, nil)
+	return nil
+}
+
+// Lose makes the link lead nowhere; all requests fail with the reason.
+func (l *Link) Lose(why error) { l.turn(nil, why) }
+
+func (l *Link) turn(next *way, why error) {
+	l.mu.Lock()
+	before := l.now
+	l.now, l.lost = next, why
+	l.mu.Unlock()
+	if before != nil {
+		before.idle()
+		before.dialer.CloseAll()
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
+	l.mu.RLock()
+	now, lost := l.now, l.lost
+	l.mu.RUnlock()
+	if now == nil {
+		if request.Body != nil {
+			_ = request.Body.Close() // as a RoundTripper has to; it was not sent
+		}
+		return nil, fmt.Errorf("no way to the target cluster: %w", lost)
+	}
+	sent := request.Clone(request.Context())
+	sent.URL.Scheme, sent.URL.Host, sent.Host = now.base.Scheme, now.base.Host, ""
+	if prefix := strings.TrimSuffix(now.base.Path, "/"); prefix != "" {
+		sent.URL.Path = prefix + sent.URL.Path
+		if sent.URL.RawPath != "" {
+			sent.URL.RawPath = prefix + sent.URL.RawPath
+		}
+	}
+	return now.transport.RoundTrip(sent)
+}
+
+// newWay has connections of its own: those that client-go shares are never closed.
+func newWay(config *rest.Config) (*way, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the target cluster: %w", err)
+	}
+	secure, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificates of the target cluster: %w", err)
+	}
+	dialer := connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext)
+	transport := utilnet.SetTransportDefaults(&http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		TLSClientConfig:     secure,
+		TLSHandshakeTimeout: handshakeTimeout,
+		DialContext:         dialer.DialContext,
+		MaxIdleConnsPerHost: 25,
+	})
+	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("reading the credentials for the target cluster: %w", err)
+	}
+	return &way{base: base, transport: wrapped, dialer: dialer, idle: transport.CloseIdleConnections}, nil
+}

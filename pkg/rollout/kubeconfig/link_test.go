@@ -1,0 +1,98 @@
+package kubeconfig
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// there is a server that says its name, who asks and what for, and a way to it. What
+// is asked for /watch does not end by itself.
+func there(t *testing.T, name, token string) *rest.Config {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%s %s %s %s\n", name, r.Header.Get("Authorization"), r.Header.Get("User-Agent"), r.URL.Path)
+		if strings.HasSuffix(r.URL.Path, "/watch") {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	config := &rest.Config{Host: server.URL + "/" + name, BearerToken: token}
+	config.CAData = certificate(server)
+	return config
+}
+
+// TestLink: clients that are made once go where the link leads, in the name that is
+// meant there, and what was open ends when it leads elsewhere.
+func TestLink(t *testing.T) {
+	link := NewLink()
+	config := link.Config()
+	config.UserAgent = "me"
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) (string, error) {
+		response, err := client.Get(config.Host + path)
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		raw, err := io.ReadAll(response.Body)
+		return string(raw), err
+	}
+	if _, err := get("/api"); !errors.Is(err, errNowhere) {
+		t.Errorf("a link that leads nowhere: %v", err)
+	}
+	if err := link.Lead(there(t, "one", "first")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := get("/api"); err != nil || got != "one Bearer first me /one/api\n" {
+		t.Errorf("got %q, error %v", got, err)
+	}
+	watch, err := client.Get(config.Host + "/watch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Body.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(watch.Body)
+		ended <- err
+	}()
+	if err := link.Lead(there(t, "two", "second")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("the watch goes on at the old place")
+	}
+	if got, err := get("/api"); err != nil || got != "two Bearer second me /two/api\n" {
+		t.Errorf("got %q, error %v", got, err)
+	}
+	why := errors.New("it is another one")
+	link.Lose(why)
+	if _, err := get("/api"); !errors.Is(err, why) {
+		t.Errorf("a link that was lost: %v", err)
+	}
+}
+
+// certificate is that of a server, in PEM.
+func certificate(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}

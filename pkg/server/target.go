@@ -1,0 +1,228 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+const (
+	// targetClaim is the ConfigMap in kube-system by which a target cluster knows
+	// whose it is: two Penstocks that roll out the same extension into it would take
+	// each other's objects for their own.
+	targetClaim = "penstock-target"
+	// claimStore is the key of the store that has it.
+	claimStore = "store"
+
+	// targetLook is how often the kubeconfig is read; targetRetry is how long to
+	// wait for the next try to reach the cluster, doubling up to targetRetryMax.
+	targetLook     = 5 * time.Second
+	targetRetry    = time.Second
+	targetRetryMax = 30 * time.Second
+	// targetTimeout bounds one try.
+	targetTimeout = 10 * time.Second
+)
+
+// targetCluster is the cluster that revisions are rolled out into when it is not the host
+// (--target-kubeconfig). Nothing reaches it before it was found to be the one that
+// the store knows, and to be ours; until then, all that is asked of it fails with
+// the reason, as when it cannot be reached.
+type targetCluster struct {
+	// file has the kubeconfig.
+	file string
+	// accepted names a cluster that a person decided for, see --accept-target.
+	accepted string
+	// store is the identity of ours.
+	store string
+	// aim records which cluster the inventories are about.
+	aim   func(ctx context.Context, cluster string, forget bool) error
+	agent string
+	link  *kubeconfig.Link
+	look  time.Duration
+}
+
+// newTargetCluster reads the kubeconfig: one that is no good ends the start, when somebody
+// looks; one that gets so later is told in status.
+func newTargetCluster(o *Options, host *host, db *database, standing standing) (*targetCluster, error) {
+	if o.TargetKubeconfig == "" {
+		return nil, nil
+	}
+	t := &targetCluster{
+		file: o.TargetKubeconfig, accepted: o.AcceptTarget, store: standing.identity.ID,
+		aim:   chain.NewInventories(db.client, storagePrefix).Aim,
+		agent: host.userAgent("target"), link: kubeconfig.NewLink(), look: targetLook,
+	}
+	_, _, err := t.read()
+	return t, err
+}
+
+// config is for clients of the target cluster.
+func (t *targetCluster) config(host *host, component string) *rest.Config {
+	config := t.link.Config()
+	config.UserAgent = host.userAgent(component)
+	return config
+}
+
+func (t *targetCluster) read() ([]byte, *rest.Config, error) {
+	raw, err := os.ReadFile(t.file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --target-kubeconfig: %w", err)
+	}
+	config, err := kubeconfig.Parse(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --target-kubeconfig %s: %w", t.file, err)
+	}
+	config.UserAgent = t.agent
+	return raw, config, nil
+}
+
+// run leads the link to where the file says, and follows the file, until ctx ends.
+func (t *targetCluster) run(ctx context.Context) {
+	log := klog.FromContext(ctx).WithName("target")
+	ctx = klog.NewContext(ctx, log)
+	var used []byte
+	wait, told := targetRetry, ""
+	for {
+		raw, config, err := t.read()
+		switch {
+		case err == nil && used != nil && bytes.Equal(raw, used):
+			wait = t.look
+		case err == nil:
+			err = t.lead(ctx, config)
+			if err == nil {
+				used, wait, told = raw, t.look, ""
+				log.Info("Rolling out into another cluster", "server", config.Host)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			wait = min(2*wait, targetRetryMax)
+			if err.Error() != told {
+				told = err.Error()
+				log.Error(err, "Nothing is rolled out into the target cluster; trying again")
+			}
+			t.lost(err, used != nil)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// lost tells whoever asks for the cluster why there is no way to it. A way that is in
+// use stays while it is only not known whether there is a new one: what is wrong
+// with it, the cluster says by itself.
+func (t *targetCluster) lost(why error, inUse bool) {
+	var elsewhere *chain.AimedElsewhereError
+	var claimed *claimedError
+	if !inUse || errors.As(why, &elsewhere) || errors.As(why, &claimed) {
+		t.link.Lose(why)
+	}
+}
+
+// lead goes to a cluster once it is found to be the one that is meant:
+//
+//  1. it says which cluster it is,
+//  2. it is no other Penstock's,
+//  3. what is known to have been rolled out is there.
+func (t *targetCluster) lead(ctx context.Context, config *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, targetTimeout)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for the target cluster: %w", err)
+	}
+	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("asking the target cluster which one it is: %w", err)
+	}
+	if err := t.claim(ctx, client); err != nil {
+		return err
+	}
+	name := string(system.UID)
+	if err := t.aim(ctx, name, t.accepted == name); err != nil {
+		return fmt.Errorf("%w: remove all revisions first, where they are, or give them up there with --accept-target=%s", err, name)
+	}
+	return t.link.Lead(config)
+}
+
+// claimedError says that a cluster is another Penstock's.
+type claimedError struct{ store string }
+
+func (e *claimedError) Error() string {
+	return fmt.Sprintf("the target cluster is that of another Penstock, with the store %s, says ConfigMap %s/%s there: when that is gone, delete it",
+		e.store, metav1.NamespaceSystem, targetClaim)
+}
+
+// claim makes a cluster ours that is nobody's.
+func (t *targetCluster) claim(ctx context.Context, client kubernetes.Interface) error {
+	claims := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	found, err := claims.Get(ctx, targetClaim, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		found, err = claims.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: targetClaim}, Data: map[string]string{claimStore: t.store},
+		}, metav1.CreateOptions{FieldManager: fieldManager})
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("claiming the target cluster by ConfigMap %s/%s: %w", metav1.NamespaceSystem, targetClaim, err)
+	case found.Data[claimStore] != t.store:
+		return &claimedError{found.Data[claimStore]}
+	}
+	return nil
+}
+
+// targetConfig is for a job that is done in the cluster that revisions are rolled out
+// into: in a name of its own in the host, and as the kubeconfig says elsewhere.
+func (c *ExtraConfig) targetConfig(j job) *rest.Config {
+	if c.target == nil {
+		return c.identities.config(j)
+	}
+	return c.target.config(c.host, j.name)
+}
+
+// hostJobs are those that are done in the host: nobody needs the rights there to write
+// what revisions say somewhere else.
+func (c *ExtraConfig) hostJobs() []job {
+	if c.target == nil {
+		return jobs()
+	}
+	return slices.DeleteFunc(jobs(), func(j job) bool { return j.name == engine().name })
+}
+
+// targetName is what requesters need the right to use, empty for the host.
+func (c *ExtraConfig) targetName() string {
+	if c.target == nil {
+		return ""
+	}
+	return targetName
+}
+
+// aimAtHost makes sure that what was rolled out into another cluster is not made
+// anew in the host because a flag is missing.
+func aimAtHost(ctx context.Context, o *Options, db *database) error {
+	err := chain.NewInventories(db.client, storagePrefix).Aim(ctx, "", o.AcceptTarget == acceptHost)
+	var elsewhere *chain.AimedElsewhereError
+	if errors.As(err, &elsewhere) {
+		return fmt.Errorf("%w: give --target-kubeconfig, or give up what is there with --accept-target=%s", err, acceptHost)
+	}
+	return err
+}
+
+// acceptHost is the value of --accept-target for the host.
+const acceptHost = "host"

@@ -1,0 +1,49 @@
+package chain
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+// TestAim: inventories are about one cluster, and nobody takes them for those of
+// another.
+func TestAim(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	s := NewInventories(client, "/p")
+	aim := func(cluster string, forget, elsewhere bool) {
+		t.Helper()
+		err := s.Aim(ctx, cluster, forget)
+		var refused *AimedElsewhereError
+		if errors.As(err, &refused) != elsewhere || err != nil && !elsewhere {
+			t.Fatalf("aiming at %q: %v, want a refusal: %t", cluster, err, elsewhere)
+		}
+	}
+	start := storetest.Revision(t, client)
+	aim("", false, false)
+	if now := storetest.Revision(t, client); now != start {
+		t.Errorf("that the host is the target is written down, at revision %d", now)
+	}
+	aim("one", false, false)
+	aim("two", false, false) // nothing was rolled out
+	first, err := s.Save(ctx, "argocd", objects("a"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aim("two", false, false)
+	aim("one", false, true)
+	aim("", false, true)
+	if _, err := s.Save(ctx, "argocd", Inventory{}, first); err != nil {
+		t.Fatal(err)
+	}
+	aim("", false, false) // all of it is gone
+	if _, err := s.Save(ctx, "other", objects("a"), 0); err != nil {
+		t.Fatal(err)
+	}
+	aim("one", false, true)
+	aim("one", true, false)
+	if left, _, err := s.Load(ctx, "other"); err != nil || !left.Empty() {
+		t.Errorf("what was to be forgotten is %v, error %v", left, err)
+	}
+}
