@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 )
 
 // bodyError is a manifest that could not be read from where it is kept.
@@ -149,6 +150,10 @@ func explain(ref manifest.Ref, err error) string {
 	if !errors.As(err, &body) && !errors.As(err, &scope) {
 		var secretsOnly *redact.Redactor
 		err = secretsOnly.Error(ref.ID, err)
+	}
+	var lost *kubeconfig.LostError
+	if errors.As(err, &lost) {
+		return lost.Error() // which request it was does not matter
 	}
 	var discovery *host.DiscoveryError
 	if errors.As(err, &discovery) {

@@ -251,6 +251,7 @@ func (p *pass) look(id manifest.ID) Seen {
 	}
 	seen.Observation = newest(p.who, observation, memo)
 	seen.Late = seen.ResourceVersion != observation.ResourceVersion
+	seen.Stale = observation.Stale
 	return seen
 }
 

@@ -142,7 +142,8 @@ func (p *pass) pause(tasks []task) {
 		decision := p.decide(t, seen)
 		switch decision.Action {
 		case Idle, Verify:
-			p.outcomes[t.step.ID] = outcome{applied: true}
+			failure := p.outOfSight(t, seen)
+			p.outcomes[t.step.ID] = outcome{applied: failure == nil, failure: failure}
 		case Collision:
 			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonWaiting, false, decision.Message).outcome
 		case Deferred:

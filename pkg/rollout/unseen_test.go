@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
@@ -15,6 +18,7 @@ import (
 type blindfold struct {
 	Observer
 	hidden  map[manifest.ID]bool
+	stale   map[manifest.ID]bool
 	partly  map[manifest.ID]bool
 	trouble error
 }
@@ -24,6 +28,7 @@ func (b *blindfold) Get(id manifest.ID) (observe.Observation, observe.Presence) 
 		return observe.Observation{ID: id}, observe.Unknown
 	}
 	seen, presence := b.Observer.Get(id)
+	seen.Stale = b.stale[id]
 	if b.partly[id] {
 		seen.Kept = &probe.Reads{}
 	}
@@ -39,6 +44,7 @@ func TestUnseen(t *testing.T) {
 	cases := map[string]struct {
 		reason         string
 		hidden, partly map[manifest.ID]bool
+		stale          map[manifest.ID]bool
 		trouble        error
 		meddle         func(*saga)
 		want           string
@@ -54,6 +60,14 @@ func TestUnseen(t *testing.T) {
 			reason: "a server that does not answer says nothing", hidden: map[manifest.ID]bool{x: true}, want: ReasonUnreachable, unseen: true,
 			trouble: &url.Error{Op: "Get", URL: "https://host", Err: errors.New("connection refused")},
 		},
+		"unreachable since": {
+			reason: "what was right when it was seen last may be so still", stale: map[manifest.ID]bool{x: true, y: true}, want: ReasonUnreachable, unseen: true,
+			trouble: &url.Error{Op: "Get", URL: "https://host", Err: errors.New("connection refused")},
+		},
+		"refused since": {
+			reason: "the server is there, and others see it", stale: map[manifest.ID]bool{x: true},
+			trouble: apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no")),
+		},
 		"not served": {
 			reason: "what nobody serves is not there", hidden: map[manifest.ID]bool{x: true}, want: ReasonNotServed, trouble: &host.KindUnknownError{},
 		},
@@ -68,7 +82,7 @@ func TestUnseen(t *testing.T) {
 			s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1", "Deployment.apps a/y=1"))
 			s.spent()
 			s.restart()
-			s.engine.Observer = &blindfold{Observer: s.engine.Observer, hidden: tc.hidden, partly: tc.partly, trouble: tc.trouble}
+			s.engine.Observer = &blindfold{Observer: s.engine.Observer, hidden: tc.hidden, stale: tc.stale, partly: tc.partly, trouble: tc.trouble}
 			if tc.meddle != nil {
 				tc.meddle(s)
 			}

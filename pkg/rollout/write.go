@@ -53,7 +53,7 @@ func (p *pass) rests(at place, step stage.Step) bool {
 	if p.Layers[at.layer].Paused || !known || !entry.equal(p.settled(entry, at, step)) {
 		return false
 	}
-	if Decide(p.who, step, p.look(step.ID), &entry).Action != Idle {
+	if seen := p.look(step.ID); seen.Stale || Decide(p.who, step, seen, &entry).Action != Idle {
 		return false
 	}
 	p.outcomes[step.ID] = outcome{applied: true}
@@ -155,6 +155,9 @@ func (p *pass) execute(ctx context.Context, t task) carried {
 	seen := p.look(t.step.ID)
 	decision := p.decide(t, seen)
 	if decision.Action == Idle {
+		if failure := p.outOfSight(t, seen); failure != nil {
+			return carried{outcome: outcome{failure: failure}, seen: seen, watching: true}
+		}
 		return p.idle(t)
 	}
 	if next, waits := p.makesRoom(t); decision.Action == Create && waits {
@@ -273,6 +276,18 @@ func (p *pass) unseen(t task, message string) *Failure {
 		failure.Reason = ReasonUnwatched
 	}
 	return failure
+}
+
+// outOfSight says why an object that was as it should be may not be so any more: the
+// cluster does not answer. It is neither wrong nor lost then, and nothing is done.
+func (p *pass) outOfSight(t task, seen Seen) *Failure {
+	if !seen.Stale {
+		return nil
+	}
+	if failure := p.unseen(t, "its watch does not answer"); failure.Reason == ReasonUnreachable {
+		return failure
+	}
+	return nil
 }
 
 // refuse is a result without a write.

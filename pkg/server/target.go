@@ -30,9 +30,9 @@ const (
 
 	// targetLook is how often the kubeconfig is read; targetRetry is how long to
 	// wait for the next try to reach the cluster, doubling up to targetRetryMax.
-	targetLook     = 5 * time.Second
+	targetLook     = 2 * time.Second
 	targetRetry    = time.Second
-	targetRetryMax = 30 * time.Second
+	targetRetryMax = 10 * time.Second
 	// targetTimeout bounds one try.
 	targetTimeout = 10 * time.Second
 )
@@ -156,7 +156,7 @@ func (t *targetCluster) lead(ctx context.Context, config *rest.Config) error {
 	}
 	name := string(system.UID)
 	if err := t.aim(ctx, name, t.accepted == name); err != nil {
-		return fmt.Errorf("%w: remove all revisions first, where they are, or give them up there with --accept-target=%s", err, name)
+		return fmt.Errorf("%w: remove it there first, or give it up with --accept-target=%s", err, name)
 	}
 	return t.link.Lead(config)
 }
@@ -219,7 +219,7 @@ func aimAtHost(ctx context.Context, o *Options, db *database) error {
 	err := chain.NewInventories(db.client, storagePrefix).Aim(ctx, "", o.AcceptTarget == acceptHost)
 	var elsewhere *chain.AimedElsewhereError
 	if errors.As(err, &elsewhere) {
-		return fmt.Errorf("%w: give --target-kubeconfig, or give up what is there with --accept-target=%s", err, acceptHost)
+		return fmt.Errorf("%w: give --target-kubeconfig, or give it up with --accept-target=%s", err, acceptHost)
 	}
 	return err
 }

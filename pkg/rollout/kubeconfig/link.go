@@ -25,6 +25,14 @@ const (
 // errNowhere is why requests fail before the link leads anywhere.
 var errNowhere = errors.New("the way to the target cluster is not known yet")
 
+// LostError says that there is no way to the target cluster, whatever is asked of it.
+type LostError struct{ Why error }
+
+func (e *LostError) Error() string { return "no way to the target cluster: " + e.Why.Error() }
+
+// Unwrap returns why.
+func (e *LostError) Unwrap() error { return e.Why }
+
 // Link is a way to a cluster that may become another one at any time. Clients are
 // made once, of its Config; each request goes where the link leads when it is sent.
 type Link struct {
@@ -85,7 +93,7 @@ func (l *Link) RoundTrip(request *http.Request) (*http.Response, error) {
 		if request.Body != nil {
 			_ = request.Body.Close() // as a RoundTripper has to; it was not sent
 		}
-		return nil, fmt.Errorf("no way to the target cluster: %w", lost)
+		return nil, &LostError{lost}
 	}
 	sent := request.Clone(request.Context())
 	sent.URL.Scheme, sent.URL.Host, sent.Host = now.base.Scheme, now.base.Host, ""

@@ -154,7 +154,9 @@ func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
 	}
 	if stale != nil {
 		// It was there, and nobody has told that it is gone.
-		return *stale, Present
+		last := *stale
+		last.Stale = true
+		return last, Present
 	}
 	return Observation{ID: id}, Unknown
 }

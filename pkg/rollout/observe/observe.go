@@ -53,6 +53,9 @@ type Observation struct {
 	Applied manifest.Digest
 	// Keep is true when the object asks to be left when it would be deleted.
 	Keep bool
+	// Stale is true when the watch that saw it cannot be believed any more: it may
+	// have changed, or be gone.
+	Stale bool
 	// Controller is the controller owner reference, or nil.
 	Controller *metav1.OwnerReference
 	// Entries are the Apply entries of Penstock's field managers, without

@@ -18,14 +18,14 @@ type AimedElsewhereError struct {
 }
 
 func (e *AimedElsewhereError) Error() string {
-	return fmt.Sprintf("what was rolled out is in %s, and this is %s", cluster(e.Recorded), cluster(e.Wanted))
+	return fmt.Sprintf("what was rolled out is in %s, not in %s", cluster(e.Recorded), cluster(e.Wanted))
 }
 
 func cluster(name string) string {
 	if name == "" {
 		return "the host cluster"
 	}
-	return fmt.Sprintf("the cluster %q", name)
+	return "cluster " + name
 }
 
 // targetFormat is that of the record of the target cluster: its name.

@@ -141,7 +141,7 @@ func (r *revision) acknowledging(names string) *revision {
 // world is the cluster and the store.
 type world struct {
 	// target is empty for the host.
-	target string
+	target    string
 	t         testing.TB
 	stored    []*revision
 	inventory []chain.Entry
