@@ -87,6 +87,13 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 		t.Errorf("remembered: %v", inventory.Entries)
 	}
 
+	// With a store that knows of nothing any more.
+	c.kill()
+	c.ledger.inventory = rollout.Inventory{}
+	c.run()
+	c.until("complete", complete)
+	is("rolled out again without a record", 9, "950m")
+
 	// Adopted with its autoscaler, it is not scaled down for a moment either.
 	theirs := deployment(ns, "slow-adopted", "0")
 	raw, err := json.Marshal(theirs)
