@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -86,7 +87,6 @@ func (t *targetCluster) read() ([]byte, *rest.Config, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading --target-kubeconfig %s: %w", t.file, err)
 	}
-	config.UserAgent = t.agent
 	return raw, config, nil
 }
 
@@ -112,9 +112,12 @@ func (t *targetCluster) run(ctx context.Context) {
 			wait = min(2*wait, targetRetryMax)
 			if err.Error() != told {
 				told = err.Error()
-				log.Error(err, "Nothing is rolled out into the target cluster; trying again")
+				log.Error(err, "The kubeconfig of the target cluster cannot be used; trying again", "before", stays(used != nil && !misled(err)))
 			}
-			t.lost(err, used != nil)
+			if used == nil || misled(err) {
+				t.link.Lose(err)
+				used = nil
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -124,26 +127,40 @@ func (t *targetCluster) run(ctx context.Context) {
 	}
 }
 
-// lost tells whoever asks for the cluster why there is no way to it. A way that is in
-// use stays while it is only not known whether there is a new one: what is wrong
-// with it, the cluster says by itself.
-func (t *targetCluster) lost(why error, inUse bool) {
+// stays says what becomes of the kubeconfig before.
+func stays(inUse bool) string {
+	if inUse {
+		return "stays in use"
+	}
+	return "none is in use: nothing is rolled out"
+}
+
+// misled is true when the kubeconfig leads to a cluster that is not the one that is
+// meant: then nothing is done in either. While it is only not known where it leads,
+// the way in use stays: what is wrong with it, the cluster says by itself.
+func misled(err error) bool {
 	var elsewhere *chain.AimedElsewhereError
 	var claimed *claimedError
-	if !inUse || errors.As(why, &elsewhere) || errors.As(why, &claimed) {
-		t.link.Lose(why)
-	}
+	return errors.As(err, &elsewhere) || errors.As(err, &claimed)
 }
 
 // lead goes to a cluster once it is found to be the one that is meant:
 //
-//  1. it says which cluster it is,
-//  2. it is no other Penstock's,
-//  3. what is known to have been rolled out is there.
+//  1. it says which cluster it is, and that it is no other Penstock's,
+//  2. what is known to have been rolled out is there,
+//  3. it is ours from now on.
 func (t *targetCluster) lead(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, targetTimeout)
 	defer cancel()
-	client, err := kubernetes.NewForConfig(config)
+	// A way of its own, so that its connections end with it.
+	ahead := kubeconfig.NewLink()
+	if err := ahead.Lead(config); err != nil {
+		return err
+	}
+	defer ahead.Lose(context.Canceled)
+	asking := ahead.Config()
+	asking.UserAgent = t.agent
+	client, err := kubernetes.NewForConfig(asking)
 	if err != nil {
 		return fmt.Errorf("making a client for the target cluster: %w", err)
 	}
@@ -151,12 +168,19 @@ func (t *targetCluster) lead(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("asking the target cluster which one it is: %w", err)
 	}
-	if err := t.claim(ctx, client); err != nil {
+	claims := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	ours, err := t.claimed(ctx, claims)
+	if err != nil {
 		return err
 	}
 	name := string(system.UID)
 	if err := t.aim(ctx, name, t.accepted == name); err != nil {
 		return fmt.Errorf("%w: remove it there first, or give it up with --accept-target=%s", err, name)
+	}
+	if !ours {
+		if err := t.claim(ctx, claims); err != nil {
+			return err
+		}
 	}
 	return t.link.Lead(config)
 }
@@ -169,20 +193,28 @@ func (e *claimedError) Error() string {
 		e.store, metav1.NamespaceSystem, targetClaim)
 }
 
-// claim makes a cluster ours that is nobody's.
-func (t *targetCluster) claim(ctx context.Context, client kubernetes.Interface) error {
-	claims := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+// claimed tells whether a cluster is ours already; another Penstock's is an error.
+func (t *targetCluster) claimed(ctx context.Context, claims typedcorev1.ConfigMapInterface) (bool, error) {
 	found, err := claims.Get(ctx, targetClaim, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		found, err = claims.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: targetClaim}, Data: map[string]string{claimStore: t.store},
-		}, metav1.CreateOptions{FieldManager: fieldManager})
-	}
 	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("claiming the target cluster by ConfigMap %s/%s: %w", metav1.NamespaceSystem, targetClaim, err)
+		return false, fmt.Errorf("finding out whose the target cluster is: %w", err)
 	case found.Data[claimStore] != t.store:
-		return &claimedError{found.Data[claimStore]}
+		return false, &claimedError{found.Data[claimStore]}
+	}
+	return true, nil
+}
+
+// claim makes a cluster ours that is nobody's. Of two who do so at the same time, one
+// is told, and comes again.
+func (t *targetCluster) claim(ctx context.Context, claims typedcorev1.ConfigMapInterface) error {
+	_, err := claims.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: targetClaim}, Data: map[string]string{claimStore: t.store},
+	}, metav1.CreateOptions{FieldManager: fieldManager})
+	if err != nil {
+		return fmt.Errorf("claiming the target cluster by ConfigMap %s/%s: %w", metav1.NamespaceSystem, targetClaim, err)
 	}
 	return nil
 }
