@@ -32,6 +32,9 @@ const (
 	listWithin = time.Minute
 )
 
+// errNotResumed is the trouble of a stream until more is known.
+var errNotResumed = fmt.Errorf("the watch ended and could not be resumed within %s", reopenWithin)
+
 // errStopped is the trouble of a stream that was stopped.
 var errStopped = errors.New("the watch was stopped")
 
@@ -223,7 +226,7 @@ func (s *stream) arm() {
 	defer s.timers.Unlock()
 	if s.losing == nil {
 		s.losing = s.clock.AfterFunc(reopenWithin, func() {
-			s.settle(s.lost(fmt.Errorf("the watch ended and could not be resumed within %s", reopenWithin)))
+			s.settle(s.lost(errNotResumed))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -161,9 +162,11 @@ func (v *view) judge() effect {
 }
 
 // distrust makes a view say why nothing is to be believed. Trouble of another kind
-// is news: a road that is open again may lead to a refusal.
+// is news: a road that is open again may lead to a refusal. So is why a watch does
+// not come back, which is found out behind that it does not.
 func (v *view) distrust(why error) effect {
-	changed := v.healthy || v.trouble == nil || apierrors.ReasonForError(v.trouble) != apierrors.ReasonForError(why)
+	changed := v.healthy || v.trouble == nil || apierrors.ReasonForError(v.trouble) != apierrors.ReasonForError(why) ||
+		errors.Is(v.trouble, errNotResumed) && !errors.Is(why, errNotResumed)
 	v.healthy, v.trouble = false, why
 	return effect{state: changed}
 }

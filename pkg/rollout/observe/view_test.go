@@ -28,6 +28,7 @@ func TestView(t *testing.T) {
 	stream := func(v *view) effect { return v.opened(true) }
 	shut := func(v *view) effect { v.closed(); return effect{} }
 	lose := func(v *view) effect { return v.lost(down) }
+	expire := func(v *view) effect { return v.lost(errNotResumed) }
 	fail := func(v *view) effect { return v.failed(down) }
 	refuse := func(v *view) effect {
 		return v.failed(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil))
@@ -56,6 +57,12 @@ func TestView(t *testing.T) {
 			{shut, false, known{Object: "5", Healthy: true}},
 			{open, false, known{Object: "5", Healthy: true}},
 			{lose, false, known{Object: "5", Healthy: true}},
+		}},
+		"WhyNotResumed": {"that a watch did not come back is told, and why, when that is found out, once", []step{
+			{list, false, known{Object: "5"}}, {open, true, known{Object: "5", Healthy: true}}, {shut, false, known{Object: "5", Healthy: true}},
+			{expire, true, known{Object: "5", Trouble: true}},
+			{fail, true, known{Object: "5", Trouble: true}},
+			{fail, false, known{Object: "5", Trouble: true}},
 		}},
 		"Lost": {"one that is not is", []step{
 			{list, false, known{Object: "5"}}, {open, true, known{Object: "5", Healthy: true}},
