@@ -21,6 +21,20 @@ func ours(r plane.Request) bool {
 	return false
 }
 
+// quiet waits until nothing of ours was sent for some seconds.
+func (w world) quiet() {
+	w.t.Helper()
+	for range 20 {
+		mark := w.Audit().Mark()
+		timer := time.NewTimer(3 * time.Second)
+		<-timer.C
+		if len(w.Audit().Since(mark, ours, plane.Not(plane.ByVerb("watch")))) == 0 {
+			return
+		}
+	}
+	w.t.Fatal("there is no end of requests")
+}
+
 // idle: what is rolled out costs nothing but watches that are open.
 func idle(w world) {
 	const silence = 20 * time.Second
@@ -35,6 +49,8 @@ func idle(w world) {
 	w.MustKubectl("rollout", "restart", "deployment/server", "--namespace="+ns)
 	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, timeout)
 	w.condition("idle-1", "Ready", "True")
+	// What the restart has changed may still be looked at.
+	w.quiet()
 	mark := w.Audit().Mark()
 	// This is not a wait for something to happen: nothing is to happen.
 	timer := time.NewTimer(silence)

@@ -81,7 +81,7 @@ func (w *World) start(resource schema.GroupVersionResource, selector string, tri
 	ctx, stop := context.WithCancel(w.ctx)
 	f := &feed{resource: resource, stop: stop}
 	client := w.client.Resource(resource)
-	f.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
+	f.informer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = selector
 			return client.List(ctx, options)
@@ -90,7 +90,7 @@ func (w *World) start(resource schema.GroupVersionResource, selector string, tri
 			options.FieldSelector = selector
 			return client.Watch(ctx, options)
 		},
-	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	}, w.client), &unstructured.Unstructured{}, 0, cache.Indexers{})
 	// None of these fail before the informer runs.
 	_ = f.informer.SetTransform(trim)
 	_ = f.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
@@ -166,7 +166,7 @@ func (w *World) definition(requirement profile.Requirement) (profile.Definition,
 	}
 	for _, item := range f.informer.GetStore().List() {
 		crd, ok := item.(*unstructured.Unstructured)
-		if !ok {
+		if !ok || crd.GetName() != requirement.Definition {
 			continue
 		}
 		definition, served := profile.DefinitionOf(crd)
