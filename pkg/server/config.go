@@ -206,6 +206,7 @@ func (c *Config) applyOptions(o *Options) error {
 	webhooks := webhook.NewHandlers(c.Extra.webhooks, webhook.NewMetrics(c.Extra.metrics))
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = c.Extra.api.withBodies(handler)
+		handler = withReach(handler, c.Extra.room.reach.deaf, servedGroups(), c.Extra.codecs)
 		handler = withRoom(handler, c.Extra.room, servedGroups(), c.Extra.codecs)
 		handler = withDegraded(handler, reason, servedGroups(), c.Extra.codecs)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)

@@ -21,6 +21,8 @@ const (
 	// spaceLook is how often etcd is asked whether it is full. A member answers that
 	// from memory; listing the alarms would write to its log.
 	spaceLook = 2 * time.Second
+	// spaceAgain is when to ask again that which was not answered.
+	spaceAgain = time.Second
 	// spaceTimeout bounds one question, spaceReclaim the making of room.
 	spaceTimeout = 2 * time.Second
 	spaceReclaim = 5 * time.Minute
@@ -43,6 +45,8 @@ type room struct {
 	// ours is true for the embedded etcd.
 	ours bool
 	full atomic.Bool
+	// reach is what the same questions tell of an etcd elsewhere.
+	reach reach
 	// woken has an element when somebody was refused a write.
 	woken chan struct{}
 }
@@ -67,6 +71,13 @@ func (r *room) run(ctx context.Context) {
 	var reclaimed time.Time
 	for {
 		status, err := r.look(ctx)
+		if !r.ours && ctx.Err() == nil && r.reach.heard(err) {
+			if r.reach.deaf() {
+				log.Error(err, "This replica is cut off from etcd: it sends clients elsewhere and does not lead")
+			} else {
+				log.Info("etcd answers this replica again")
+			}
+		}
 		if err == nil && r.ours && isFull(status) && time.Since(reclaimed) > spaceRetry {
 			reclaimed = time.Now()
 			if status, err = r.reclaim(ctx, status); err != nil {
@@ -81,11 +92,15 @@ func (r *room) run(ctx context.Context) {
 			}
 			log.Info(message, "bytes", status.DbSize, "inUse", status.DbSizeInUse, "quota", status.DbSizeQuota)
 		}
+		wait := spaceLook
+		if err != nil {
+			wait = spaceAgain
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.woken:
-		case <-time.After(spaceLook):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		}
 		parts = append(parts, func(ctx context.Context) {
 			s.extra.identities.wait(ctx)
-			leadership.run(ctx)
+			whileHearing(ctx, s.extra.room.reach.deaf, leadership.run)
 		})
 	}
 	return parts

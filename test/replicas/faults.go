@@ -88,28 +88,31 @@ func (c *campaign) killEtcd(t testing.TB) string {
 
 // cut takes a replica's whole network to etcd away.
 func (c *campaign) cut(t testing.TB) string {
+	return "cut off: " + c.isolate(t, (*Link).Cut)
+}
+
+// stall lets a replica's requests to etcd go nowhere, without an error.
+func (c *campaign) stall(t testing.TB) string {
+	return "stalled: " + c.isolate(t, (*Link).Stall)
+}
+
+// isolate does something to all links between a replica and etcd. If it leads, another
+// one has to take over, although nobody keeps it from renewing the lease.
+func (c *campaign) isolate(t testing.TB, how func(*Link)) string {
 	r := c.anyReplica()
+	led := c.set.leader(t) == r
 	for _, link := range r.stores {
-		link.Cut()
+		how(link)
+	}
+	what := fmt.Sprintf("%s from etcd", r)
+	if led {
+		what += ", which led; " + c.failover(t, r)
 	}
 	c.meanwhile(t, c.during(8*time.Second))
 	for _, link := range r.stores {
 		link.Heal()
 	}
-	return fmt.Sprintf("%s cut off from etcd", r)
-}
-
-// stall lets a replica's requests to etcd go nowhere, without an error.
-func (c *campaign) stall(t testing.TB) string {
-	r := c.anyReplica()
-	for _, link := range r.stores {
-		link.Stall()
-	}
-	c.meanwhile(t, c.during(12*time.Second))
-	for _, link := range r.stores {
-		link.Heal()
-	}
-	return fmt.Sprintf("%s heard nothing from etcd", r)
+	return what
 }
 
 // slow makes a replica's network to etcd slow.

@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -216,4 +221,85 @@ func replicasFollow(t *testing.T, c *cluster.Cluster, replicas ...*process) {
 		}
 		return nil
 	})
+}
+
+// TestManyTerms loses the lease again and again: each term ends, a new one begins, and
+// nothing of the former ones is left. TERMS=100 makes it a hundred.
+func TestManyTerms(t *testing.T) {
+	t.Parallel()
+	terms := 8
+	if n, err := strconv.Atoi(os.Getenv("TERMS")); err == nil {
+		terms = n
+	}
+	c := cluster.Start(t)
+	o := newObserver()
+	options := newOptions(t, c, dataDir(t))
+	options.Controllers = []server.Controller{o.controller(t)}
+	options.Lease = server.LeaseTimes{Duration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond}
+	// Whatever the server starts inherits the label: other tests run in this process.
+	label := t.Name()
+	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", label)))
+	start(t, options)
+	pprof.SetGoroutineLabels(context.Background())
+
+	await(t, "the first term", o.began)
+	client, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const settled = 3 // what is made once is made by then
+	before := 0
+	for term := 1; term <= terms; term++ {
+		hold(t, client, "thief")
+		await(t, "the end of a term whose lease was lost", o.ended)
+		hold(t, client, "")
+		await(t, "the next term", o.began)
+		if term == settled {
+			before = labelled(t, label)
+		}
+	}
+	const few = 4
+	eventually(t, "the goroutines of former terms to end", func() error {
+		if now := labelled(t, label); now > before+few {
+			return fmt.Errorf("%d goroutines behind %d terms, %d behind %d", now, terms, before, settled)
+		}
+		return nil
+	})
+	t.Logf("%d goroutines behind %d terms, %d behind %d", labelled(t, label), terms, before, settled)
+}
+
+// hold writes a holder into the lease, for long.
+func hold(t *testing.T, client kubernetes.Interface, holder string) {
+	t.Helper()
+	eventually(t, "writing the lease", func() error {
+		held, err := client.CoordinationV1().Leases(leaseNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		held.Spec.HolderIdentity = ptr.To(holder)
+		held.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+		held.Spec.LeaseDurationSeconds = ptr.To(int32(3600))
+		_, err = client.CoordinationV1().Leases(leaseNamespace).Update(t.Context(), held, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// labelled counts the goroutines with a label.
+func labelled(t *testing.T, label string) int {
+	t.Helper()
+	var profile bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+		t.Fatal(err)
+	}
+	count, group := 0, 0
+	for line := range strings.Lines(profile.String()) {
+		// "12 @ 0x…" begins a group of equal ones, whose labels come behind.
+		if n, _, found := strings.Cut(line, " @ "); found {
+			group, _ = strconv.Atoi(n)
+		}
+		if strings.HasPrefix(line, "# labels:") && strings.Contains(line, strconv.Quote(label)) {
+			count += group
+		}
+	}
+	return count
 }

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+const (
+	// deafAfter is how many questions in a row an etcd elsewhere leaves unanswered
+	// before this replica counts as cut off from it: 1 to 7 s after it is.
+	deafAfter = 2
+	// reachLook is how often somebody who waits for etcd looks.
+	reachLook = 200 * time.Millisecond
+	// retrySeconds is when to ask again who was not answered for that: other
+	// replicas may not be cut off.
+	retrySeconds = 1
+)
+
+// reach knows whether an etcd elsewhere answers this replica. An embedded one always
+// does: when it is slow, so is everything here.
+type reach struct {
+	missed int
+	gone   atomic.Bool
+}
+
+// heard notes an answer of etcd, or that there was none, and tells whether that
+// changed anything.
+func (r *reach) heard(err error) (changed bool) {
+	if err == nil {
+		r.missed = 0
+	} else {
+		r.missed++
+	}
+	deaf := r.missed >= deafAfter
+	return r.gone.Swap(deaf) != deaf
+}
+
+// deaf is true while this replica is cut off.
+func (r *reach) deaf() bool { return r.gone.Load() }
+
+// withReach answers requests of the groups with 503 while this replica is cut off from
+// etcd, and asks the client to connect anew. Requests would wait for etcd until their
+// time is over; and kube-apiserver sends all of its requests over one connection, which
+// would keep it from the replicas that are well. Nothing was done for the request, so
+// it may be sent again. Watches go on, and so does what is read from the cache.
+func withReach(next http.Handler, deaf func() bool, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !deaf() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		// Over HTTP/2 this is a GOAWAY: what is under way on the connection is finished.
+		w.Header().Set("Connection", "close")
+		info, ok := request.RequestInfoFrom(r.Context())
+		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || info.Verb == "watch" || r.URL.Query().Get("resourceVersion") == "0" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		err := apierrors.NewServiceUnavailable("etcd does not answer this replica of Penstock; others may be reached by trying again")
+		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
+		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+		responsewriters.ErrorNegotiated(err, codecs, version, w, r)
+	})
+}
+
+// whileHearing runs something as long as etcd answers, again and again until ctx ends:
+// a replica that cannot read what there is to do must not lead.
+func whileHearing(ctx context.Context, deaf func() bool, run func(context.Context)) {
+	ticker := time.NewTicker(reachLook)
+	defer ticker.Stop()
+	until := func(ctx context.Context, want bool) {
+		for ctx.Err() == nil && deaf() != want {
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+			}
+		}
+	}
+	for until(ctx, false); ctx.Err() == nil; until(ctx, false) {
+		hearing, stop := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			run(hearing)
+		}()
+		until(hearing, true)
+		stop()
+		<-ended
+	}
+}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+func TestHeard(t *testing.T) {
+	var r reach
+	for i, step := range []struct {
+		err           error
+		changed, deaf bool
+	}{
+		{errors.New("cut"), false, false}, // one answer may be late
+		{errors.New("cut"), true, true},
+		{errors.New("cut"), false, true},
+		{nil, true, false},
+		{errors.New("cut"), false, false},
+	} {
+		if changed := r.heard(step.err); changed != step.changed || r.deaf() != step.deaf {
+			t.Errorf("answer %d: changed %v, deaf %v; want %v, %v", i, changed, r.deaf(), step.changed, step.deaf)
+		}
+	}
+}
+
+// Who is cut off answers at once what it cannot answer, and lets go of connections.
+func TestWithReach(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		deaf        bool
+		verb, query string
+		group       string
+		code        int
+		closes      bool
+	}{
+		"Well":      {reason: "nothing is different", verb: "create", group: "ours", code: http.StatusOK},
+		"Write":     {reason: "it may be sent again, elsewhere", deaf: true, verb: "create", group: "ours", code: http.StatusServiceUnavailable, closes: true},
+		"Read":      {reason: "it would wait for etcd", deaf: true, verb: "get", group: "ours", code: http.StatusServiceUnavailable, closes: true},
+		"Cached":    {reason: "the cache is there", deaf: true, verb: "list", query: "?resourceVersion=0", group: "ours", code: http.StatusOK, closes: true},
+		"Watch":     {reason: "it goes on when etcd does", deaf: true, verb: "watch", group: "ours", code: http.StatusOK, closes: true},
+		"Elsewhere": {reason: "not of the store", deaf: true, verb: "create", group: "others", code: http.StatusOK, closes: true},
+	}
+	_, codecs := newScheme()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+			handler := withReach(next, func() bool { return tc.deaf }, sets.New("ours"), codecs)
+			r := httptest.NewRequest(http.MethodGet, "/"+tc.query, nil)
+			r = r.WithContext(request.WithRequestInfo(r.Context(), &request.RequestInfo{IsResourceRequest: true, APIGroup: tc.group, APIVersion: "v1alpha1", Verb: tc.verb}))
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != tc.code || (w.Header().Get("Connection") == "close") != tc.closes {
+				t.Errorf("%s: got %d, %v", tc.reason, w.Code, w.Header())
+			}
+			if tc.code != http.StatusOK && w.Header().Get("Retry-After") == "" {
+				t.Error("clients are not told that they may try again")
+			}
+		})
+	}
+}
+
+// A replica that is cut off stops what it does, and begins again behind that.
+func TestWhileHearing(t *testing.T) {
+	var deaf atomic.Bool
+	ctx, cancel := context.WithCancel(t.Context())
+	began, ended := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		whileHearing(ctx, deaf.Load, func(ctx context.Context) {
+			began <- struct{}{}
+			<-ctx.Done()
+			ended <- struct{}{}
+		})
+	}()
+	wait := func(what string, signal <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-signal:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: nothing happens", what)
+		}
+	}
+	wait("the beginning", began)
+	deaf.Store(true)
+	wait("the end when cut off", ended)
+	deaf.Store(false)
+	wait("the beginning behind that", began)
+	cancel()
+	wait("the end of all", ended)
+	wait("the return", done)
+}
