@@ -387,7 +387,7 @@ func (c *cluster) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(c.version)}, observe.Absent
 	}
 	seen := Names().Observe(have)
-	seen.Object, seen.Managed, seen.Kept = have.DeepCopy(), have.GetManagedFields(), &probe.Reads{Whole: true}
+	seen.Object, seen.Managed, seen.Kept = have.DeepCopy(), append([]metav1.ManagedFieldsEntry{}, have.GetManagedFields()...), &probe.Reads{Whole: true}
 	seen.Object.SetManagedFields(nil)
 	return seen, observe.Present
 }

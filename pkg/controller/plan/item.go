@@ -40,6 +40,11 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 	for _, taken := range seen.Taken {
 		item.Takes = append(item.Takes, v1alpha1.TakenFields{Manager: taken.Manager, Fields: taken.Paths})
 	}
+	if len(item.Takes) == 0 && before != nil && after != nil && v.unowned(target.object.ID) {
+		if fields := overwritten("", fieldsOf(before), fieldsOf(after)); len(fields) > 0 {
+			item.Takes = []v1alpha1.TakenFields{{Manager: beforeFirstApply, Fields: fields}}
+		}
+	}
 	switch {
 	case target.delete && before != nil:
 		item.Action = v1alpha1.ItemDelete

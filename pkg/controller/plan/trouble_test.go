@@ -397,6 +397,16 @@ func TestConflict(t *testing.T) {
 		l.must(l.retry("a"))
 		l.is("a", v1alpha1.PhaseReviewRequired, "approve hash")
 	})
+	t.Run("nobody's", func(t *testing.T) {
+		l := store.newLab(t).usual()
+		l.cluster.set(descheduler(), "argocd", int64(3600), "spec", "deschedulingIntervalSeconds")
+		l.cluster.objects[descheduler()].SetManagedFields(nil)
+		l.must(l.create("a", block))
+		plan := l.is("a", v1alpha1.PhaseReviewRequired, "FieldConflict", "belong to before-first-apply")
+		if takes := plan.Status.Items[1].Takes; len(takes) != 1 || !slices.Equal(takes[0].Fields, []string{".spec.deschedulingIntervalSeconds", ".spec.profiles"}) {
+			t.Errorf("takes %+v", takes)
+		}
+	})
 	t.Run("our own", func(t *testing.T) {
 		l := store.newLab(t).usual()
 		l.cluster.erase(descheduler())
