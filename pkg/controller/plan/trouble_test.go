@@ -267,6 +267,46 @@ func TestStickyUpgrade(t *testing.T) {
 	l.lookAt(int64(90), "it was reviewed and approved")
 }
 
+// workloads is a profile of a workload and what comes behind it.
+type workloads struct{ kind string }
+
+func (workloads) Name() v1alpha1.ProfileName      { return v1alpha1.ProfileLoadAwareRebalancing }
+func (workloads) Description() string             { return "a workload" }
+func (workloads) Requires() []profile.Requirement { return nil }
+
+func (w workloads) Items(profile.Facts, *v1alpha1.PlanOptions) ([]profile.Item, error) {
+	labels := map[string]any{"app": "x"}
+	workload := map[string]any{
+		"apiVersion": "apps/v1", "kind": w.kind, "metadata": map[string]any{"name": "x", "namespace": "n"},
+		"spec": map[string]any{"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{"metadata": map[string]any{"labels": labels}}},
+	}
+	behind := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "n"}}
+	return []profile.Item{{Name: "workload", Object: workload}, {Name: "behind", Object: behind}}, nil
+}
+
+// A workload is available before the next item has its turn.
+func TestWaitsForWorkloads(t *testing.T) {
+	store := newStore(t)
+	for kind, ready := range map[string]map[string]any{
+		"Deployment": {"observedGeneration": int64(1), "replicas": int64(1), "updatedReplicas": int64(1), "readyReplicas": int64(1), "availableReplicas": int64(1),
+			"conditions": []any{map[string]any{"type": "Available", "status": "True"}}},
+		"DaemonSet": {"observedGeneration": int64(1), "desiredNumberScheduled": int64(2), "currentNumberScheduled": int64(2),
+			"updatedNumberScheduled": int64(2), "numberReady": int64(2), "numberAvailable": int64(2)},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			l := store.newLab(t, workloads{kind})
+			l.must(l.create("a", action(hco.ActionApply)))
+			plan := l.is("a", v1alpha1.PhaseInProgress)
+			if states(plan) != "InProgress Pending" || plan.Status.Items[0].Message == "" {
+				t.Errorf("items: %s, %q", states(plan), plan.Status.Items[0].Message)
+			}
+			id := manifest.ID{Group: "apps", Kind: kind, Namespace: "n", Name: "x"}
+			l.cluster.set(id, "kube-controller-manager", ready, "status")
+			l.is("a", v1alpha1.PhaseCompleted)
+		})
+	}
+}
+
 // What a profile waits for in CEL holds up the next item, and is told.
 func TestWaitsInCEL(t *testing.T) {
 	store := newStore(t)
