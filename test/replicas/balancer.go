@@ -57,7 +57,7 @@ func newBalancer(t testing.TB) *balancer {
 
 func (b *balancer) port() int { return b.listener.Addr().(*net.TCPAddr).Port }
 
-// set says where a replica is now, and waits for the first answer of its probe.
+// set says where a replica is now.
 func (b *balancer) set(replica, port int) {
 	ctx, stop := context.WithCancel(context.Background())
 	added := &backend{port: port, stop: stop}

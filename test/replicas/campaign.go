@@ -53,8 +53,8 @@ type campaign struct {
 
 const (
 	// Half of the clients go through the host, half straight to the Service.
-	writers, chainsPerWriter = 6, 2
-	quietBetween             = 2 * time.Second
+	writerCount, chainsPerWriter = 6, 2
+	quietBetween                 = 2 * time.Second
 )
 
 // Campaign breaks things while clients write and watch, and then judges: every
@@ -107,7 +107,7 @@ func (c *campaign) watch(t testing.TB, ctx context.Context, running *sync.WaitGr
 
 func (c *campaign) write(t testing.TB, ctx context.Context, running *sync.WaitGroup) {
 	t.Helper()
-	for i := range writers {
+	for i := range writerCount {
 		w := &writer{client: newClient(t, c.config(i%2 == 1), requestTimeout), way: throughHost, journal: c.journal,
 			random: seeded(c.plan.Seed, fmt.Sprint("writer ", i)), pause: writePause}
 		if i%2 == 1 {

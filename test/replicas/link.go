@@ -2,7 +2,6 @@ package replicas
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -164,6 +163,3 @@ func (l *Link) pass() {
 	time.Sleep(delay)
 	<-open
 }
-
-// String says what the link is like, for messages.
-func (l *Link) String() string { return fmt.Sprintf("%s -> %s", l.Address(), l.target) }

@@ -4,5 +4,9 @@
 // chain must be as the rule says, the process must not have grown, and the audit
 // log must not have one write to an object that no revision named.
 //
+// With FAULTS it is three replicas on an external etcd that have to live through kills,
+// cut networks and frozen processes (see package replicas), and what is judged is every
+// write that was acknowledged.
+//
 // It is run by `make soak`, not by `make test`.
 package soak

@@ -9,8 +9,9 @@ import (
 )
 
 // TestReplicasUnderFaults is a taste of `make soak FAULTS=all`: three replicas on three
-// members of etcd lose a member and the leader, and one is updated, while clients write: no acknowledged
-// write is lost or done twice.
+// members of etcd lose a member and the leader, and the next leader is updated, while
+// clients write. No acknowledged write is lost or done twice, and nobody notices the
+// update.
 func TestReplicasUnderFaults(t *testing.T) {
 	t.Parallel()
 	replicas.Start(t, cluster.Start(t), penstock.Build(t)).
