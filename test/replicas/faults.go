@@ -232,11 +232,27 @@ func (c *campaign) meanwhile(t testing.TB, lasting time.Duration) {
 // long that and the first acknowledged write took.
 func (c *campaign) failover(t testing.TB, lost *replica) string {
 	t.Helper()
-	begun := time.Now()
-	c.meanwhile(t, 0)
-	answered := time.Since(begun)
-	next := c.set.leader(t, lost)
-	took := time.Since(begun)
+	begun, before := time.Now(), c.journal.acknowledged()
+	var answered, took time.Duration
+	var next *replica
+	c.set.eventually(t, "another leader, and a write to be acknowledged", func(ctx context.Context) error {
+		if answered == 0 && c.journal.acknowledged() > before {
+			answered = time.Since(begun)
+		}
+		if took == 0 {
+			holder, err := c.set.holder(ctx)
+			if err != nil {
+				return err
+			}
+			if holder != nil && holder != lost {
+				next, took = holder, time.Since(begun)
+			}
+		}
+		if answered == 0 || took == 0 {
+			return fmt.Errorf("acknowledged: %v, another leads: %v", answered > 0, took > 0)
+		}
+		return nil
+	})
 	c.failovers = append(c.failovers, took)
 	return fmt.Sprintf("a write acknowledged after %.1f s, %s leads after %.1f s", answered.Seconds(), next, took.Seconds())
 }

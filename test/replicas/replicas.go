@@ -165,9 +165,8 @@ func (s *Set) holder(ctx context.Context) (*replica, error) {
 	return nil, nil
 }
 
-// leader waits until a replica leads whose process is that which took the lease. One
-// that is in except does not count.
-func (s *Set) leader(t testing.TB, except ...*replica) *replica {
+// leader waits until a replica leads whose process is that which took the lease.
+func (s *Set) leader(t testing.TB) *replica {
 	t.Helper()
 	var found *replica
 	s.eventually(t, "a leader", func(ctx context.Context) error {
@@ -175,11 +174,6 @@ func (s *Set) leader(t testing.TB, except ...*replica) *replica {
 		found, err = s.holder(ctx)
 		if err == nil && found == nil {
 			err = fmt.Errorf("no process that runs holds the lease")
-		}
-		for _, not := range except {
-			if found == not {
-				err = fmt.Errorf("%s holds the lease", not)
-			}
 		}
 		return err
 	})

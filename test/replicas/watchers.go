@@ -45,7 +45,7 @@ func (w *watcher) run(ctx context.Context) {
 		if version != "" {
 			version = w.follow(ctx, version)
 		}
-		w.connections.CloseIdleConnections()
+		w.reconnect()
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -36,6 +37,11 @@ type client struct {
 	typed.ClusterExtensionRevisionInterface
 	connections *http.Client
 }
+
+// reconnect lets the next request take another connection, when nothing is under way on
+// the present one. (The method of http.Client does not see through the transports that
+// client-go puts around its own.)
+func (c client) reconnect() { utilnet.CloseIdleConnectionsFor(c.connections.Transport) }
 
 // newClient makes a client whose requests, watches too, take timeout at most; 0 for
 // as long as it likes.
@@ -113,7 +119,7 @@ func (w *writer) unanswered(ctx context.Context, what string, err error) {
 		return // it was we who hung up
 	}
 	w.journal.unanswered(string(w.way)+", "+what, err)
-	w.connections.CloseIdleConnections()
+	w.reconnect()
 	pause(ctx, 100*time.Millisecond)
 }
 
