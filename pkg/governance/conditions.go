@@ -59,7 +59,7 @@ func Reasons() []Reason {
 		{ReasonIgnored, "spec.action is Ignore"},
 		{ReasonPrerequisitesMet, "the cluster has what the profile needs"},
 		{ReasonNoDrift, "nobody changed what the plan set"},
-		{ReasonLogicChanged, "the plan would be another one today; set action DryRun to see it"},
+		{ReasonLogicChanged, "the plan would be another one today; set action DryRun, or retry, to see it"},
 		{ReasonUpToDate, "the plan would be the same today"},
 		{ReasonRestored, "the plan has put back what was there before a run of it"},
 		{ReasonUnknown, "it is not known yet"},
@@ -129,7 +129,7 @@ func Conditions(s Situation) []metav1.Condition {
 	upgrade := condition(v1alpha1.ConditionUpgradeAvailable, metav1.ConditionFalse, ReasonUpToDate, "")
 	if s.Outdated {
 		upgrade = condition(v1alpha1.ConditionUpgradeAvailable, metav1.ConditionTrue, ReasonLogicChanged,
-			"the plan would be another one today; set spec.action to DryRun to see it")
+			"the plan would be another one today; set spec.action to DryRun, or POST to the subresource retry, to see it")
 	}
 	drifted, prerequisites := ReasonNoDrift, ReasonPrerequisitesMet
 	if look.drifted != metav1.ConditionFalse {

@@ -19,7 +19,7 @@ import (
 //  2. a standing approval is for the first plan,
 //  3. an approved plan is executed, unless it takes what it must not,
 //  4. one that waits too long expires,
-//  5. and whether the targets are still as they are shown is told.
+//  5. and whether the facts and the targets are still what it was computed from is told.
 func (v *visit) review(ctx context.Context) error {
 	status := &v.plan.Status
 	if status.InputsHash != governance.InputsHash(v.plan.Spec) {
@@ -29,6 +29,8 @@ func (v *visit) review(ctx context.Context) error {
 		if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
 			return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 		}
+		v.facts = facts
+		v.upgrade(ctx)
 	}
 	if approval := status.Approval; approval != nil && approval.Mode == v1alpha1.ApprovalStanding && approval.PlanHash == "" && approval.Run == 0 {
 		approval.PlanHash = status.PlanHash

@@ -224,6 +224,23 @@ func TestStale(t *testing.T) {
 	})
 }
 
+// What a plan was computed from may change while it is reviewed: that is told, and the
+// plan stays what people are reading.
+func TestFactsChangeInReview(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.hyperConverged(6)
+	l.reach(v1alpha1.PhaseReviewRequired)
+	reviewed := l.plan("a").Status.PlanHash
+	l.hyperConverged(8)
+	if plan := l.is("a", v1alpha1.PhaseReviewRequired, "LogicChanged"); plan.Status.PlanHash != reviewed {
+		t.Error("the plan has changed under its reader")
+	}
+	l.must(l.retry("a"))
+	if plan := l.is("a", v1alpha1.PhaseReviewRequired, "UpToDate"); plan.Status.PlanHash == reviewed {
+		t.Error("the plan is still the old one")
+	}
+}
+
 // variant is another version of the profile.
 type variant struct {
 	loadawarerebalancing.Profile
