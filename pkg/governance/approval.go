@@ -45,8 +45,12 @@ func Approve(c Change) (Verdict, string) {
 	switch {
 	case !c.IsApply:
 		return Withdraw, ""
-	case c.Hash != "" && (c.NewHash || !c.WasApply):
+	case c.Hash != "" && c.NewHash:
 		return Grant, c.Hash
+	case c.Hash != "" && !c.WasApply && c.Waiting != "" && c.Hash != c.Waiting:
+		// Somebody else may have pinned it, and can bring that plan back. It is not
+		// the one that was there to be read.
+		return Withdraw, ""
 	case c.Inputs && (c.WasApply || c.Waiting != ""):
 		return Withdraw, ""
 	case c.WasApply:

@@ -37,7 +37,7 @@ func (c *claiming) create(validate rest.ValidateObjectFunc) rest.ValidateObjectF
 		if plan.Spec.Action == hco.ActionIgnore {
 			return nil
 		}
-		return c.claim(ctx, plan)
+		return c.claim(ctx, plan, plan.Annotations[v1alpha1.OverrideAnnotation])
 	}
 }
 
@@ -50,19 +50,24 @@ func (c *claiming) update(validate rest.ValidateObjectUpdateFunc) rest.ValidateO
 			}
 		}
 		plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
+		// The annotation stays, and overrides once: who makes another write need not
+		// have the verb.
 		override := plan.Annotations[v1alpha1.OverrideAnnotation]
+		if override == stored.Annotations[v1alpha1.OverrideAnnotation] {
+			override = ""
+		}
 		if plan.Spec.Action == hco.ActionIgnore || plan.DeletionTimestamp != nil ||
-			stored.Spec.Action != hco.ActionIgnore && override == stored.Annotations[v1alpha1.OverrideAnnotation] {
+			stored.Spec.Action != hco.ActionIgnore && override == "" {
 			return nil
 		}
-		return c.claim(ctx, plan)
+		return c.claim(ctx, plan, override)
 	}
 }
 
 // claim makes a plan the holder of its profile, in place of one that is gone or not
-// active, or that the requester overrides: admission has seen to it that he may.
-func (c *claiming) claim(ctx context.Context, plan *hco.ConfigurationPlan) error {
-	override := plan.Annotations[v1alpha1.OverrideAnnotation]
+// active, or that the requester overrides, by name: admission has seen to it that he
+// may.
+func (c *claiming) claim(ctx context.Context, plan *hco.ConfigurationPlan, override string) error {
 	if c.attempt == nil {
 		c.attempt = c.plans.claims.Attempt(governance.ClaimKey(string(plan.Spec.Profile)), c.dryRun, func(ctx context.Context, holder string) (bool, error) {
 			name, uid := governance.ParseHolder(holder)
