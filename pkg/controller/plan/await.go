@@ -83,15 +83,26 @@ func (v *visit) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 	return live
 }
 
+// pauseNoted is how often the time of a pause is noted in status while it lasts: the
+// next leader must not take it for time in which something was done.
+const pauseNoted = 5 * time.Minute
+
 // pause takes the time in which what is waited for is paused.
 func (v *visit) pause(item *v1alpha1.PlanItem, paused bool) {
 	now := v.Clock.Now()
 	switch {
 	case paused && v.pausedSince.IsZero():
 		v.pausedSince = now
+	case paused && now.Sub(v.pausedSince) >= pauseNoted:
+		whole := now.Sub(v.pausedSince).Truncate(time.Second)
+		item.PausedSeconds += int64(whole / time.Second)
+		v.pausedSince = v.pausedSince.Add(whole)
 	case !paused && !v.pausedSince.IsZero():
 		item.PausedSeconds += int64(now.Sub(v.pausedSince) / time.Second)
 		v.pausedSince = time.Time{}
+	}
+	if paused && v.plan.Spec.WaitTimeout != nil {
+		v.soon(pauseNoted)
 	}
 }
 

@@ -127,6 +127,8 @@ type mind struct {
 	// holds tells whether the plan holds its profile: only then the engine's owner
 	// is its own.
 	holds bool
+	// tidied tells that no run of a plan of the same name that is gone is left open.
+	tidied bool
 	// inventory of the engine.
 	inventory rollout.Inventory
 	// for what it is: another run or phase starts anew.

@@ -89,9 +89,20 @@ func (v *visit) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 	return runs, nil
 }
 
-// abandon ends the runs of plans that are gone: what was applied stays, as when a plan
-// is ignored.
-func (r *reconciler) abandon(ctx context.Context, name string) error {
+// tidy ends the runs of plans of the same name that were deleted and not missed: this
+// one was created before anybody looked.
+func (v *visit) tidy(ctx context.Context) error {
+	if v.tidied {
+		return nil
+	}
+	err := v.abandon(ctx, v.plan.Name, string(v.plan.UID))
+	v.tidied = err == nil
+	return err
+}
+
+// abandon ends the runs of plans that are gone, all but one by uid: what was applied
+// stays, as when a plan is ignored.
+func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 	rows, err := r.Runs.List(ctx, name)
 	if err != nil {
 		return fmt.Errorf("reading the runs of plan %s: %w", name, err)
@@ -101,7 +112,7 @@ func (r *reconciler) abandon(ctx context.Context, name string) error {
 		if err := json.Unmarshal(row.Body, &going); err != nil {
 			return fmt.Errorf("reading run %d of plan %s: %w", row.Number, name, err)
 		}
-		if going.EndedAt != nil {
+		if going.EndedAt != nil || going.Plan == but {
 			continue
 		}
 		now := metav1.NewTime(r.Clock.Now().Truncate(time.Second))

@@ -115,7 +115,12 @@ func releaseIfHeld(err error) error {
 
 // forget lets go of a plan that is gone, and has those look that it locked out.
 func (r *reconciler) forget(ctx context.Context, name string) error {
-	if err := r.abandon(ctx, name); err != nil {
+	// The cache may be behind: the name may be that of a new plan by now.
+	var there v1alpha1.ConfigurationPlan
+	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, &there); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading plan %s: %w", name, err)
+	}
+	if err := r.abandon(ctx, name, string(there.UID)); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -127,7 +132,7 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if held, _ := governance.ParseHolder(holder); held == name {
+		if held, uid := governance.ParseHolder(holder); held == name && uid != string(there.UID) {
 			r.Engine.Forget(string(p.Name()))
 			r.unfollow(p.Name())
 			if err := releaseIfHeld(r.Claims.Release(ctx, key, holder)); err != nil {

@@ -62,7 +62,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// What is not looked at is as it was told last.
 		outdated: meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionUpgradeAvailable),
 	}
-	err = v.pass(ctx)
+	err = v.tidy(ctx)
+	if err == nil {
+		err = v.pass(ctx)
+	}
 	if len(v.moves) > 0 {
 		log.FromContext(ctx).V(1).Info("Plan moved", "moves", v.moves)
 	}
@@ -110,7 +113,7 @@ func (v *visit) pass(ctx context.Context) error {
 // step does what is to be done in a phase.
 func (v *visit) step(ctx context.Context) error {
 	status := &v.plan.Status
-	if v.plan.Spec.Action == v1alpha1.ActionIgnore {
+	if v.plan.Spec.Action == v1alpha1.ActionIgnore || v.plan.DeletionTimestamp != nil {
 		return v.ignore(ctx)
 	}
 	if governance.Active(status.Phase) {

@@ -89,6 +89,16 @@ func (v *visit) restore(item v1alpha1.PlanRunItem, applied map[manifest.Digest][
 	if namespace := then.GetNamespace(); namespace != "" {
 		object["metadata"].(map[string]any)["namespace"] = namespace
 	}
+	old := was.GetLabels()
+	labels := map[string]any{}
+	for key := range then.GetLabels() {
+		if value, had := old[key]; had {
+			labels[key] = value
+		}
+	}
+	if len(labels) > 0 {
+		object["metadata"].(map[string]any)["labels"] = labels
+	}
 	for key, value := range then.Object {
 		switch key {
 		case "apiVersion", "kind", "metadata", "status":

@@ -58,7 +58,8 @@ func (v *visit) watch(ctx context.Context) error {
 func (v *visit) reconsider() bool {
 	spec, status := v.plan.Spec, v.plan.Status
 	fresh := status.Approval != nil && status.Approval.Run == 0
-	return spec.Action == v1alpha1.ActionDryRun || fresh || status.InputsHash != governance.InputsHash(spec)
+	// Without an approval it was withdrawn: DryRun and Apply, faster than anybody looked.
+	return spec.Action == v1alpha1.ActionDryRun || status.Approval == nil || fresh || status.InputsHash != governance.InputsHash(spec)
 }
 
 // upgrade tells whether the plan would be another one today. That costs no

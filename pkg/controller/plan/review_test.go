@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// An override is for the write that asks for it: the annotation stays, and whoever
+// wakes the plan later takes nothing by it.
+func TestOverrideCountsOnce(t *testing.T) {
+	l := newStore(t).newLab(t).usual()
+	l.must(l.create("a", take))
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	l.must(l.create("b", take, override("a")))
+	l.is("b", v1alpha1.PhaseReviewRequired)
+	l.must(l.edit("b", action(hco.ActionIgnore)))
+	l.is("b", v1alpha1.PhaseIgnored)
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	if err := l.edit("b", action(hco.ActionDryRun)); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"a" holds profile`) {
+		t.Errorf("waking a plan that had overridden another one: %v", err)
+	}
+	if l.claimed() != "a" {
+		t.Errorf("%q has the profile", l.claimed())
+	}
+}
+
+// Whoever sets Apply approves the plan that waits, and not one that somebody else has
+// pinned before and can bring back.
+func TestPinnedByAnother(t *testing.T) {
+	l := newStore(t).newLab(t).usual()
+	l.hyperConverged(1000)
+	l.must(l.create("a", take))
+	greedy := l.is("a", v1alpha1.PhaseReviewRequired).Status.PlanHash
+	l.hyperConverged(5)
+	l.must(l.retry("a"))
+	if l.is("a", v1alpha1.PhaseReviewRequired).Status.PlanHash == greedy {
+		t.Fatal("the limits make no difference")
+	}
+	l.must(l.edit("a", func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = greedy }))
+	l.settle()
+	l.must(l.edit("a", action(hco.ActionApply)))
+	l.settle()
+	l.hyperConverged(1000)
+	l.must(l.retry("a"))
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	l.lookAt(nil, "the plan that was approved is another one")
+}
+
+// DryRun and Apply in a row, faster than anybody looks, have a drifted plan computed
+// anew, as the answer to the second says.
+func TestToggledTooFast(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseDrifted)
+	l.is("a", v1alpha1.PhaseDrifted)
+	l.must(l.edit("a", action(hco.ActionDryRun)))
+	l.must(l.edit("a", action(hco.ActionApply)))
+	l.is("a", v1alpha1.PhaseReviewRequired, "nobody approved this plan")
+}
+
+// What was paused before another leader came was paused.
+func TestPausedAcrossLeaders(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired, within(time.Hour))
+	pause := func(paused bool) { l.cluster.set(poolID("worker"), "admin", paused, "spec", "paused") }
+	pause(true)
+	l.approved()
+	l.is("a", v1alpha1.PhaseInProgress)
+	l.cluster.render("worker")
+	l.cluster.progress("worker", 4, 1)
+	for range 60 {
+		l.is("a", v1alpha1.PhaseInProgress, "is paused")
+		if l.again == 0 {
+			t.Fatal("nobody takes the time")
+		}
+		l.clock.SetTime(l.clock.Now().Add(l.again))
+	}
+	l.is("a", v1alpha1.PhaseInProgress, "is paused")
+	l.restart()
+	l.is("a", v1alpha1.PhaseInProgress, "is paused")
+	pause(false)
+	l.is("a", v1alpha1.PhaseInProgress, "to stabilize")
+}
+
+// A plan that is being deleted, and is kept by a finalizer, does nothing more.
+func TestDeletingStops(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseInProgress)
+	l.must(l.edit("a", func(p *hco.ConfigurationPlan) { p.Finalizers = []string{"example.com/audit"} }))
+	l.must(l.remove("a"))
+	l.is("a", v1alpha1.PhaseIgnored)
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseIgnored)
+	l.lookAt(nil, "the plan is being deleted")
+	if l.claimed() != "" {
+		t.Errorf("%q has the profile", l.claimed())
+	}
+	if rows := l.history("a"); rows[0].EndedAt == nil {
+		t.Errorf("history: %+v", rows)
+	}
+}
+
+// A rollback restores labels, too: they say whose nodes a MachineConfig is for.
+func TestRollbackOfLabels(t *testing.T) {
+	const role = "machineconfiguration.openshift.io/role"
+	l := newStore(t).newLab(t).usual()
+	l.cluster.set(psi(), "admin", "infra", "metadata", "labels", role)
+	l.must(l.create("a", take))
+	l.approved()
+	l.settle()
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseCompleted)
+	l.must(l.rollback("a", 0))
+	l.approved()
+	l.settle()
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseCompleted, "Restored")
+	if value := l.cluster.value(psi(), "metadata", "labels", role); value != "infra" {
+		t.Errorf("the role is %v, and was infra", value)
+	}
+}
+
+// A plan that is deleted in a run and created again before anybody looks: the run of
+// the first has an end, and the second keeps its profile, however late the news of
+// the delete.
+func TestRecreatedInARun(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseInProgress)
+	l.must(l.remove("a"))
+	l.must(l.create("a", take))
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	if rows := l.history("a"); len(rows) != 1 || rows[0].EndedAt == nil || rows[0].Outcome != hco.PhaseIgnored {
+		t.Errorf("history: %+v", rows)
+	}
+	l.must(l.loop.forget(t.Context(), "a"))
+	if l.claimed() != "a" {
+		t.Errorf("%q has the profile", l.claimed())
+	}
+}
