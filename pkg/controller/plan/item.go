@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/governance"
@@ -46,6 +48,11 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 		}
 	}
 	switch {
+	case target.delete && before != nil && !v.governs(before):
+		// The run had it to be made, and did not come to that.
+		item.Action, item.State = v1alpha1.ItemDelete, v1alpha1.ItemFailed
+		item.Message = clip(fmt.Sprintf("%s exists, and no run of this plan has written it: it is not deleted", before.ID))
+		return item, before, nil
 	case target.delete && before != nil:
 		item.Action = v1alpha1.ItemDelete
 	case !seen.Exists && !target.delete:
@@ -61,6 +68,16 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 		item.Diff = "not compared: " + change.NotCompared
 	}
 	return item, before, nil
+}
+
+// governs tells whether a target bears the marks of this plan.
+func (v *visit) governs(live *manifest.Object) bool {
+	content := &unstructured.Unstructured{}
+	if err := content.UnmarshalJSON(live.JSON); err != nil {
+		return false
+	}
+	marks := content.GetAnnotations()
+	return marks[v1alpha1.GovernedByAnnotation] == v.plan.Name && marks[v1alpha1.AppliedHashAnnotation] != ""
 }
 
 // isGoing tells whether an item wants its target gone, which it may be already.

@@ -142,3 +142,17 @@ func TestRecreatedInARun(t *testing.T) {
 		t.Errorf("%q has the profile", l.claimed())
 	}
 }
+
+// A rollback deletes what a run has made, and not what somebody else made because the
+// run could not.
+func TestRollbackOfAnothersObject(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired)
+	l.refusing(psi())
+	l.approved()
+	l.is("a", v1alpha1.PhaseFailed, "enable-psi-metrics Failed")
+	l.cluster.refuse = nil
+	l.cluster.set(psi(), "admin", []any{"psi=1"}, "spec", "kernelArguments")
+	l.must(l.rollback("a", 1))
+	l.is("a", v1alpha1.PhaseFailed, "no run of this plan has written it")
+}
