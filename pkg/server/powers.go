@@ -63,28 +63,31 @@ type hostRoles struct{ client kubernetes.Interface }
 
 var _ powers.Roles = hostRoles{}
 
-// Rules implements powers.Roles.
-func (r hostRoles) Rules(ctx context.Context, kind, namespace, name string) ([]rbacv1.PolicyRule, bool, error) {
-	var rules []rbacv1.PolicyRule
+// Role implements powers.Roles.
+func (r hostRoles) Role(ctx context.Context, kind, namespace, name string) (*powers.Role, error) {
+	found := &powers.Role{}
 	var err error
 	switch kind {
 	case "ClusterRole":
 		var role *rbacv1.ClusterRole
 		if role, err = r.client.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{}); err == nil {
-			rules = role.Rules
+			found.Rules, found.Aggregated = role.Rules, role.AggregationRule != nil
 		}
 	case "Role":
 		var role *rbacv1.Role
 		if role, err = r.client.RbacV1().Roles(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
-			rules = role.Rules
+			found.Rules = role.Rules
 		}
 	default:
-		return nil, false, nil
+		return nil, nil
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, false, nil
+		return nil, nil
 	}
-	return rules, err == nil, err
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // storedChains reads chains. The endpoints are made after admission: they are

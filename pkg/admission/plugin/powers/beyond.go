@@ -2,7 +2,9 @@ package powers
 
 import (
 	"fmt"
+	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -26,6 +28,13 @@ func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 		return beyond{refusal: "the cluster would take it for a request of Penstock"}, nil
 	case schema.GroupKind{Group: olm.GroupName, Kind: "ClusterExtensionRevision"}:
 		return beyond{refusal: "a revision within a revision would be one that Penstock asked for"}, nil
+	case schema.GroupKind{Group: "cert-manager.io", Kind: "CertificateRequest"}:
+		return beyond{refusal: "it would be approved as a request of Penstock"}, nil
+	case schema.GroupKind{Group: "template.openshift.io", Kind: "TemplateInstance"}:
+		return beyond{refusal: "its objects would be made with the rights of Penstock"}, nil
+	case schema.GroupKind{Group: openshiftRBAC, Kind: "Role"}, schema.GroupKind{Group: openshiftRBAC, Kind: "ClusterRole"},
+		schema.GroupKind{Group: openshiftRBAC, Kind: "RoleBinding"}, schema.GroupKind{Group: openshiftRBAC, Kind: "ClusterRoleBinding"}:
+		return beyond{refusal: "it hands on rights and is not checked for them, as those of " + rbacv1.GroupName + " are"}, nil
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:
 		return beyondTrustBundle(object)
 	case schema.GroupKind{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"},
@@ -38,7 +47,11 @@ func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 	}
 }
 
-const admissionGroup = "admissionregistration.k8s.io"
+const (
+	admissionGroup = "admissionregistration.k8s.io"
+	// openshiftRBAC is another way to the same roles and bindings.
+	openshiftRBAC = "authorization.openshift.io"
+)
 
 func beyondTrustBundle(object manifest.Object) (beyond, error) {
 	var bundle struct {
@@ -46,8 +59,14 @@ func beyondTrustBundle(object manifest.Object) (beyond, error) {
 			SignerName string `json:"signerName"`
 		} `json:"spec"`
 	}
-	if err := decode(object, &bundle); err != nil || bundle.Spec.SignerName == "" {
+	if err := decode(object, &bundle); err != nil {
 		return beyond{}, err
+	}
+	// A bundle without a signer has no colon in its name, one with a signer has.
+	// Applied to what exists, the manifest needs not say who it is: then the right
+	// is asked of all.
+	if bundle.Spec.SignerName == "" && !strings.Contains(object.Name, ":") {
+		return beyond{}, nil
 	}
 	return beyond{rights: []right{{verb: "attest", group: "certificates.k8s.io", resource: "signers", name: bundle.Spec.SignerName}}}, nil
 }

@@ -1,9 +1,11 @@
 package powers
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -26,6 +28,9 @@ const (
 	arm kind = "arm"
 	// acknowledge permits the deletion of definitions that have instances.
 	acknowledge kind = "acknowledge"
+	// own gives a revision an owner: when that one is gone, or never was, garbage
+	// collection deletes the revision in a name of its own, which may delete anything.
+	own kind = "own"
 )
 
 // change is what a request asks for.
@@ -40,6 +45,8 @@ type change struct {
 	armed bool
 	// orphans is true when the objects are left behind.
 	orphans bool
+	// owners are those that the revision has from now on.
+	owners []metav1.OwnerReference
 	// acknowledged are the CustomResourceDefinitions whose instances may be lost
 	// from now on.
 	acknowledged []string
@@ -70,7 +77,7 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	old, _ := a.GetOldObject().(*olm.ClusterExtensionRevision)
 	switch {
 	case a.GetOperation() == admission.Create && updated != nil:
-		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated)}
+		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), owners: updated.OwnerReferences}
 	case a.GetOperation() == admission.Update && updated != nil && old != nil:
 		c = changeOfUpdate(updated, old)
 	case a.GetOperation() == admission.Delete && old != nil && old.DeletionTimestamp == nil:
@@ -85,6 +92,9 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 
 func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	c := change{revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old))}
+	if old.DeletionTimestamp == nil {
+		c.owners = newOwners(updated.OwnerReferences, old.OwnerReferences)
+	}
 	state, was := updated.Spec.LifecycleState, old.Spec.LifecycleState
 	switch {
 	case old.DeletionTimestamp != nil:
@@ -100,10 +110,24 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	case rollsBack(updated) && (!rollsBack(old) || sooner(&updated.Spec, &old.Spec)):
 		c.kind, c.armed = arm, true
 	}
-	if c.kind == "" && len(c.acknowledged) > 0 {
+	switch {
+	case c.kind == "" && len(c.owners) > 0:
+		c.kind = own
+	case c.kind == "" && len(c.acknowledged) > 0:
 		c.kind = acknowledge
 	}
 	return c
+}
+
+// newOwners returns the owners that were not there before. Garbage collection takes
+// one whose name and uid do not belong together for one that is gone: all of what
+// tells owners apart counts.
+func newOwners(owners, before []metav1.OwnerReference) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(owners), func(owner metav1.OwnerReference) bool {
+		return slices.ContainsFunc(before, func(known metav1.OwnerReference) bool {
+			return owner.APIVersion == known.APIVersion && owner.Kind == known.Kind && owner.Name == known.Name && owner.UID == known.UID
+		})
+	})
 }
 
 // rollsBack tells whether Penstock rolls a revision back by itself when it fails.

@@ -40,6 +40,61 @@ func TestChanges(t *testing.T) {
 			},
 			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
 		},
+		"Owned": {
+			reason: "garbage collection deletes a revision whose owner is not there, and may delete anything",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.updates(r, r.ownedBy("nobody"))
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "!create"},
+		},
+		"OwnedFromTheStart": {
+			reason: "also when it was not there from the start",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act:    func(w *world) error { return w.creates(rev(1, web).ownedBy("nobody")) },
+			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"OwnedLikeTheRest": {
+			reason: "an owner of the chain is one of it all, whoever joins",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act: func(w *world) error {
+				w.holds(rev(1, web).ownedBy("lighthouse"))
+				return w.creates(rev(2, web).ownedBy("lighthouse"))
+			},
+		},
+		"OwnedByAnotherName": {
+			reason: "a uid under another name is of nobody",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).ownedBy("lighthouse")
+				w.holds(r)
+				renamed := r.as(r.Spec.LifecycleState)
+				renamed.OwnerReferences[0].Name = "other"
+				return w.updates(r, renamed)
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"OwnedAndAcknowledged": {
+			reason: "one thing does not hide the other",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.updates(r, r.acknowledging("widgets.example.com").ownedBy("nobody"))
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "delete customresourcedefinitions.apiextensions.k8s.io widgets.example.com"},
+		},
+		"Disowned": {
+			reason: "without an owner it stays",
+			world:  func(*world) {},
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.updates(r.ownedBy("lighthouse"), r)
+			},
+		},
 		"Pause": {
 			reason: "pausing does nothing",
 			world:  func(*world) {},

@@ -139,10 +139,11 @@ func (g *grants) atoms(ctx context.Context, denied func(right) bool, roles Roles
 				return nil, err
 			}
 		}
+		add := g.addRole
 		if grant.role == nil {
-			continue
+			add = g.addKept
 		}
-		if err := g.addRole(ctx, set, grant, roles); err != nil {
+		if err := add(ctx, set, grant, roles); err != nil {
 			return nil, err
 		}
 	}
@@ -161,22 +162,30 @@ func (g *grants) addRole(ctx context.Context, set *atomSet, grant *grant, roles 
 			}
 		}
 	}
-	live, exists, err := roles.Rules(ctx, grant.role.Kind, grant.role.Namespace, grant.role.Name)
+	live, err := roles.Role(ctx, grant.role.Kind, grant.role.Namespace, grant.role.Name)
 	if err != nil {
 		return fmt.Errorf("reading %s %s of the cluster: %w", grant.role.Kind, grant.role.Name, err)
 	}
-	if !exists && len(brought) == 0 {
+	if live == nil && len(brought) == 0 {
 		name := strings.TrimPrefix(grant.Namespace+"/"+grant.Name, "/")
 		set.atoms = append(set.atoms, ask{right: grant.unless, because: fmt.Sprintf("%s %s, there is no such role yet", grant.Kind, name), shownTo: grant.shownTo})
 	}
-	// The answer to who may not read the role must not tell what is in it.
-	role := right{verb: "get", group: rbacv1.GroupName, resource: grant.unless.resource, namespace: grant.role.Namespace, name: grant.role.Name}
-	for _, rule := range live {
-		if err := set.add(grant, rule, role); err != nil {
-			return err
-		}
+	return set.addLive(grant, live, *grant.role)
+}
+
+// addKept adds what a role of the cluster has and keeps when the one of the revision
+// is applied to it: server-side apply leaves rules that the manifest does not speak
+// of, and those of an aggregated role are gathered again. A label may be enough to
+// hand them on.
+func (g *grants) addKept(ctx context.Context, set *atomSet, grant *grant, roles Roles) error {
+	live, err := roles.Role(ctx, grant.Kind, grant.Namespace, grant.Name)
+	if err != nil {
+		return fmt.Errorf("reading %s %s of the cluster: %w", grant.Kind, grant.Name, err)
 	}
-	return nil
+	if live == nil || len(grant.rules) > 0 && !live.Aggregated {
+		return nil
+	}
+	return set.addLive(grant, live, grant.ID)
 }
 
 // atomSet collects atoms.
@@ -204,6 +213,21 @@ func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo right) error
 		}
 		s.seen[needed] = true
 		s.atoms = append(s.atoms, ask{right: needed, because: grant.String(), shownTo: shownTo})
+	}
+	return nil
+}
+
+// addLive adds the rules of a role as it is in the cluster, if it is there. The answer
+// to who may not read the role must not tell what is in it.
+func (s *atomSet) addLive(grant *grant, live *Role, id manifest.ID) error {
+	if live == nil {
+		return nil
+	}
+	reading := right{verb: "get", group: rbacv1.GroupName, resource: strings.ToLower(id.Kind) + "s", namespace: id.Namespace, name: id.Name}
+	for _, rule := range live.Rules {
+		if err := s.add(grant, rule, reading); err != nil {
+			return err
+		}
 	}
 	return nil
 }

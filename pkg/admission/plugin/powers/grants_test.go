@@ -99,6 +99,30 @@ func TestGrants(t *testing.T) {
 			objects: []manifest.Object{object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "", "a", fields{"aggregationRule": fields{"clusterRoleSelectors": []any{fields{}}}})},
 			world:   func(w *world) { w.may("", secrets) }, code: forbidden, says: []string{"* *.*", "* *"},
 		},
+		"KeptRules": {
+			reason:  "a manifest without rules leaves those that are there, and its labels may hand them on",
+			objects: []manifest.Object{object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "", "powerful", fields{"metadata": fields{"name": "powerful", "labels": fields{"rbac.authorization.k8s.io/aggregate-to-view": "true"}}})},
+			world:   func(w *world) { w.roles["ClusterRole /powerful"] = []rbacv1.PolicyRule{secrets} },
+			code:    forbidden, says: []string{"get,list secrets (granted by ClusterRole powerful)"},
+		},
+		"KeptRulesHeld": {
+			reason: "which he may who has them", objects: []manifest.Object{clusterRole(t, "powerful")},
+			world: func(w *world) { w.may("", secrets).roles["ClusterRole /powerful"] = []rbacv1.PolicyRule{secrets} },
+		},
+		"ReplacedRules": {
+			reason: "rules that the manifest has are all that there are then", objects: []manifest.Object{clusterRole(t, "powerful", rule("get", "", "configmaps"))},
+			world: func(w *world) {
+				w.may("", rule("get", "", "configmaps")).roles["ClusterRole /powerful"] = []rbacv1.PolicyRule{secrets}
+			},
+		},
+		"GatheredRules": {
+			reason: "but those of an aggregated role come back", objects: []manifest.Object{clusterRole(t, "powerful", rule("get", "", "configmaps"))},
+			world: func(w *world) {
+				w.may("", rule("get", "", "configmaps")).roles["ClusterRole /powerful"] = []rbacv1.PolicyRule{secrets}
+				w.aggregated = map[string]bool{"powerful": true}
+			},
+			code: forbidden, says: []string{"get,list secrets (granted by ClusterRole powerful)"},
+		},
 		"LetterCase": {
 			reason: "a field that API servers do not know must not hide the one that they know",
 			objects: []manifest.Object{object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "", "r", fields{"rules": []any{fields{

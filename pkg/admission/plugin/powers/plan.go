@@ -88,6 +88,9 @@ func planOf(c change, now standing) plan {
 	case archive, remove:
 		p = planTeardown(c, now)
 	}
+	if ownedAnew(c, now) {
+		p.deletes = without(append(p.deletes, endOf(c.revision, now)...), nil)
+	}
 	if c.armed {
 		for _, target := range targets(c.revision, now.others) {
 			back := planWayBack(c, target, now)
@@ -96,6 +99,29 @@ func planOf(c change, now standing) plan {
 		}
 	}
 	return p
+}
+
+// ownedAnew tells whether a revision gets an owner that no other revision of the
+// chain has. An owner that the chain has already ends all of it, whoever joins.
+func ownedAnew(c change, now standing) bool {
+	owners := c.owners
+	for i := range now.others {
+		owners = newOwners(owners, now.others[i].OwnerReferences)
+	}
+	return len(owners) > 0
+}
+
+// endOf returns what may go with a revision that is deleted at any time from now on:
+// what older revisions have too may be in no other one by then.
+func endOf(revision *olm.ClusterExtensionRevision, now standing) []held {
+	if revision.Spec.LifecycleState == olm.LifecycleStateArchived {
+		return slices.DeleteFunc(slices.Clone(now.inventory), func(h held) bool { return h.revision != revision.Spec.Revision })
+	}
+	there := slices.Clone(now.inventory)
+	for _, layer := range layersOf(now.others) {
+		there = append(there, heldBy(layer)...)
+	}
+	return append(there, heldBy(revision)...)
 }
 
 // targets returns the revisions that a revision may be rolled back to by itself:

@@ -72,8 +72,15 @@ type Kinds interface {
 
 // Roles reads roles of the cluster.
 type Roles interface {
-	// Rules returns the rules of a Role or ClusterRole, and whether it exists.
-	Rules(ctx context.Context, kind, namespace, name string) (rules []rbacv1.PolicyRule, exists bool, err error)
+	// Role returns a Role or ClusterRole, nil when it does not exist.
+	Role(ctx context.Context, kind, namespace, name string) (*Role, error)
+}
+
+// Role is what a role of the cluster grants.
+type Role struct {
+	Rules []rbacv1.PolicyRule
+	// Aggregated rules are gathered from other roles, again whenever those change.
+	Aggregated bool
 }
 
 // Chains reads what is stored of chains.

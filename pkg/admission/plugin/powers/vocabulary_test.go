@@ -103,6 +103,13 @@ func (r *revision) as(state olm.LifecycleState) *revision {
 	return changed
 }
 
+// ownedBy gives it an owner of that name.
+func (r *revision) ownedBy(name string) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.OwnerReferences = []metav1.OwnerReference{{APIVersion: "olm.operatorframework.io/v1", Kind: "ClusterExtension", Name: name, UID: types.UID("uid of " + name)}}
+	return changed
+}
+
 func (r *revision) orphaning() *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Spec.TeardownPolicy = olm.TeardownPolicyOrphan
@@ -151,6 +158,8 @@ type world struct {
 	crds map[string][]metav1.APIResource
 	// roles of the cluster by kind, namespace and name.
 	roles map[string][]rbacv1.PolicyRule
+	// aggregated are names of those that gather others.
+	aggregated map[string]bool
 	// failure of every question but that for the bypass, or also of that one.
 	failure, dead error
 	noDiscovery   error
@@ -300,10 +309,13 @@ func (w *world) ServerResourcesForGroupVersionWithContext(_ context.Context, gro
 	return &metav1.APIResourceList{APIResources: resources}, nil
 }
 
-// Rules implements Roles.
-func (w *world) Rules(_ context.Context, kind, namespace, name string) ([]rbacv1.PolicyRule, bool, error) {
+// Role implements Roles.
+func (w *world) Role(_ context.Context, kind, namespace, name string) (*Role, error) {
 	rules, ok := w.roles[kind+" "+namespace+"/"+name]
-	return rules, ok, nil
+	if !ok {
+		return nil, nil
+	}
+	return &Role{Rules: rules, Aggregated: w.aggregated[name]}, nil
 }
 
 // Revisions implements Chains.
