@@ -1,5 +1,6 @@
 // Package request is what admission plugins must know of a request and cannot see
 // in its attributes: all manifests of a new revision, however large they are;
+// which of them it only named; what is imported together with it;
 // whether a delete leaves the objects; and whether the request came from within
 // this process. The endpoints and the handler chain say so, plugins read it. It
 // travels in contexts, which no client can write to.
@@ -13,11 +14,14 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 type (
 	manifestsKey struct{}
+	borrowedKey  struct{}
+	besideKey    struct{}
 	orphansKey   struct{}
 	internalKey  struct{}
 )
@@ -33,6 +37,31 @@ func WithManifests(ctx context.Context, manifests []manifest.Object) context.Con
 func ManifestsFrom(ctx context.Context) (manifests []manifest.Object, ok bool) {
 	manifests, ok = ctx.Value(manifestsKey{}).([]manifest.Object)
 	return manifests, ok
+}
+
+// WithBorrowed says which manifests of a new revision the requester has only named, by
+// digest, and in which revision they were found.
+func WithBorrowed(ctx context.Context, borrowed map[manifest.Digest]string) context.Context {
+	return context.WithValue(ctx, borrowedKey{}, borrowed)
+}
+
+// BorrowedFrom returns the revision in which a manifest was found that the requester
+// has not brought, or empty.
+func BorrowedFrom(ctx context.Context, digest manifest.Digest) string {
+	borrowed, _ := ctx.Value(borrowedKey{}).(map[manifest.Digest]string)
+	return borrowed[digest]
+}
+
+// WithBeside says which revisions come into the chain together with a new one and are
+// not stored yet: those of an import.
+func WithBeside(ctx context.Context, revisions []*olm.ClusterExtensionRevision) context.Context {
+	return context.WithValue(ctx, besideKey{}, revisions)
+}
+
+// BesideFrom returns the revisions that come together with the new one.
+func BesideFrom(ctx context.Context) []*olm.ClusterExtensionRevision {
+	revisions, _ := ctx.Value(besideKey{}).([]*olm.ClusterExtensionRevision)
+	return revisions
 }
 
 // WithOrphans says that a delete leaves the objects of the revision behind.

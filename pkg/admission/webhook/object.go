@@ -10,9 +10,9 @@ const (
 	// maxMap bounds labels and annotations, in bytes of JSON. The host takes 256 KiB
 	// of annotations; escaped they may be six times as long.
 	maxMap = 2 << 20
-	// maxManagers bounds the entries of managedFields: a few bytes in JSON are many
-	// in memory.
-	maxManagers = 5000
+	// maxEntries bounds the entries of managedFields and ownerReferences: a few bytes
+	// in JSON are many in memory.
+	maxEntries = 5000
 )
 
 // Object is what judges look at: metadata only.
@@ -27,6 +27,7 @@ type Metadata struct {
 	Annotations       Annotations `json:"annotations"`
 	DeletionTimestamp *string     `json:"deletionTimestamp"`
 	ManagedFields     Managers    `json:"managedFields"`
+	OwnerReferences   Owners      `json:"ownerReferences"`
 }
 
 // Labels of an object.
@@ -61,28 +62,51 @@ type Manager struct {
 type Managers []Manager
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *Managers) UnmarshalJSON(data []byte) error {
-	*m = nil
+func (m *Managers) UnmarshalJSON(data []byte) (err error) {
+	*m, err = list[Manager](data, "managedFields")
+	return err
+}
+
+// Owner is one of those with whom an object goes.
+type Owner struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// Owners of an object.
+type Owners []Owner
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Owners) UnmarshalJSON(data []byte) (err error) {
+	*o, err = list[Owner](data, "ownerReferences")
+	return err
+}
+
+// list decodes a list of no more than maxEntries.
+func list[T any](data []byte, name string) ([]T, error) {
 	if string(data) == "null" {
-		return nil
+		return nil, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	start, err := decoder.Token()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if start != json.Delim('[') {
-		return fmt.Errorf("managedFields begin with %v, want a list", start)
+		return nil, fmt.Errorf("%s begin with %v, want a list", name, start)
 	}
+	var entries []T
 	for decoder.More() {
-		if len(*m) == maxManagers {
-			return fmt.Errorf("more than %d managedFields", maxManagers)
+		if len(entries) == maxEntries {
+			return nil, fmt.Errorf("more than %d %s", maxEntries, name)
 		}
-		var one Manager
+		var one T
 		if err := decoder.Decode(&one); err != nil {
-			return err
+			return nil, err
 		}
-		*m = append(*m, one)
+		entries = append(entries, one)
 	}
-	return nil
+	return entries, nil
 }

@@ -95,6 +95,23 @@ func TestChanges(t *testing.T) {
 				return w.updates(r.ownedBy("lighthouse"), r)
 			},
 		},
+		"ImportedBelow": {
+			reason: "of two that are imported the newer one ends the other",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
+			act:    func(w *world) error { w.beside(rev(2, web)); return w.creates(rev(1, web, config)) },
+			code:   forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
+		},
+		"ImportedAbove": {
+			reason: "in whichever order they come",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
+			act:    func(w *world) error { w.beside(rev(1, web, config)); return w.creates(rev(2, web)) },
+			code:   forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
+		},
+		"ImportedPaused": {
+			reason: "a paused one ends nothing before somebody says so",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
+			act:    func(w *world) error { w.beside(rev(2, web).as("Paused")); return w.creates(rev(1, web, config)) },
+		},
 		"Pause": {
 			reason: "pausing does nothing",
 			world:  func(*world) {},

@@ -26,6 +26,9 @@ type written struct {
 	// content it has otherwise.
 	brought bool
 	of      string
+	// borrowed is the revision that its content was found in, when the requester
+	// has only named it.
+	borrowed string
 	// createOnly objects are created and never patched.
 	createOnly bool
 }
@@ -94,6 +97,9 @@ func (p *Plugin) standing(ctx context.Context, c change) (standing, error) {
 			now.others = append(now.others, revision)
 		}
 	}
+	for _, revision := range request.BesideFrom(ctx) {
+		now.others = append(now.others, *revision)
+	}
 	for _, entry := range inventory.Entries {
 		now.inventory = append(now.inventory, held{
 			Ref:      manifest.Ref{ID: entry.ID(), Version: entry.Version, Digest: entry.Digest},
@@ -122,7 +128,11 @@ func (p *Plugin) contents(ctx context.Context, c change, writes []wanted) ([]wri
 			if !ok || object.Digest != ref.Digest {
 				return nil, fmt.Errorf("reading the manifests of %s: %s is not among them", w.revision.Name, ref.ID)
 			}
-			objects = append(objects, written{Object: object, brought: c.brings(w.revision), of: c.source(w.revision), createOnly: createOnly[ref.ID]})
+			found := written{Object: object, brought: c.brings(w.revision), of: c.source(w.revision), createOnly: createOnly[ref.ID]}
+			if found.brought {
+				found.borrowed = request.BorrowedFrom(ctx, ref.Digest)
+			}
+			objects = append(objects, found)
 		}
 	}
 	return objects, nil
@@ -171,8 +181,11 @@ const definitionGroup = "apiextensions.k8s.io"
 // alone when it is there.
 func (d *demand) write(object written, k *kinds) error {
 	var named, read right
-	if !object.brought {
+	switch {
+	case !object.brought:
 		named, read = reading(object.of, ""), reading(object.of, "manifests")
+	case object.borrowed != "":
+		read = reading(object.borrowed, "manifests")
 	}
 	d.asks = append(d.asks, ask{right: k.right("create", object.Ref), shownTo: named})
 	if !object.createOnly {

@@ -178,7 +178,13 @@ func planRollout(c change, now standing) plan {
 			keep[ref.ID] = true
 		}
 	}
-	return plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep), releases: givenAway(c.revision, there)}
+	p := plan{writes: []wanted{{revision: c.revision, refs: own}}, deletes: without(there, keep), releases: givenAway(c.revision, there)}
+	if c.kind == create && !newest && layers[0].Spec.LifecycleState == olm.LifecycleStateActive {
+		// Both are imported. The newer one archives this one when it is complete,
+		// and nobody was asked for it about what only this one has.
+		p.deletes = without(append(p.deletes, heldBy(c.revision)...), ids(refsOf(layers[0])))
+	}
+	return p
 }
 
 // planTeardown deletes, or releases, what no other layer has. What an older layer

@@ -157,9 +157,38 @@ func TestCreate(t *testing.T) {
 		},
 		"TrustBundle": {
 			reason:  "the cluster asks who attests for a signer",
-			objects: []manifest.Object{object(t, "certificates.k8s.io/v1beta1", "ClusterTrustBundle", "", "b", fields{"spec": fields{"signerName": "example.com/s"}})},
+			objects: []manifest.Object{object(t, "certificates.k8s.io/v1beta1", "ClusterTrustBundle", "", "example.com:s:b", fields{"spec": fields{"signerName": "example.com/s"}})},
 			world:   func(w *world) { w.may("", rule("create,patch", "certificates.k8s.io", "clustertrustbundles")) },
 			code:    forbidden, says: []string{"attest signers.certificates.k8s.io example.com/s"},
+		},
+		"TrustBundleThatIsThere": {
+			reason:  "the manifest needs not repeat whose it is",
+			objects: []manifest.Object{object(t, "certificates.k8s.io/v1beta1", "ClusterTrustBundle", "", "example.com:s:b", nil)},
+			world:   func(w *world) { w.may("", rule("create,patch", "certificates.k8s.io", "clustertrustbundles")) },
+			code:    forbidden, says: []string{"attest signers.certificates.k8s.io"},
+		},
+		"TrustBundleOfNobody": {
+			reason:  "without a signer nobody attests",
+			objects: []manifest.Object{object(t, "certificates.k8s.io/v1beta1", "ClusterTrustBundle", "", "b", nil)},
+			world:   func(w *world) { w.may("", rule("create,patch", "certificates.k8s.io", "clustertrustbundles")) },
+		},
+		"OpenShiftBinding": {
+			reason:  "OpenShift makes a RoleBinding of it with the rights of who writes",
+			objects: []manifest.Object{object(t, "authorization.openshift.io/v1", "RoleBinding", "lighthouse", "b", fields{"roleRef": fields{"name": "cluster-admin"}})},
+			world:   func(w *world) { w.may("", rule("*", "authorization.openshift.io", "*")) },
+			code:    forbidden, says: []string{"RoleBinding.authorization.openshift.io lighthouse/b"},
+		},
+		"TemplateInstance": {
+			reason:  "its controller acts with the rights of its author",
+			objects: []manifest.Object{object(t, "template.openshift.io/v1", "TemplateInstance", "lighthouse", "t", nil)},
+			world:   func(w *world) { w.may("", rule("*", "template.openshift.io", "*")) },
+			code:    forbidden, says: []string{"TemplateInstance.template.openshift.io lighthouse/t"},
+		},
+		"CertificateRequest": {
+			reason:  "approvers look at its author",
+			objects: []manifest.Object{object(t, "cert-manager.io/v1", "CertificateRequest", "lighthouse", "c", nil)},
+			world:   func(w *world) { w.may("", rule("*", "cert-manager.io", "*")) },
+			code:    forbidden, says: []string{"CertificateRequest.cert-manager.io lighthouse/c"},
 		},
 		"PolicyParams": {
 			reason: "a policy shows what is in its parameters",

@@ -59,6 +59,18 @@ func TestSecrecy(t *testing.T) {
 			act:    func(w *world) error { return w.creates(rev(2, powerful).rollbackOf("lighthouse-1")) },
 			says:   []string{"get secrets (granted by ClusterRole powerful)", "!lacks"},
 		},
+		"RulesByDigest": {
+			reason: "so does naming the role by its digest",
+			may:    []rbacv1.PolicyRule{readsOld(revisions)},
+			act:    func(w *world) error { w.borrow("lighthouse-1", powerful); return w.creates(rev(2, powerful)) },
+			says:   []string{"clusterroles.rbac.authorization.k8s.io powerful, and lacks 1 rights", "!secrets"},
+		},
+		"RulesByDigestRead": {
+			reason: "with the right to the manifests it is no secret",
+			may:    []rbacv1.PolicyRule{readsOld(manifests)},
+			act:    func(w *world) error { w.borrow("lighthouse-1", powerful); return w.creates(rev(2, powerful)) },
+			says:   []string{"get secrets (granted by ClusterRole powerful)", "!lacks"},
+		},
 		"LiveRole": {
 			reason: "a binding does not tell what is in a role of the cluster",
 			act: func(w *world) error {

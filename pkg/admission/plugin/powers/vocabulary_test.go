@@ -152,6 +152,10 @@ type world struct {
 	t         testing.TB
 	stored    []*revision
 	inventory []chain.Entry
+	// together are revisions that are imported with the one in question.
+	together []*olm.ClusterExtensionRevision
+	// borrowed manifests are only named.
+	borrowed map[manifest.Digest]string
 	// rights of alice, by namespace, "" for all.
 	rights map[string][]rbacv1.PolicyRule
 	// crds are kinds beyond the built-in ones.
@@ -201,6 +205,21 @@ func (w *world) has(number int64, objects ...manifest.Object) *world {
 		})
 	}
 	return w
+}
+
+// borrow says which manifests were found in another revision.
+func (w *world) borrow(revision string, objects ...manifest.Object) {
+	w.borrowed = map[manifest.Digest]string{}
+	for _, o := range objects {
+		w.borrowed[o.Digest] = revision
+	}
+}
+
+// beside says which revisions are imported together with the one in question.
+func (w *world) beside(revisions ...*revision) {
+	for _, r := range revisions {
+		w.together = append(w.together, &r.ClusterExtensionRevision)
+	}
 }
 
 // plugin has everything from this world.
@@ -370,8 +389,8 @@ func attributes(operation admission.Operation, updated, old *revision, subresour
 
 // creates lets alice create a revision.
 func (w *world) creates(r *revision) error {
-	ctx := request.WithManifests(w.t.Context(), r.objects)
-	return w.plugin().Validate(ctx, attributes(admission.Create, r, nil, ""), nil)
+	ctx := request.WithBorrowed(request.WithManifests(w.t.Context(), r.objects), w.borrowed)
+	return w.plugin().Validate(request.WithBeside(ctx, w.together), attributes(admission.Create, r, nil, ""), nil)
 }
 
 // updates lets her change a stored one.

@@ -5,6 +5,7 @@ package governed
 
 import (
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -69,7 +70,8 @@ func conditions(own string) []admissionregistrationv1.MatchCondition {
 			"!has(object.metadata.labels) || !('" + v1alpha1.ChainLabel + "' in object.metadata.labels) || " +
 			"object.metadata.labels['" + v1alpha1.ChainLabel + "'] != oldObject.metadata.labels['" + v1alpha1.ChainLabel + "'] || " +
 			"!has(object.metadata.managedFields) || " +
-			"!object.metadata.managedFields.exists(f, has(f.manager) && f.manager == '" + managerPrefix + "' + oldObject.metadata.labels['" + v1alpha1.ChainLabel + "'])"},
+			"!object.metadata.managedFields.exists(f, has(f.manager) && f.manager == '" + managerPrefix + "' + oldObject.metadata.labels['" + v1alpha1.ChainLabel + "']) || " +
+			"has(object.metadata.ownerReferences) && (!has(oldObject.metadata.ownerReferences) || object.metadata.ownerReferences != oldObject.metadata.ownerReferences)"},
 		{Name: "not-penstock", Expression: "!(request.userInfo.username in " + own + ")"},
 		// Garbage collection, namespaces, kubelets: what they delete was decided
 		// elsewhere.
@@ -97,6 +99,13 @@ func judge(r webhook.Review) string {
 	case admissionv1.Update:
 		if now, ok := chainOf(r.Object); !ok || now != chain {
 			return refusal("taking the marks of Penstock off", r, chain)
+		}
+		// Garbage collection, which is not asked about, deletes what has owners that
+		// are gone, and what never had one goes with the first that is none.
+		for _, owner := range r.Object.Metadata.OwnerReferences {
+			if !slices.Contains(r.Old.Metadata.OwnerReferences, owner) {
+				return refusal("giving an owner to", r, chain)
+			}
 		}
 	}
 	return ""

@@ -21,6 +21,15 @@ func applied(chain string) webhook.Manager {
 	return webhook.Manager{Manager: "penstock/" + chain, Operation: "Apply"}
 }
 
+// owned is governed, and has owners.
+func owned(names ...string) *webhook.Object {
+	o := object("argocd", applied("argocd"))
+	for _, name := range names {
+		o.Metadata.OwnerReferences = append(o.Metadata.OwnerReferences, webhook.Owner{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: "uid of " + name})
+	}
+	return o
+}
+
 func TestJudge(t *testing.T) {
 	going := object("argocd", applied("argocd"))
 	now := "2026-11-21T00:00:00Z"
@@ -44,6 +53,10 @@ func TestJudge(t *testing.T) {
 		"Unlabel":      {reason: "to delete it then", operation: admissionv1.Update, old: governed, new: object("", applied("argocd")), says: "taking the marks of Penstock off ConfigMap default/a"},
 		"Relabel":      {reason: "to another chain", operation: admissionv1.Update, old: governed, new: object("other", applied("argocd"), applied("other")), says: "taking the marks"},
 		"Unmanage":     {reason: "wiped managedFields", operation: admissionv1.Update, old: governed, new: object("argocd"), says: "taking the marks"},
+		"Own":          {reason: "garbage collection deletes what belongs to nobody who is there", operation: admissionv1.Update, old: governed, new: owned("gone"), says: "giving an owner to ConfigMap default/a"},
+		"OwnAnother":   {reason: "or to one more of those", operation: admissionv1.Update, old: owned("a"), new: owned("a", "gone"), says: "giving an owner to"},
+		"Owned":        {reason: "as it was", operation: admissionv1.Update, old: owned("a"), new: owned("a")},
+		"Disown":       {reason: "it stays then", operation: admissionv1.Update, old: owned("a"), new: governed},
 		"Status":       {reason: "subresources delete nothing", operation: admissionv1.Update, sub: "status", old: governed, new: object("")},
 		"Create":       {reason: "there was nothing", operation: admissionv1.Create, new: governed},
 		"NoOld":        {reason: "a deletion that says nothing", operation: admissionv1.Delete},

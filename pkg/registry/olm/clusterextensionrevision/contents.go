@@ -128,7 +128,7 @@ func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRev
 			return apierrors.NewInternalError(fmt.Errorf("reading manifests that %s holds: %w", revisions[r].Name, err))
 		}
 		for _, object := range objects {
-			held.add(object)
+			held.lend(object, revisions[r].Name)
 		}
 	}
 	return nil

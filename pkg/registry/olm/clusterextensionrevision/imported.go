@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 
+	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -74,11 +75,13 @@ func NewImporter(revisions *REST, scheme *runtime.Scheme, admit admission.Interf
 // Admit does all that a create of the revision by the caller does, but for writing
 // it and taking its number, and returns what there is to write. The revision has
 // its manifests inline. With dryRun not even the manifests are stored; without, a
-// revision that is never written leaves a pack that nobody names.
-func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *Past, dryRun bool) (*olm.ClusterExtensionRevision, error) {
+// revision that is never written leaves a pack that nobody names. Beside are those of
+// the chain that were admitted and are not written yet.
+func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *Past, beside []*olm.ClusterExtensionRevision, dryRun bool) (*olm.ClusterExtensionRevision, error) {
 	// Each revision has a place of its own: their manifests are not held together.
 	held := newStaged()
 	ctx = context.WithValue(context.WithValue(ctx, stagedKey{}, held), pastKey{}, past)
+	ctx = admissionrequest.WithBeside(ctx, beside)
 	inliner{digester: i.revisions.contents.digester}.rewriteRevision(revision, held)
 	held.seal()
 	options := &metav1.CreateOptions{}

@@ -2,6 +2,7 @@ package clusterextensionrevision
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -25,6 +26,8 @@ type staged struct {
 	sealed bool
 	// secret is set when a Secret that the request only named was read.
 	secret bool
+	// borrowed manifests were only named, and found in the revision of that name.
+	borrowed map[manifest.Digest]string
 	// revisions of the chain, as far as they were needed.
 	revisions []olm.ClusterExtensionRevision
 	// failure is why a step that cannot return errors could not do its work.
@@ -58,6 +61,24 @@ func (s *staged) add(object manifest.Object) {
 		s.objects[object.Digest] = object
 		s.total += int64(len(object.JSON))
 	}
+}
+
+// lend adds a manifest that the request has only named, as another revision holds it.
+func (s *staged) lend(object manifest.Object, revision string) {
+	s.add(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.borrowed == nil {
+		s.borrowed = map[manifest.Digest]string{}
+	}
+	s.borrowed[object.Digest] = revision
+}
+
+// lent returns what was only named, and in which revision it was found.
+func (s *staged) lent() map[manifest.Digest]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.borrowed)
 }
 
 // seal says that the request brought no manifest but those that are here: what

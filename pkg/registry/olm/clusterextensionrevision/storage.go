@@ -234,7 +234,7 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 		// webhooks. The object is a copy, made for this call.
 		inlineForAdmission(revision, objects)
 		if validate != nil {
-			if err := validate(request.WithManifests(ctx, objects), revision); err != nil {
+			if err := validate(request.WithBorrowed(request.WithManifests(ctx, objects), held.lent()), revision); err != nil {
 				return err
 			}
 		}

@@ -124,7 +124,7 @@ func (in *incoming) admit(ctx context.Context, item archive.Item) error {
 			return err
 		}
 	}
-	admitted, err := in.deps.Importer.Admit(ctx, revision, past, in.check)
+	admitted, err := in.deps.Importer.Admit(ctx, revision, past, in.admitted, in.check)
 	if err != nil {
 		return err
 	}

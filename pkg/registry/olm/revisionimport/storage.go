@@ -58,8 +58,8 @@ type Heads interface {
 // Importer takes single revisions in, as a *clusterextensionrevision.Importer.
 type Importer interface {
 	// Admit returns what there is to write of a revision, when the caller may
-	// create it.
-	Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *clusterextensionrevision.Past, dryRun bool) (*olm.ClusterExtensionRevision, error)
+	// create it beside others that were admitted.
+	Admit(ctx context.Context, revision *olm.ClusterExtensionRevision, past *clusterextensionrevision.Past, beside []*olm.ClusterExtensionRevision, dryRun bool) (*olm.ClusterExtensionRevision, error)
 	// Write writes it.
 	Write(ctx context.Context, admitted *olm.ClusterExtensionRevision, uid types.UID) error
 }
