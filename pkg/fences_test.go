@@ -47,7 +47,7 @@ func fences() []fence {
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe"}, "plans are pure"},
-		{"pkg/admission/request", []string{"pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
+		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/admission", library, "it runs inside the server, which is not its business"},
 		{"pkg/registry", append([]string{"pkg/admission/request"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/controller", library, "it joins the API, the store and the engine"},
