@@ -99,7 +99,10 @@ func TestRollback(t *testing.T) {
 	wantRevision = with(wantRevision, []any{object{"name": "e-2", "uid": at(s.get("e-2"), "metadata", "uid")}, object{"name": "e-1", "uid": at(s.get("e-1"), "metadata", "uid")}}, "spec", "previous")
 	wantRevision = with(wantRevision, object{"requestedBy": object{
 		"username": "bob", "uid": "uid-bob", "groups": []any{"devs", "system:authenticated"}, "extra": object{"scope": []any{"all"}},
-	}}, "status")
+	}, "conditions": []any{object{
+		"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "nobody has looked at it yet",
+		"lastTransitionTime": at(s.get("e-3"), "metadata", "creationTimestamp"),
+	}}}, "status")
 	if diff := cmp.Diff(wantRevision, created); diff != "" {
 		t.Errorf("the new revision (-want +got):\n%s", diff)
 	}
