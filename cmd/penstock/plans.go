@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/plan"
 	"github.com/penstock-project/penstock/pkg/controller/signals"
 	"github.com/penstock-project/penstock/pkg/diff"
@@ -58,6 +59,21 @@ func startPlans(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the host for reviews of approvers: %w", err)
 	}
+	freezes, err := kubernetes.NewForConfig(component(term.Host, "plan-freeze"))
+	if err != nil {
+		return fmt.Errorf("connecting to the host for the freeze of plans: %w", err)
+	}
+	freeze := chain.NewFreezeWatch(ctx, freezes, term.Namespace)
+	go func() {
+		for {
+			select {
+			case <-freeze.Changed():
+				notify("")
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	recorder, err := recorder(ctx, term, door.Counter())
 	if err != nil {
 		return err
@@ -78,8 +94,8 @@ func startPlans(ctx context.Context, term server.Term) error {
 		}),
 		World: world, Profiles: profiles(),
 		Packs: term.Packs, Claims: term.Claims, Runs: term.Runs,
-		Rights: plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
-		Events: recorder, Clock: clock.RealClock{}, Version: programVersion(),
+		Rights:  plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
+		Freezes: freeze, Events: recorder, Clock: clock.RealClock{}, Version: programVersion(),
 		Schema: types, Redactor: term.Redactor,
 		Changed: changed, Poke: func() { notify("") },
 	})

@@ -63,7 +63,14 @@ type Facts interface {
 	Facts() (profile.Facts, error)
 }
 
-// Options of the controller. All are required, but for Schema and Redactor.
+// Freezes tells whether the cluster is frozen: then nothing is written to it.
+type Freezes interface {
+	// Frozen returns why, nil for not frozen. An error means that it is not known yet.
+	Frozen() (*rollout.Freeze, error)
+}
+
+// Options of the controller. All are required, but for Schema, Redactor and
+// Freezes.
 type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client client.Client
@@ -77,6 +84,8 @@ type Options struct {
 	Claims   Claims
 	Runs     Runs
 	Rights   Rights
+	// Freezes stop a run; nil when nothing does.
+	Freezes Freezes
 	// Events is where people are told.
 	Events record.EventRecorder
 	Clock  clock.PassiveClock

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
@@ -53,6 +54,9 @@ func (v *visit) execute(ctx context.Context) error {
 		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 	}
 	v.facts = facts
+	if v.frozen() {
+		return nil
+	}
 	if v.allowed != status.Run {
 		if lacks, err := v.lacks(ctx); err != nil {
 			return err
@@ -115,6 +119,34 @@ func (v *visit) unchanged(ctx context.Context) (bool, error) {
 		return false, v.fail(ctx, governance.ReasonPlanStale, staleMessage(*item)+"; nothing was applied")
 	}
 	return true, nil
+}
+
+// unknownFreeze is when to ask again whether the cluster is frozen while that cannot be
+// told: nobody tells when it can.
+const unknownFreeze = 2 * time.Second
+
+// frozen tells whether nothing may be written, and has status say so. Nothing is waited
+// for meanwhile: as in a pause, that time does not count.
+func (v *visit) frozen() bool {
+	if v.Freezes == nil {
+		return false
+	}
+	freeze, err := v.Freezes.Frozen()
+	switch {
+	case err != nil:
+		v.plan.Status.Message = clip("waiting: " + err.Error())
+		v.soon(unknownFreeze)
+	case freeze != nil:
+		v.plan.Status.Message = clip(freeze.String() + "; nothing is written")
+	default:
+		return false
+	}
+	for i := range v.plan.Status.Items {
+		if item := &v.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
+			v.pause(item, true)
+		}
+	}
+	return true
 }
 
 // withdrawn tells whether a run must not go on.

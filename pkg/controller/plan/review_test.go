@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
 // An override is for the write that asks for it: the annotation stays, and whoever
@@ -155,4 +156,33 @@ func TestRollbackOfAnothersObject(t *testing.T) {
 	l.cluster.set(psi(), "admin", []any{"psi=1"}, "spec", "kernelArguments")
 	l.must(l.rollback("a", 1))
 	l.is("a", v1alpha1.PhaseFailed, "no run of this plan has written it")
+}
+
+// frozen is a cluster that is frozen while it has a value.
+type frozen struct{ why *rollout.Freeze }
+
+func (f *frozen) Frozen() (*rollout.Freeze, error) { return f.why, nil }
+
+// While the cluster is frozen nothing of a plan is written, and status says who did it.
+func TestFrozen(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired, within(time.Hour))
+	freeze := &frozen{why: &rollout.Freeze{Author: "alice", Reason: "the year ends"}}
+	l.loop.Freezes = freeze
+	l.approved()
+	l.is("a", v1alpha1.PhaseInProgress, "frozen by alice: the year ends; nothing is written")
+	if l.cluster.value(psi(), "spec") != nil {
+		t.Error("something was written")
+	}
+	freeze.why = nil
+	l.is("a", v1alpha1.PhaseInProgress, "to be rendered")
+	l.clock.SetTime(l.clock.Now().Add(30 * time.Minute))
+	freeze.why = &rollout.Freeze{Author: "alice", Reason: "again"}
+	l.is("a", v1alpha1.PhaseInProgress, "frozen by alice: again")
+	l.clock.SetTime(l.clock.Now().Add(24 * time.Hour))
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseInProgress, "frozen by alice: again")
+	l.lookAt(nil, "the cluster is frozen")
+	freeze.why = nil
+	l.is("a", v1alpha1.PhaseCompleted)
 }
