@@ -97,6 +97,8 @@ func (d door) governed() {
 		return missing(d.Kubectl("delete", "configmap", "a", in, "--dry-run=server", "--as=eddie").Stderr, []string{deleting})
 	})
 	d.tries("deleting", "eddie", "", deleting, "delete", "configmap", "a", in)
+	d.tries("giving it an owner that is not there", "eddie", "", refused+"giving an owner to ConfigMap guarded/a", "patch", "configmap", "a", in, "--type=merge",
+		"-p", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"0b0e6f0e-0000-4000-8000-000000000000"}]}}`)
 	d.tries("deleting all", "eddie", "", deleting, "delete", "configmaps", "--all", in)
 	d.tries("taking the label off", "eddie", "", unmarking, "label", "configmap", "a", in, "penstock.dev/chain-")
 	d.tries("moving it to another chain", "eddie", "", unmarking, "label", "configmap", "a", in, "penstock.dev/chain=other", "--overwrite")
