@@ -115,7 +115,8 @@ func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
 
 // shareOnto judges a shared object as it was read just now:
 //
-//  1. In the state that is expected it is written.
+//  1. In the state that is expected it is written, unless that took fields that it
+//     may not take.
 //  2. Where it has all that is wanted, and may not be written or was written by us,
 //     all is well: the second is the crash between a write and its record.
 //  3. In any other state it is left alone and reported.
@@ -142,7 +143,7 @@ func (p *pass) shareOnto(ctx context.Context, t task, live *unstructured.Unstruc
 	case right && (policy.ReadOnly || wrote):
 		return p.fine(t, now, nil, nil)
 	case expected:
-		return p.apply(ctx, t, now, onto(now), nil, p.event(t, "Configured", "configured %s", t.step.ID))
+		return p.shareWrite(ctx, t, now, live, wanted)
 	case policy.ReadOnly || wrote:
 		lost := p.engine.tell(t.step.ID, lostFields(compared, live, p.who.Manager), compared, live.Object)
 		return p.refuse(t, now, ReasonDrifted, true, lost)

@@ -148,8 +148,8 @@ func (c *cluster) dated(have *unstructured.Unstructured, entries []metav1.Manage
 	return entries
 }
 
-// apply is server-side apply with force.
-func (c *cluster) apply(ref manifest.Ref, body []byte, manager string) (*unstructured.Unstructured, error) {
+// apply is server-side apply.
+func (c *cluster) apply(ref manifest.Ref, body []byte, manager string, force bool) (*unstructured.Unstructured, error) {
 	wanted := &unstructured.Unstructured{}
 	if err := wanted.UnmarshalJSON(body); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (c *cluster) apply(ref manifest.Ref, body []byte, manager string) (*unstruc
 	if have := c.objects[ref.ID]; have != nil {
 		live = have.DeepCopy()
 	}
-	merged, err := managing(ref.GroupVersionKind()).Apply(live, wanted, manager, true)
+	merged, err := managing(ref.GroupVersionKind()).Apply(live, wanted, manager, force)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (c *cluster) Try(_ context.Context, ref manifest.Ref, body []byte, o host.T
 			return nil, err
 		}
 	}
-	return c.apply(ref, body, o.FieldManager)
+	return c.apply(ref, body, o.FieldManager, true)
 }
 
 // Apply implements rollout.Writer.
@@ -248,7 +248,7 @@ func (c *cluster) Apply(_ context.Context, ref manifest.Ref, body []byte, o host
 	var now *unstructured.Unstructured
 	err := c.fuse.write(o.DryRun, func() error {
 		var err error
-		if now, err = c.apply(ref, body, o.FieldManager); err != nil || o.DryRun {
+		if now, err = c.apply(ref, body, o.FieldManager, !o.Unforced); err != nil || o.DryRun {
 			return err
 		}
 		c.written(ref, body, have)
@@ -464,6 +464,25 @@ func (c *cluster) alter(id manifest.ID, by string, change func(object map[string
 		panic(err)
 	}
 	c.store(id, out.(*unstructured.Unstructured))
+}
+
+// applies is a server-side apply by somebody else.
+func (c *cluster) applies(id manifest.ID, by string, spec map[string]any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wanted := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	wanted.SetGroupVersionKind(id.GroupKind().WithVersion("v1"))
+	wanted.SetName(id.Name)
+	wanted.SetNamespace(id.Namespace)
+	body, err := wanted.MarshalJSON()
+	if err != nil {
+		panic(err) // it is made of strings
+	}
+	now, err := c.apply(manifest.Ref{ID: id, Version: "v1"}, body, by, true)
+	if err != nil {
+		panic(err)
+	}
+	c.store(id, now)
 }
 
 // set changes one field as somebody.

@@ -34,6 +34,10 @@ type ApplyOptions struct {
 	ResourceVersion string
 	// DryRun asks the server for the outcome without storing it.
 	DryRun bool
+	// Unforced takes no field from another manager: the request fails with a 409
+	// then, whose causes name the fields and who has them. It means nothing for
+	// CreateOnly: of an object that does not exist nobody has a field.
+	Unforced bool
 }
 
 // Precondition of a write to an object that exists: the object as it was judged.
@@ -56,7 +60,7 @@ func (p Precondition) check() error {
 }
 
 // Apply makes the fields of body, a manifest in JSON, those of the object, and
-// takes them from other managers. It returns the object's metadata after that,
+// takes them from other managers unless the options say otherwise. It returns the object's metadata after that,
 // managedFields included.
 //
 // A conflict (apierrors.IsConflict) means that the object is not the one that
@@ -98,7 +102,7 @@ func (h *Host) patch(ctx context.Context, ref manifest.Ref, body []byte, options
 		return nil, err
 	}
 	applied, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, guarded,
-		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(true), DryRun: dryRun(options.DryRun)})
+		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(!options.Unforced), DryRun: dryRun(options.DryRun)})
 	if err != nil {
 		return nil, h.judge(ref.GroupVersionKind(), err)
 	}

@@ -47,6 +47,13 @@ func TestApplySends(t *testing.T) {
 			want:    `{"metadata":{"resourceVersion":"5","uid":"u"}}`,
 			query:   url.Values{"fieldManager": {"penstock/x"}, "force": {"true"}},
 		},
+		"Unforced": {
+			reason:  "nothing is taken from anybody",
+			body:    `{"metadata":{}}`,
+			options: ApplyOptions{FieldManager: "penstock/x", UID: "u", ResourceVersion: "5", Unforced: true},
+			want:    `{"metadata":{"resourceVersion":"5","uid":"u"}}`,
+			query:   url.Values{"fieldManager": {"penstock/x"}, "force": {"false"}},
+		},
 		"DryRun": {
 			reason:  "a dry-run is guarded like the write it stands for",
 			body:    `{"metadata":null}`,

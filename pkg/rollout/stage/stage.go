@@ -40,6 +40,9 @@ type Policy struct {
 	// Expect, of a Shared object, is the only state (see rollout.Fingerprint) that
 	// it may be written in.
 	Expect string
+	// Takes, of a Shared object, are the fields that it may take from others; it
+	// takes nothing else. None are for an object that takes nothing.
+	Takes []Take
 	// ReadOnly keeps a Shared object from being written at all: it is compared.
 	// Annotations are left out of that.
 	ReadOnly bool
@@ -53,6 +56,13 @@ type Policy struct {
 	// Yield lists fields that are left to whoever changes them. They are applied
 	// until that happens.
 	Yield []manifest.FieldPath
+}
+
+// Take are fields that one manager has and may lose.
+type Take struct {
+	Manager string
+	// Fields are paths as package rollout spells them, such as ".spec.replicas".
+	Fields []string
 }
 
 // Step is one object to be as a manifest says.

@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Who applies the very value that is there has the field from then on, and nothing of
+// that is in its value. What he would lose was not reviewed, so it is not taken.
+func TestTakenSinceReview(t *testing.T) {
+	store := newStore(t)
+	for name, c := range map[string]struct {
+		reason string
+		// owned tells whether somebody had the value at review.
+		owned  bool
+		action spec
+		// then is what somebody else applies after that.
+		then  map[string]any
+		phase v1alpha1.Phase
+		says  []string
+	}{
+		"of somebody": {
+			"the reviewed owner loses it, and argocd does, too", true, take, map[string]any{"value": int64(7)},
+			v1alpha1.PhaseFailed, []string{"PlanStale", "argocd", ".spec.value", "retry"}},
+		"of nobody": {
+			"nothing was to be taken, so Block had nothing to stop", false, func(*hco.ConfigurationPlan) {}, map[string]any{"value": int64(7)},
+			v1alpha1.PhaseFailed, []string{"PlanStale", "argocd", ".spec.value", "retry"}},
+		"of somebody, another field": {
+			"that is not touched", true, take, map[string]any{"other": "theirs"}, v1alpha1.PhaseCompleted, nil},
+		"of nobody, another field": {
+			"that is not touched", false, func(*hco.ConfigurationPlan) {}, map[string]any{"other": "theirs"}, v1alpha1.PhaseCompleted, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := store.newLab(t, knobs{n: 1})
+			l.cluster.set(knob(0), "kubectl-edit", "theirs", "spec", "other")
+			before := l.cluster.objects[knob(0)].GetManagedFields()
+			l.cluster.set(knob(0), "kubectl-edit", int64(7), "spec", "value")
+			if !c.owned {
+				l.cluster.objects[knob(0)].SetManagedFields(before)
+			}
+			l.must(l.create("a", c.action))
+			plan := l.is("a", v1alpha1.PhaseReviewRequired)
+			if takes := len(plan.Status.Items[0].Takes) > 0; takes != c.owned {
+				t.Fatalf("the plan takes %+v", plan.Status.Items[0].Takes)
+			}
+			l.cluster.applies(knob(0), "argocd", c.then)
+			l.cluster.spent()
+			l.approved()
+			l.is("a", c.phase, c.says...)
+			spent := l.cluster.spent()
+			if c.phase == v1alpha1.PhaseCompleted {
+				if diff := cmp.Diff([]string{"get knob-00", "apply knob-00", "get knob-00"}, spent); diff != "" {
+					t.Errorf("%s: requests (-want +got):\n%s", c.reason, diff)
+				}
+				return
+			}
+			if value := l.cluster.value(knob(0), "spec", "value"); value != int64(7) {
+				t.Errorf("%s: the value is %v", c.reason, value)
+			}
+			// One command shows whose it is by now.
+			l.must(l.retry("a"))
+			plan = l.is("a", v1alpha1.PhaseReviewRequired)
+			takes := plan.Status.Items[0].Takes
+			if !slices.ContainsFunc(takes, func(one v1alpha1.TakenFields) bool { return one.Manager == "argocd" }) {
+				t.Errorf("%s: refreshed, the plan takes %+v", c.reason, takes)
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// shareWrite writes a shared object and takes no field that it may not take: that
+// somebody has a field is not in its value, and so not in what is expected.
+//
+//  1. One that takes nothing is applied without force: the server finds out.
+//  2. One that takes something needs force. Whom it took from is read off what was
+//     read for the fingerprint, and costs nothing; only where that finds somebody new
+//     the server is asked by a dry-run, because values that differ in writing may be
+//     the same to it.
+//
+// Of an object without managedFields nobody can lose anything.
+func (p *pass) shareWrite(ctx context.Context, t task, now Seen, live *unstructured.Unstructured, wanted map[string]any) carried {
+	options, may := onto(now), t.step.Policy.Takes
+	options.Unforced = len(may) == 0 && len(live.GetManagedFields()) > 0
+	if !options.Unforced && len(beyond(takers(wanted, live, p.who.Manager), may)) > 0 {
+		found, err := p.wouldTake(ctx, t, live)
+		if err != nil {
+			return carried{seen: now, err: err}
+		}
+		if more := beyond(found, may); len(more) > 0 {
+			return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(more, ", "))
+		}
+	}
+	result := p.apply(ctx, t, now, options, nil, p.event(t, "Configured", "configured %s", t.step.ID))
+	if theirs := conflictsIn(result.err); len(theirs) > 0 {
+		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(theirs, ", "))
+	}
+	return result
+}
+
+// takers are the managers whose fields an apply would change, as far as that can be
+// told without the server. A field that cannot be followed counts.
+func takers(wanted map[string]any, live *unstructured.Unstructured, us string) []Taken {
+	var all []Taken
+	for _, entry := range live.GetManagedFields() {
+		set, err := fieldSet(entry)
+		if err != nil || entry.Manager == us && entry.Operation == metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		one := Taken{Manager: entry.Manager, Subresource: entry.Subresource}
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			want, wants := resolve(wanted, path)
+			if have, has := resolve(live.Object, path); wants && !(has && equality.Semantic.DeepEqual(want, have)) {
+				one.Paths = append(one.Paths, spell(path))
+			}
+		})
+		if len(one.Paths) > 0 {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// wouldTake asks the server whom an apply would take fields from.
+func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstructured) ([]Taken, error) {
+	if p.engine.Trier == nil {
+		return nil, errors.New("an engine that takes fields of others needs a Trier")
+	}
+	body, err := p.bodyWithout(ctx, t.step, nil)
+	if err != nil {
+		return nil, err
+	}
+	tried, err := p.engine.Trier.Try(ctx, t.step.Ref, body, host.TryOptions{
+		FieldManager: p.who.Manager, Precondition: host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return taken(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager), nil
+}
+
+// beyond says what is found and may not be taken.
+func beyond(found []Taken, may []stage.Take) []string {
+	known := map[string][]string{}
+	for _, one := range may {
+		known[one.Manager] = append(known[one.Manager], one.Fields...)
+	}
+	var more []string
+	for _, one := range found {
+		fields := known[one.Manager]
+		if len(fields) >= mostTaken {
+			continue // not all of them are named: whoever agreed knows that it is many
+		}
+		for _, path := range one.Paths {
+			if !slices.Contains(fields, path) {
+				more = append(more, fmt.Sprintf("%s has %s by now", one.Manager, path))
+			}
+		}
+	}
+	return more
+}
+
+// conflictsIn are the fields that an apply without force would have taken; none for
+// any other error.
+func conflictsIn(err error) []string {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || answer.Status().Details == nil {
+		return nil
+	}
+	var theirs []string
+	for _, cause := range answer.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			theirs = append(theirs, fmt.Sprintf("%s: %s", cause.Field, cause.Message))
+		}
+	}
+	return theirs
+}
