@@ -45,6 +45,9 @@ func TestCompressed(t *testing.T) {
 	if again, err := runtime.Encode(codec, sample()); err != nil || !bytes.Equal(stored, again) {
 		t.Errorf("the same object gave other bytes, error %v: every update would look like a change", err)
 	}
+	if !bytes.HasPrefix(stored, []byte("PKO\x01")) {
+		t.Errorf("it is written as %.4q: another format is to be read one release before it is written", stored)
+	}
 	if len(stored)*4 > len(before) {
 		t.Errorf("%d bytes became %d", len(before), len(stored))
 	}

@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "write testdata/stores/<name>.json anew,
 // newest is the file that says what is written today. Whoever changes how a record is
 // written gives it another name, so that the one of before stays and is read for ever;
 // and what is written must have been read by the release before (docs/operations/upgrade.md).
-const newest = "2026-11.json"
+const newest = "2026-11-compressed.json"
 
 const prefix = "/penstock"
 

@@ -196,7 +196,7 @@ func TestAuditCountsExactly(t *testing.T) {
 	created.ID, created.Received, created.Ended = "", time.Time{}, time.Time{}
 	want := plane.Request{
 		Verb: "create", URI: "/api/v1/namespaces/default/configmaps", User: "counted", UserAgent: "counted/1",
-		Version: "v1", Resource: "configmaps", Namespace: "default", Code: 201,
+		Source: "127.0.0.1", Version: "v1", Resource: "configmaps", Namespace: "default", Code: 201,
 	}
 	if diff := cmp.Diff(want, created); diff != "" {
 		t.Errorf("a request (-want +got):\n%s", diff)
