@@ -103,6 +103,10 @@ type PlanRunItem struct {
 	Message string
 	// StartedAt is when the item's turn came.
 	StartedAt *metav1.Time
+	// Applied is true when the run has written the target: only then a rollback
+	// restores it. Runs of versions that did not note it lack it; of those all that
+	// was started counts.
+	Applied *bool
 	// EndedAt is when its state changed last.
 	EndedAt *metav1.Time
 }

@@ -289,6 +289,8 @@ type PlanItem struct {
 	Message string
 	// StartedAt is when the item's turn came.
 	StartedAt *metav1.Time
+	// Applied is true when the run has written the target.
+	Applied bool
 	// PausedSeconds is how long what is waited for was paused; it does not count
 	// for waitTimeout.
 	PausedSeconds int64
@@ -364,6 +366,8 @@ type PlanApproval struct {
 	UID string
 	// Groups of who approved, at the time.
 	Groups []string
+	// Extra is what the authenticator said besides, such as the scopes of a token.
+	Extra map[string]ExtraValue
 	// Time of the approval.
 	Time metav1.Time
 	// PlanHash is the plan that is approved. It is empty for a standing approval
@@ -376,3 +380,6 @@ type PlanApproval struct {
 	// Run is the execution that it was used for: it counts once.
 	Run int64
 }
+
+// ExtraValue is a list of values of one extra key.
+type ExtraValue []string

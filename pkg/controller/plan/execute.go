@@ -26,7 +26,7 @@ func (v *visit) begin(ctx context.Context) error {
 	status.Approval.Run = status.Run
 	for i := range status.Items {
 		item := &status.Items[i]
-		item.StartedAt, item.PausedSeconds = nil, 0
+		item.StartedAt, item.PausedSeconds, item.Applied = nil, 0, false
 		v.settle(item, v1alpha1.ItemPending, "")
 	}
 	v.restart(fmt.Sprintf("run/%d", status.Run))
@@ -214,13 +214,18 @@ func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 	if err != nil {
 		return false, err
 	}
+	if entry, written := v.inventory.Entries[step.ID]; written && !entry.Intent() {
+		item.Applied = true
+	}
 	for _, phase := range report.Layers[0].Phases {
 		if len(phase.Failures) > 0 {
 			v.hindered(item, phase.Failures[0])
 			return false, nil
 		}
 	}
-	return report.Layers[0].Complete, nil
+	complete := report.Layers[0].Complete
+	item.Applied = item.Applied || complete
+	return complete, nil
 }
 
 // mayTake are the fields that were reviewed to be taken.
@@ -239,6 +244,8 @@ func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 		v.reason = governance.ReasonPlanStale
 		v.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
 	case failure.NeedsPerson:
+		// What has our mark was written by this run, before a crash.
+		item.Applied = item.Applied || failure.Reason == rollout.ReasonDrifted
 		v.settle(item, v1alpha1.ItemFailed, failure.Message)
 	default:
 		item.Message = clip(failure.Message)

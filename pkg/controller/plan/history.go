@@ -7,8 +7,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
@@ -40,7 +42,7 @@ func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
 	for _, item := range status.Items {
 		row.Items = append(row.Items, v1alpha1.PlanRunItem{
 			Name: item.Name, TargetRef: item.TargetRef, Action: item.Action, Digest: item.Digest, State: item.State,
-			Message: item.Message, StartedAt: item.StartedAt, EndedAt: item.LastTransitionTime,
+			Message: item.Message, StartedAt: item.StartedAt, Applied: ptr.To(applied(item)), EndedAt: item.LastTransitionTime,
 		})
 	}
 	body, err := json.Marshal(row)
@@ -137,8 +139,34 @@ func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 func (v *visit) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
 	for i := range v.plan.Status.Items {
 		if item := &v.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
+			item.Applied = item.Applied || v.mayBeWritten(*item)
 			v.settle(item, v1alpha1.ItemFailed, "interrupted: "+item.Message)
 		}
 	}
 	return v.record(ctx, outcome)
+}
+
+// applied tells whether a run has written the target of an item. One that was
+// completed by a version that did not note it was.
+func applied(item v1alpha1.PlanItem) bool {
+	return item.Applied || item.State == v1alpha1.ItemCompleted && item.Action != v1alpha1.ItemNone
+}
+
+// mayBeWritten tells of an item that was interrupted whether its target can have been
+// written: a process may die between the write and the note of it. What is not seen
+// counts as written, because what a rollback restores is reviewed and what it leaves
+// out is not.
+func (v *visit) mayBeWritten(item v1alpha1.PlanItem) bool {
+	if item.Action == v1alpha1.ItemNone {
+		return false
+	}
+	live, presence := sight(v.Engine.Observer, refOf(item).ID)
+	switch presence {
+	case observe.Unknown:
+		return true
+	case observe.Absent:
+		return item.Action == v1alpha1.ItemDelete
+	default:
+		return live.GetAnnotations()[v1alpha1.AppliedHashAnnotation] == item.Digest
+	}
 }

@@ -43,6 +43,9 @@ func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 		if item.StartedAt == nil || item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
 			continue // the run did not come that far, or did nothing
 		}
+		if item.Applied != nil && !*item.Applied {
+			continue // it was refused before it was written: what is there is somebody else's
+		}
 		target, err := v.restore(item, applied, before)
 		if err != nil {
 			return nil, err

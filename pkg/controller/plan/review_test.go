@@ -155,6 +155,9 @@ func TestRollbackOfAnothersObject(t *testing.T) {
 	l.cluster.refuse = nil
 	l.cluster.set(psi(), "admin", []any{"psi=1"}, "spec", "kernelArguments")
 	l.must(l.rollback("a", 1))
+	l.is("a", v1alpha1.PhaseFailed, "run 1 changed nothing that could be restored")
+	l.forgetApplied("a") // the marks on the target tell, too
+	l.must(l.retry("a"))
 	l.is("a", v1alpha1.PhaseFailed, "no run of this plan has written it")
 }
 

@@ -61,10 +61,19 @@ var _ Rights = Reviews{}
 
 // Lacks implements Rights. Nothing is allowed because nobody answered.
 func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []Right) ([]string, error) {
+	// Without it an authorizer that goes by it, as by the scopes of a token, would allow
+	// more than the approver could do himself.
+	var extra map[string]authorizationv1.ExtraValue
+	for key, values := range who.Extra {
+		if extra == nil {
+			extra = map[string]authorizationv1.ExtraValue{}
+		}
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
 	var lacks []string
 	for _, right := range rights {
 		review, err := r.Client.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: who.Username, UID: who.UID, Groups: who.Groups,
+			User: who.Username, UID: who.UID, Groups: who.Groups, Extra: extra,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Verb: right.Verb, Group: right.Group, Version: right.Version, Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
 			},

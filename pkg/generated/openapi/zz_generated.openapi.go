@@ -837,6 +837,28 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 							},
 						},
 					},
+					"extra": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extra is what the authenticator said besides, such as the scopes of a token.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type: []string{"array"},
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													Type:   []string{"string"},
+													Format: "",
+												},
+											},
+										},
+									},
+								},
+							},
+						},
+					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
 							Description: "time of the approval.",
@@ -1261,6 +1283,13 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"applied": {
+						SchemaProps: spec.SchemaProps{
+							Description: "applied is true when the run has written the target.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"pausedSeconds": {
 						SchemaProps: spec.SchemaProps{
 							Description: "pausedSeconds is how long what is waited for was paused; it does not count for waitTimeout.",
@@ -1618,6 +1647,13 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 						SchemaProps: spec.SchemaProps{
 							Description: "startedAt is when the item's turn came.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"applied": {
+						SchemaProps: spec.SchemaProps{
+							Description: "applied is true when the run has written the target: only then a rollback restores it. Runs of versions that did not note it lack it; of those all that was started counts.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 					"endedAt": {

@@ -124,6 +124,11 @@ type PlanRunItem struct {
 	// startedAt is when the item's turn came.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// applied is true when the run has written the target: only then a rollback
+	// restores it. Runs of versions that did not note it lack it; of those all that
+	// was started counts.
+	// +optional
+	Applied *bool `json:"applied,omitempty"`
 	// endedAt is when its state changed last.
 	// +optional
 	EndedAt *metav1.Time `json:"endedAt,omitempty"`

@@ -401,6 +401,9 @@ type PlanItem struct {
 	// startedAt is when the item's turn came.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// applied is true when the run has written the target.
+	// +optional
+	Applied bool `json:"applied,omitempty"`
 	// pausedSeconds is how long what is waited for was paused; it does not count
 	// for waitTimeout.
 	// +optional
@@ -491,6 +494,9 @@ type PlanApproval struct {
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
+	// extra is what the authenticator said besides, such as the scopes of a token.
+	// +optional
+	Extra map[string]ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
 	Time metav1.Time `json:"time"`
 	// planHash is the plan that is approved. It is empty for a standing approval
@@ -506,3 +512,6 @@ type PlanApproval struct {
 	// +optional
 	Run int64 `json:"run,omitempty"`
 }
+
+// ExtraValue is a list of values of one extra key.
+type ExtraValue []string

@@ -187,6 +187,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: comment
       type:
         scalar: string
+    - name: extra
+      type:
+        map:
+          elementType:
+            list:
+              elementType:
+                scalar: string
+              elementRelationship: atomic
     - name: groups
       type:
         list:
@@ -219,6 +227,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: action
       type:
         scalar: string
+    - name: applied
+      type:
+        scalar: boolean
     - name: blastRadius
       type:
         namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.BlastRadius

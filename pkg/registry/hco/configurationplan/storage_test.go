@@ -68,7 +68,7 @@ func newDesk(t *testing.T) *desk {
 }
 
 func as(name string) context.Context {
-	return request.WithUser(request.WithNamespace(request.NewContext(), ""), &user.DefaultInfo{Name: name, UID: "uid-" + name, Groups: []string{"admins"}})
+	return request.WithUser(request.WithNamespace(request.NewContext(), ""), &user.DefaultInfo{Name: name, UID: "uid-" + name, Groups: []string{"admins"}, Extra: map[string][]string{"scopes": {"user:info"}}})
 }
 
 // hash has the spelling of one.
@@ -137,7 +137,7 @@ func TestApproveStamps(t *testing.T) {
 	}
 	plan := d.plan()
 	want := &hco.PlanApproval{
-		Username: "bob", UID: "uid-bob", Groups: []string{"admins"}, Time: metav1.NewTime(noon()), PlanHash: hash("a"), Comment: "CHG-1", Mode: hco.ApprovalExplicit,
+		Username: "bob", UID: "uid-bob", Groups: []string{"admins"}, Extra: map[string]hco.ExtraValue{"scopes": {"user:info"}}, Time: metav1.NewTime(noon()), PlanHash: hash("a"), Comment: "CHG-1", Mode: hco.ApprovalExplicit,
 	}
 	if diff := cmp.Diff(want, plan.Status.Approval); diff != "" {
 		t.Errorf("approval (-want +got):\n%s", diff)

@@ -115,6 +115,12 @@ func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) 
 	}
 	if who, ok := request.UserFrom(ctx); ok {
 		approval.Username, approval.UID, approval.Groups = who.GetName(), who.GetUID(), slices.Clone(who.GetGroups())
+		for key, values := range who.GetExtra() {
+			if approval.Extra == nil {
+				approval.Extra = map[string]hco.ExtraValue{}
+			}
+			approval.Extra[key] = slices.Clone(values)
+		}
 	}
 	return approval
 }

@@ -20,6 +20,8 @@ type PlanApprovalApplyConfiguration struct {
 	UID *string `json:"uid,omitempty"`
 	// groups of who approved, at the time.
 	Groups []string `json:"groups,omitempty"`
+	// extra is what the authenticator said besides, such as the scopes of a token.
+	Extra map[string]hcov1alpha1.ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
 	Time *v1.Time `json:"time,omitempty"`
 	// planHash is the plan that is approved. It is empty for a standing approval
@@ -61,6 +63,20 @@ func (b *PlanApprovalApplyConfiguration) WithUID(value string) *PlanApprovalAppl
 func (b *PlanApprovalApplyConfiguration) WithGroups(values ...string) *PlanApprovalApplyConfiguration {
 	for i := range values {
 		b.Groups = append(b.Groups, values[i])
+	}
+	return b
+}
+
+// WithExtra puts the entries into the Extra field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Extra field,
+// overwriting an existing map entries in Extra field with the same key.
+func (b *PlanApprovalApplyConfiguration) WithExtra(entries map[string]hcov1alpha1.ExtraValue) *PlanApprovalApplyConfiguration {
+	if b.Extra == nil && len(entries) > 0 {
+		b.Extra = make(map[string]hcov1alpha1.ExtraValue, len(entries))
+	}
+	for k, v := range entries {
+		b.Extra[k] = v
 	}
 	return b
 }

@@ -42,6 +42,8 @@ type PlanItemApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// startedAt is when the item's turn came.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
+	// applied is true when the run has written the target.
+	Applied *bool `json:"applied,omitempty"`
 	// pausedSeconds is how long what is waited for was paused; it does not count
 	// for waitTimeout.
 	PausedSeconds *int64 `json:"pausedSeconds,omitempty"`
@@ -171,6 +173,14 @@ func (b *PlanItemApplyConfiguration) WithMessage(value string) *PlanItemApplyCon
 // If called multiple times, the StartedAt field is set to the value of the last call.
 func (b *PlanItemApplyConfiguration) WithStartedAt(value v1.Time) *PlanItemApplyConfiguration {
 	b.StartedAt = &value
+	return b
+}
+
+// WithApplied sets the Applied field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Applied field is set to the value of the last call.
+func (b *PlanItemApplyConfiguration) WithApplied(value bool) *PlanItemApplyConfiguration {
+	b.Applied = &value
 	return b
 }
 

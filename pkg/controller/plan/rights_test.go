@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// scoped allows what the scopes of a token do.
+type scoped struct {
+	authorizationclient.SubjectAccessReviewInterface
+}
+
+func (scoped) Create(_ context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	scopes, limited := review.Spec.Extra["scopes"]
+	review.Status.Allowed = !limited || slices.Contains(scopes, review.Spec.ResourceAttributes.Verb)
+	return review, nil
+}
+
+// An approver may do no more later than when he approved: what limited him then does
+// so still.
+func TestReviewsOfALimitedToken(t *testing.T) {
+	approve, patch := Right{Verb: "approve", Resource: "configurationplans", Name: "a"}, Right{Verb: "patch", Resource: "knobs", Name: "k"}
+	for name, c := range map[string]struct {
+		reason string
+		extra  map[string]v1alpha1.ExtraValue
+		want   []string
+	}{
+		"unlimited": {"he has all of his rights", nil, nil},
+		"limited":   {"his token was for approvals only", map[string]v1alpha1.ExtraValue{"scopes": {"approve"}}, []string{"patch knobs k"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Reviews{Client: scoped{}}.Lacks(t.Context(), v1alpha1.PlanApproval{Username: "alice", Extra: c.extra}, []Right{approve, patch})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: lacks (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
