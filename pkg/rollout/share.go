@@ -157,7 +157,7 @@ func (p *pass) shareAbsent(ctx context.Context, t task) carried {
 	gone := Seen{Presence: observe.Absent}
 	memo := p.memo(t.step.ID)
 	switch {
-	case t.step.Policy.ReadOnly || memo != nil && !memo.Intent():
+	case t.step.Policy.ReadOnly || t.step.Policy.Written || memo != nil && !memo.Intent():
 		return p.refuse(t, gone, ReasonDrifted, true, "was deleted")
 	case t.step.Policy.Expect != FingerprintAbsent:
 		return p.refuse(t, gone, ReasonStale, true, "was deleted since it was reviewed")

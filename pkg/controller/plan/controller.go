@@ -146,6 +146,9 @@ type mind struct {
 	allowed int64
 	// pausedSince is when a wait was found to be paused.
 	pausedSince time.Time
+	// complaint is the error that status showed last, since complained.
+	complaint  string
+	complained time.Time
 	// trials are what the cluster said about targets when a plan was computed last.
 	trials map[manifest.ID]trial
 }

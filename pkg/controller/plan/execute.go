@@ -208,7 +208,7 @@ func (v *visit) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests 
 // kind has a probe, available.
 func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (bool, error) {
 	step := stage.Step{Ref: refOf(*item), Policy: stage.Policy{
-		Own: stage.Shared, Expect: item.Fingerprint, Takes: mayTake(*item), Delete: item.Action == v1alpha1.ItemDelete,
+		Own: stage.Shared, Expect: item.Fingerprint, Takes: mayTake(*item), Written: item.Applied, Delete: item.Action == v1alpha1.ItemDelete,
 	}}
 	report, err := v.reconcile(ctx, fmt.Sprintf("run/%d/%s", v.plan.Status.Run, item.Name), []stage.Step{step}, bodies(manifests))
 	if err != nil {

@@ -69,7 +69,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if len(v.moves) > 0 {
 		log.FromContext(ctx).V(1).Info("Plan moved", "moves", v.moves)
 	}
-	if apierrors.IsConflict(err) {
+	if errors.As(err, new(*overtakenError)) {
 		// Somebody wrote the plan meanwhile; that write brings another pass.
 		return ctrl.Result{}, nil
 	}
@@ -79,16 +79,35 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
 
+// overtakenError says that somebody wrote the plan since it was read. Any other
+// conflict is about something else, and nobody brings another pass.
+type overtakenError struct{ err error }
+
+func (e *overtakenError) Error() string { return e.err.Error() }
+func (e *overtakenError) Unwrap() error { return e.err }
+
+// quiet is for how long a plan that fails again and again goes on showing the same
+// error. Each write brings another pass at once: an error whose text is another one
+// each time, as of a connection that names its port, would leave no pause in between.
+const quiet = time.Minute
+
 // complain makes an error visible for whoever reads the plan. Of the spec status says
 // nothing new: a change of it has yet to be acted on.
 func (v *visit) complain(ctx context.Context, why error) error {
+	if v.complaint != "" && v.stored.Message == v.complaint && v.Clock.Since(v.complained) < quiet {
+		return nil
+	}
 	v.speaks = v.stored.ObservedGeneration
 	v.plan.Status = *v.stored.DeepCopy()
 	v.plan.Status.Message, v.reason = clip(why.Error()), v.reasonBefore()
-	if err := v.save(ctx); err != nil && !apierrors.IsConflict(err) {
-		return err
+	err := v.save(ctx)
+	if errors.As(err, new(*overtakenError)) {
+		return nil
 	}
-	return nil
+	if err == nil {
+		v.complaint, v.complained = v.stored.Message, v.Clock.Now()
+	}
+	return err
 }
 
 // pass steps from phase to phase.
@@ -280,7 +299,11 @@ func (v *visit) save(ctx context.Context) error {
 	moved := status.Phase != v.stored.Phase
 	// A copy: what is decoded into it must not change what others point to.
 	written := v.plan.DeepCopy()
-	if err := v.Client.Status().Update(ctx, written); err != nil {
+	err := v.Client.Status().Update(ctx, written)
+	if apierrors.IsConflict(err) {
+		return &overtakenError{fmt.Errorf("writing status of plan %s: %w", v.plan.Name, err)}
+	}
+	if err != nil {
 		return fmt.Errorf("writing status of plan %s: %w", v.plan.Name, err)
 	}
 	v.plan.ResourceVersion = written.ResourceVersion

@@ -213,15 +213,20 @@ func TestStale(t *testing.T) {
 		l.is("a", v1alpha1.PhaseFailed, "PlanStale", says)
 		l.lookAt(nil, "the watch was late, and the write was not")
 	})
-	t.Run("deleted while it is waited for", func(t *testing.T) {
-		l := store.newLab(t)
-		l.reach(v1alpha1.PhaseInProgress)
-		l.cluster.erase(psi())
-		plan := l.is("a", v1alpha1.PhaseFailed, "was deleted")
-		if states(plan) != "Failed Pending" {
-			t.Errorf("items %s", states(plan))
-		}
-	})
+	for name, another := range map[string]bool{"deleted while it is waited for": false, "deleted before another leader came": true} {
+		t.Run(name, func(t *testing.T) {
+			l := store.newLab(t)
+			l.reach(v1alpha1.PhaseInProgress)
+			l.cluster.erase(psi())
+			if another {
+				l.restart()
+			}
+			plan := l.is("a", v1alpha1.PhaseFailed, "enable-psi-metrics Failed: was deleted")
+			if states(plan) != "Failed Pending" || l.cluster.objects[psi()] != nil {
+				t.Errorf("items %s; the target is there: %t", states(plan), l.cluster.objects[psi()] != nil)
+			}
+		})
+	}
 }
 
 // What a plan was computed from may change while it is reviewed: that is told, and the

@@ -43,6 +43,9 @@ type Policy struct {
 	// Takes, of a Shared object, are the fields that it may take from others; it
 	// takes nothing else. None are for an object that takes nothing.
 	Takes []Take
+	// Written, of a Shared object, says that it was written before, by whoever has
+	// forgotten it since: it is not made again.
+	Written bool
 	// ReadOnly keeps a Shared object from being written at all: it is compared.
 	// Annotations are left out of that.
 	ReadOnly bool

@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// unanswered are rights that nobody tells.
+type unanswered struct{ err func() error }
+
+func (u unanswered) Lacks(context.Context, v1alpha1.PlanApproval, []Right) ([]string, error) {
+	return nil, u.err()
+}
+
+// An error that never reads the same is shown, and not written again with each pass:
+// every write brings a pass, and none of them would wait.
+func TestErrorsThatChange(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired)
+	port := 30000
+	l.loop.Rights = unanswered{func() error { port++; return fmt.Errorf("read tcp 10.0.0.1:%d: connection reset by peer", port) }}
+	l.approved()
+	l.is("a", v1alpha1.PhaseInProgress, "connection reset by peer")
+	before := l.plan("a")
+	for range 5 {
+		if err := l.pass("a"); err == nil {
+			t.Fatal("a pass that fails is not tried again")
+		}
+	}
+	if now := l.plan("a"); now.ResourceVersion != before.ResourceVersion {
+		t.Errorf("status was written: %q, and was %q", now.Status.Message, before.Status.Message)
+	}
+	l.loop.Rights = unanswered{func() error { return errors.New("another trouble") }}
+	l.clock.SetTime(l.clock.Now().Add(quiet))
+	l.is("a", v1alpha1.PhaseInProgress, "another trouble")
+}
+
+// A conflict that is about something else than the plan is an error as any other.
+func TestConflictElsewhere(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseReviewRequired)
+	l.loop.Rights = unanswered{func() error { return conflicts(psi(), "it is another one") }}
+	l.approved()
+	l.is("a", v1alpha1.PhaseInProgress, "it is another one")
+	if err := l.pass("a"); err == nil {
+		t.Error("the pass is not tried again")
+	}
+}
