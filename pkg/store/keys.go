@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// runsSuffix ends the keys of what plans did.
+const runsSuffix = "/runs"
+
 // Keys is the layout of the store below one etcd prefix. Nothing else in
 // Penstock spells a key of these records:
 //
@@ -99,7 +102,18 @@ func (k Keys) Claims() string { return k.prefix + "/claims/" }
 
 // Runs is the key of what the plans of a name did.
 func (k Keys) Runs(name string) string {
-	return k.prefix + "/plans/" + url.PathEscape(name) + "/runs"
+	return k.Plans() + url.PathEscape(name) + runsSuffix
+}
+
+// Plans is the beginning of the keys of what plans did.
+func (k Keys) Plans() string { return k.prefix + "/plans/" }
+
+// RunsOf is the name that a key of Runs is for; found is false for any other key.
+func (k Keys) RunsOf(key string) (name string, found bool) {
+	rest, below := strings.CutPrefix(key, k.Plans())
+	escaped, runs := strings.CutSuffix(rest, runsSuffix)
+	name, err := url.PathUnescape(escaped)
+	return name, below && runs && err == nil
 }
 
 // Claim is the key of a claim.

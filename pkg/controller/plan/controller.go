@@ -48,6 +48,7 @@ type Claims interface {
 // Runs is the record of what was done, as a *run.Runs.
 type Runs interface {
 	List(ctx context.Context, name string) ([]run.Row, error)
+	Names(ctx context.Context) ([]string, error)
 	Put(ctx context.Context, name string, row run.Row) error
 }
 
@@ -109,6 +110,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Named("plan").
 		For(&v1alpha1.ConfigurationPlan{}).
 		WatchesRawSource(changed).
+		WatchesRawSource(source.Func(r.sweep)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, SkipNameValidation: ptr.To(true)}).
 		Complete(r)
 	if err != nil {

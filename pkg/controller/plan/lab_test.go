@@ -254,6 +254,10 @@ func (m mortalRuns) List(ctx context.Context, name string) ([]run.Row, error) {
 	return also(m.read(), func() ([]run.Row, error) { return m.runs.List(ctx, name) })
 }
 
+func (m mortalRuns) Names(ctx context.Context) ([]string, error) {
+	return also(m.read(), func() ([]string, error) { return m.runs.Names(ctx) })
+}
+
 func (m mortalRuns) Put(ctx context.Context, name string, row run.Row) error {
 	return m.write(func() error { return m.runs.Put(ctx, name, row) })
 }

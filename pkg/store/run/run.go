@@ -18,6 +18,8 @@ const (
 	MaxRows = 50
 	// maxBytes bounds a record; beyond it the oldest rows go, but for one.
 	maxBytes = 1 << 20
+	// namesPage is how many names are read at a time.
+	namesPage = 500
 )
 
 // Row is one execution.
@@ -49,6 +51,27 @@ func format() store.Format {
 func (r *Runs) List(ctx context.Context, name string) ([]Row, error) {
 	rows, _, err := r.load(ctx, name)
 	return rows, err
+}
+
+// Names returns the names that have rows, in order. It reads no rows.
+func (r *Runs) Names(ctx context.Context) ([]string, error) {
+	var names []string
+	from, end := r.keys.Plans(), clientv3.GetPrefixRangeEnd(r.keys.Plans())
+	for {
+		page, err := r.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(namesPage))
+		if err != nil {
+			return nil, fmt.Errorf("reading the names of runs from %s on: %w", from, err)
+		}
+		for _, found := range page.Kvs {
+			if name, ok := r.keys.RunsOf(string(found.Key)); ok {
+				names = append(names, name)
+			}
+			from = string(found.Key) + "\x00"
+		}
+		if !page.More || len(page.Kvs) == 0 {
+			return names, nil
+		}
+	}
 }
 
 // Put stores a row, in place of the one with the same plan and number. Other rows

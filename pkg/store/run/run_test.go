@@ -38,6 +38,12 @@ func TestRuns(t *testing.T) {
 	if other, err := runs.List(ctx, "another"); err != nil || len(other) > 0 {
 		t.Errorf("another name: %v, %v", other, err)
 	}
+	if err := runs.Put(ctx, "a b/c", row("c", 1, `5`)); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := runs.Names(ctx); err != nil || cmp.Diff([]string{"a b/c", "rebalance"}, names) != "" {
+		t.Errorf("names: %q, %v", names, err)
+	}
 	if err := runs.Put(ctx, "rebalance", run.Row{Plan: "a"}); err == nil {
 		t.Error("a row without a number was stored")
 	}
