@@ -80,11 +80,14 @@ packages() {
 }
 
 group() {
-	local list=() package
+	local list=() flags=() package
 	while IFS= read -r package; do
 		list+=("${package}")
 	done < <(packages "$1")
-	gotest ${list[@]+"${list[@]}"}
+	# Tests against a control plane wait most of the time: more of them than there
+	# are processors.
+	[ "$1" = unit ] || flags=(-parallel 4)
+	gotest ${flags[@]+"${flags[@]}"} ${list[@]+"${list[@]}"}
 }
 
 # benchmarks tests what the benchmarks are made of, a module of its own. They
