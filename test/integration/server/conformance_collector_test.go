@@ -109,6 +109,9 @@ func owned(s *subject) {
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": owner, "uid": uid},
 	})
 	s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), references, "metadata", "ownerReferences")})
+	// The collector does not hold an owner for dependents that it has not heard of.
+	// When it deletes what came after this one, it has.
+	s.orphaned("b")
 	s.MustKubectl("delete", "clusterrole", owner, "--cascade=foreground", "--wait=false")
 	doomed := func() string {
 		return fmt.Sprintf("deleted %t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
@@ -125,15 +128,20 @@ func owned(s *subject) {
 }
 
 // ownedByNobody: an owner that is not there has been deleted.
-func ownedByNobody(s *subject) {
+func ownedByNobody(s *subject) { s.orphaned("a") }
+
+// orphaned makes an object of an owner that is not there, and waits until the
+// collector deletes it.
+func (s *subject) orphaned(name string) {
+	s.t.Helper()
 	references := reference(map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "never-was", "uid": "11111111-1111-1111-1111-111111111111"},
 	})
-	s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), references, "metadata", "ownerReferences")})
-	s.settled("owned", "deleted true", func() string {
-		return fmt.Sprintf("deleted %t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
+	s.must(call{method: http.MethodPost, body: with(s.draft(s.name(name)), references, "metadata", "ownerReferences")})
+	s.settled("owned by nobody", "deleted true", func() string {
+		return fmt.Sprintf("deleted %t", at(s.get(name).body, "metadata", "deletionTimestamp") != nil)
 	})
-	s.release("a")
+	s.release(name)
 }
 
 // watchable are the resources of a group that can be listed and watched, as quota does
