@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/hco"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
@@ -81,7 +82,7 @@ func newAPI(c *Config) *api {
 func (a *api) withBodies(next http.Handler) http.Handler {
 	return clusterextensionrevision.WithBodies(next, clusterextensionrevision.FilterDeps{
 		Digester:     a.store.Digester,
-		Serializer:   olm.Serializer(a.extra.codecs),
+		Serializer:   encoding.Text(a.extra.codecs),
 		Budget:       clusterextensionrevision.NewBudget(clusterextensionrevision.DefaultBudget),
 		MaxBodyBytes: a.maxBody,
 		Stored:       a.stored,
@@ -144,7 +145,7 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 	if err != nil {
 		return err
 	}
-	info, _, err := hco.NewAPIGroupInfo(a.extra.codecs, olm.Serializer(a.extra.codecs), hco.Deps{
+	info, _, err := hco.NewAPIGroupInfo(a.extra.codecs, hco.Deps{
 		Deps: configurationplan.Deps{
 			Scheme: a.extra.scheme, OptsGetter: options,
 			Packs: a.store.Packs, Claims: a.store.Claims, Runs: a.store.Runs,

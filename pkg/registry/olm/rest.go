@@ -6,21 +6,19 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
-	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // Deps is what NewAPIGroupInfo needs.
@@ -49,7 +47,11 @@ type Deps struct {
 // the storage of the revisions, whose Stored the filter WithBodies needs.
 // OptsGetter leads to etcd; which codec and version are stored is set here.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
-	deps.OptsGetter = storedAsJSON{RESTOptionsGetter: deps.OptsGetter, codecs: codecs, entries: deps.Entries}
+	stored := encoding.Stored{RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion}
+	if deps.Entries != nil {
+		stored.Around = deps.Entries.Codec
+	}
+	deps.OptsGetter = stored
 	storage, err := clusterextensionrevision.NewStorage(deps.Deps)
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
@@ -61,7 +63,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	// A parameter codec of our own scheme: the one of meta does not know the
 	// options of our subresources.
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
-	info.NegotiatedSerializer = Serializer(codecs)
+	info.NegotiatedSerializer = encoding.Text(codecs)
 	histories := revisionhistory.NewREST(storage.Revision, deps.Heads)
 	served := map[string]rest.Storage{
 		"clusterextensionrevisions":           storage.Revision,
@@ -88,51 +90,4 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	}
 	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = served
 	return &info, storage, nil
-}
-
-// Serializer is the codecs without protobuf. Our types have no protobuf form,
-// and a client that was offered it would get 406 or 500 in place of JSON.
-// (kubernetes/kubernetes#86253)
-func Serializer(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
-	return textSerializer{codecs}
-}
-
-type textSerializer struct{ serializer.CodecFactory }
-
-// SupportedMediaTypes are JSON and YAML.
-func (s textSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
-	var supported []runtime.SerializerInfo
-	for _, info := range s.CodecFactory.SupportedMediaTypes() {
-		if info.MediaType == runtime.ContentTypeJSON || info.MediaType == runtime.ContentTypeYAML {
-			supported = append(supported, info)
-		}
-	}
-	return supported
-}
-
-// storedAsJSON sets how objects of the group are stored: as JSON of v1alpha1,
-// compressed.
-// With the versioner, discovery has a storageVersionHash, by which storage
-// migration sees that objects must be rewritten.
-type storedAsJSON struct {
-	generic.RESTOptionsGetter
-	codecs serializer.CodecFactory
-	// entries are shared by what is decoded; nil shares none.
-	entries *clusterextensionrevision.Entries
-}
-
-// GetRESTOptions returns the options with our codec.
-func (g storedAsJSON) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
-	if err != nil {
-		return generic.RESTOptions{}, err
-	}
-	config := *options.StorageConfig
-	config.Codec = store.Compressed(g.codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
-	if g.entries != nil {
-		config.Codec = g.entries.Codec(config.Codec)
-	}
-	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
-	options.StorageConfig = &config
-	return options, nil
 }

@@ -41,6 +41,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
@@ -109,7 +110,7 @@ func newServer(t *testing.T, settings settings) *server {
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
 		return genericapiserver.DefaultBuildHandlerChain(clusterextensionrevision.WithBodies(handler, clusterextensionrevision.FilterDeps{
 			Digester:     digester,
-			Serializer:   olm.Serializer(codecs),
+			Serializer:   encoding.Text(codecs),
 			Budget:       settings.budget,
 			MaxBodyBytes: c.MaxRequestBodyBytes,
 			Stored: func(ctx context.Context, name string) (*hub.ClusterExtensionRevision, error) {

@@ -1,0 +1,58 @@
+// Package encoding is how objects of our groups travel, and how they are stored.
+package encoding
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/generic"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Text is the codecs without protobuf. Our types have no protobuf form,
+// and a client that was offered it would get 406 or 500 in place of JSON.
+// (kubernetes/kubernetes#86253)
+func Text(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
+	return text{codecs}
+}
+
+type text struct{ serializer.CodecFactory }
+
+// SupportedMediaTypes are JSON and YAML.
+func (s text) SupportedMediaTypes() []runtime.SerializerInfo {
+	var supported []runtime.SerializerInfo
+	for _, info := range s.CodecFactory.SupportedMediaTypes() {
+		if info.MediaType == runtime.ContentTypeJSON || info.MediaType == runtime.ContentTypeYAML {
+			supported = append(supported, info)
+		}
+	}
+	return supported
+}
+
+// Stored sets how objects of a group are stored: as JSON of one version, compressed.
+// With the versioner, discovery has a storageVersionHash, by which storage migration
+// sees that objects must be rewritten.
+type Stored struct {
+	generic.RESTOptionsGetter
+	Codecs  serializer.CodecFactory
+	Version schema.GroupVersion
+	// Around wraps the codec; nil does not.
+	Around func(runtime.Codec) runtime.Codec
+}
+
+// GetRESTOptions returns the options with our codec.
+func (s Stored) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := s.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return generic.RESTOptions{}, err
+	}
+	config := *options.StorageConfig
+	config.Codec = store.Compressed(s.Codecs.LegacyCodec(s.Version))
+	if s.Around != nil {
+		config.Codec = s.Around(config.Codec)
+	}
+	config.EncodeVersioner = runtime.NewMultiGroupVersioner(s.Version, schema.GroupKind{Group: s.Version.Group})
+	options.StorageConfig = &config
+	return options, nil
+}
