@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // historyTable prints what plans did: one row for each run, the newest last, where
@@ -33,9 +34,9 @@ func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Ob
 	}
 	out := &metav1.Table{}
 	for i := len(history.Runs) - 1; i >= 0; i-- {
-		out.Rows = append(out.Rows, row(runCells(&history.Runs[i]), &hco.PlanHistory{ObjectMeta: history.ObjectMeta}))
+		out.Rows = append(out.Rows, printing.Row(runCells(&history.Runs[i]), &hco.PlanHistory{ObjectMeta: history.ObjectMeta}))
 	}
-	return headed(out, options, []metav1.TableColumnDefinition{
+	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Run", Type: "integer", Description: "Number of the execution."},
 		{Name: "Outcome", Type: "string", Description: "The phase it ended in."},
 		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
@@ -91,11 +92,11 @@ func (diffTable) ConvertToTable(_ context.Context, object, options runtime.Objec
 		if item.Stale {
 			stale = "yes"
 		}
-		out.Rows = append(out.Rows, row([]any{
+		out.Rows = append(out.Rows, printing.Row([]any{
 			item.Name, item.TargetRef.Kind, item.TargetRef.Namespace, item.TargetRef.Name, fmt.Sprintf("+%d/-%d", added, removed), stale, item.Message,
 		}, &hco.PlanDiff{ObjectMeta: diff.ObjectMeta}))
 	}
-	return headed(out, options, []metav1.TableColumnDefinition{
+	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Item", Type: "string", Description: "Name of the item."},
 		{Name: "Kind", Type: "string", Description: "Kind of its target."},
 		{Name: "Namespace", Type: "string", Description: "Namespace of its target."},
@@ -119,15 +120,4 @@ func count(diff string) (added, removed int) {
 		}
 	}
 	return added, removed
-}
-
-func row(cells []any, object runtime.Object) metav1.TableRow {
-	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: object}}
-}
-
-func headed(table *metav1.Table, options runtime.Object, columns []metav1.TableColumnDefinition) *metav1.Table {
-	if given, ok := options.(*metav1.TableOptions); !ok || !given.NoHeaders {
-		table.ColumnDefinitions = columns
-	}
-	return table
 }

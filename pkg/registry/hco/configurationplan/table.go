@@ -3,16 +3,14 @@ package configurationplan
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // table prints plans for people.
@@ -37,31 +35,7 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints one plan or a list of them.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	out := &metav1.Table{}
-	add := func(obj runtime.Object) error {
-		plan, ok := obj.(*hco.ConfigurationPlan)
-		if !ok {
-			return fmt.Errorf("printing a table of plans: got a %T", obj)
-		}
-		out.Rows = append(out.Rows, metav1.TableRow{Cells: t.cells(plan), Object: runtime.RawExtension{Object: obj}})
-		return nil
-	}
-	if meta.IsListType(object) {
-		if err := meta.EachListItem(object, add); err != nil {
-			return nil, err
-		}
-	} else if err := add(object); err != nil {
-		return nil, err
-	}
-	if list, err := meta.ListAccessor(object); err == nil {
-		out.ResourceVersion, out.Continue, out.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
-	} else if single, err := meta.CommonAccessor(object); err == nil {
-		out.ResourceVersion = single.GetResourceVersion()
-	}
-	if given, ok := options.(*metav1.TableOptions); !ok || !given.NoHeaders {
-		out.ColumnDefinitions = columns()
-	}
-	return out, nil
+	return printing.Table("plans", object, options, columns(), t.cells)
 }
 
 func (t table) cells(plan *hco.ConfigurationPlan) []any {
@@ -79,9 +53,5 @@ func (t table) cells(plan *hco.ConfigurationPlan) []any {
 	if all := len(plan.Status.Items); all > 0 {
 		items = fmt.Sprintf("%d/%d", done, all)
 	}
-	age := "<unknown>"
-	if !plan.CreationTimestamp.IsZero() {
-		age = duration.HumanDuration(t.clock.Since(plan.CreationTimestamp.Time).Round(time.Second))
-	}
-	return []any{plan.Name, string(plan.Spec.Profile), string(plan.Spec.Action), phase, impact, items, age, plan.Status.PlanHash, plan.Status.Message}
+	return []any{plan.Name, string(plan.Spec.Profile), string(plan.Spec.Action), phase, impact, items, printing.Age(t.clock, plan.CreationTimestamp), plan.Status.PlanHash, plan.Status.Message}
 }

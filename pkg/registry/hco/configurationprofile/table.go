@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // table prints profiles for people.
@@ -40,26 +40,7 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints one profile or a list of them.
 func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	out := &metav1.Table{}
-	add := func(obj runtime.Object) error {
-		profile, ok := obj.(*hco.ConfigurationProfile)
-		if !ok {
-			return fmt.Errorf("printing a table of profiles: got a %T", obj)
-		}
-		out.Rows = append(out.Rows, metav1.TableRow{Cells: cells(profile), Object: runtime.RawExtension{Object: obj}})
-		return nil
-	}
-	if meta.IsListType(object) {
-		if err := meta.EachListItem(object, add); err != nil {
-			return nil, err
-		}
-	} else if err := add(object); err != nil {
-		return nil, err
-	}
-	if given, ok := options.(*metav1.TableOptions); !ok || !given.NoHeaders {
-		out.ColumnDefinitions = columns()
-	}
-	return out, nil
+	return printing.Table("profiles", object, options, columns(), cells)
 }
 
 func cells(profile *hco.ConfigurationProfile) []any {

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // maxNamedSecrets bounds how many Secrets that were left out a warning names.
@@ -145,16 +146,13 @@ func (r *ManifestsREST) ConvertToTable(_ context.Context, object, options runtim
 		}
 		out.Rows = append(out.Rows, row)
 	}
-	if !withoutHeaders(options) {
-		out.ColumnDefinitions = []metav1.TableColumnDefinition{
-			{Name: "Kind", Type: "string", Description: "Kind of the object, with its group."},
-			{Name: "Namespace", Type: "string", Description: "Namespace of the object."},
-			{Name: "Name", Type: "string", Description: "Name of the object."},
-			{Name: "Digest", Type: "string", Description: "Digest of the manifest."},
-			{Name: "Size", Type: "integer", Description: "Size of the manifest in bytes."},
-		}
-	}
-	return out, nil
+	return printing.Headed(out, options, []metav1.TableColumnDefinition{
+		{Name: "Kind", Type: "string", Description: "Kind of the object, with its group."},
+		{Name: "Namespace", Type: "string", Description: "Namespace of the object."},
+		{Name: "Name", Type: "string", Description: "Name of the object."},
+		{Name: "Digest", Type: "string", Description: "Digest of the manifest."},
+		{Name: "Size", Type: "integer", Description: "Size of the manifest in bytes."},
+	}), nil
 }
 
 func manifestRow(digester manifest.Digester, raw []byte) (metav1.TableRow, error) {
@@ -162,10 +160,6 @@ func manifestRow(digester manifest.Digester, raw []byte) (metav1.TableRow, error
 	if err != nil {
 		return metav1.TableRow{}, fmt.Errorf("printing a manifest: %w", err)
 	}
-	return metav1.TableRow{
-		Cells: []any{object.GroupKind().String(), object.Namespace, object.Name, string(object.Digest), int64(len(object.JSON))},
-		// The endpoint wants metadata in every row, and converts the object to
-		// the group's version when the client asks for it.
-		Object: runtime.RawExtension{Object: &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: object.Name}}},
-	}, nil
+	cells := []any{object.GroupKind().String(), object.Namespace, object.Name, string(object.Digest), int64(len(object.JSON))}
+	return printing.Row(cells, &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: object.Name}}), nil
 }

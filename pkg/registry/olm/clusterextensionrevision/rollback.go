@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // maxCauseBytes is what history keeps of a cause.
@@ -349,16 +350,11 @@ func (*RollbackREST) ConvertToTable(_ context.Context, object, options runtime.O
 	if !ok {
 		return nil, fmt.Errorf("printing a rollback: got a %T", object)
 	}
-	out := &metav1.Table{Rows: []metav1.TableRow{{
-		Cells:  []any{done.Name, done.Status.From, done.Status.Revision},
-		Object: runtime.RawExtension{Object: &olm.RevisionRollback{ObjectMeta: metav1.ObjectMeta{Name: done.Name}}},
-	}}}
-	if !withoutHeaders(options) {
-		out.ColumnDefinitions = []metav1.TableColumnDefinition{
-			{Name: "Target", Type: "string", Description: "Revision whose content comes back."},
-			{Name: "From", Type: "string", Description: "Newest revision until now."},
-			{Name: "Revision", Type: "string", Description: "Revision that was created, or would be."},
-		}
-	}
-	return out, nil
+	cells := []any{done.Name, done.Status.From, done.Status.Revision}
+	out := &metav1.Table{Rows: []metav1.TableRow{printing.Row(cells, &olm.RevisionRollback{ObjectMeta: metav1.ObjectMeta{Name: done.Name}})}}
+	return printing.Headed(out, options, []metav1.TableColumnDefinition{
+		{Name: "Target", Type: "string", Description: "Revision whose content comes back."},
+		{Name: "From", Type: "string", Description: "Newest revision until now."},
+		{Name: "Revision", Type: "string", Description: "Revision that was created, or would be."},
+	}), nil
 }

@@ -2,18 +2,16 @@ package clusterextensionrevision
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // table prints revisions for people.
@@ -38,26 +36,7 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints one revision or a list of them.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	out := &metav1.Table{}
-	add := func(obj runtime.Object) error {
-		revision, ok := obj.(*olm.ClusterExtensionRevision)
-		if !ok {
-			return fmt.Errorf("printing a table of revisions: got a %T", obj)
-		}
-		out.Rows = append(out.Rows, metav1.TableRow{
-			Cells:  t.cells(revision),
-			Object: runtime.RawExtension{Object: obj},
-		})
-		return nil
-	}
-	if err := eachItem(object, add); err != nil {
-		return nil, err
-	}
-	copyListMeta(out, object)
-	if !withoutHeaders(options) {
-		out.ColumnDefinitions = columns()
-	}
-	return out, nil
+	return printing.Table("revisions", object, options, columns(), t.cells)
 }
 
 func (t table) cells(revision *olm.ClusterExtensionRevision) []any {
@@ -75,17 +54,10 @@ func (t table) cells(revision *olm.ClusterExtensionRevision) []any {
 		string(statusOf(revision, v1alpha1.ConditionAvailable)),
 		string(statusOf(revision, v1alpha1.ConditionProgressing)),
 		objects,
-		t.age(revision.CreationTimestamp),
+		printing.Age(t.clock, revision.CreationTimestamp),
 		decisive.Reason,
 		decisive.Message,
 	}
-}
-
-func (t table) age(created metav1.Time) string {
-	if created.IsZero() {
-		return "<unknown>"
-	}
-	return duration.HumanDuration(t.clock.Since(created.Time).Round(time.Second))
 }
 
 func statusOf(revision *olm.ClusterExtensionRevision, conditionType string) metav1.ConditionStatus {
@@ -117,30 +89,4 @@ func decisiveCondition(conditions []metav1.Condition) metav1.Condition {
 		}
 	}
 	return metav1.Condition{}
-}
-
-// eachItem calls f for every item of a list, or for the object itself.
-func eachItem(object runtime.Object, f func(runtime.Object) error) error {
-	if meta.IsListType(object) {
-		return meta.EachListItem(object, f)
-	}
-	return f(object)
-}
-
-// copyListMeta gives a table what clients need to page and to watch.
-func copyListMeta(out *metav1.Table, object runtime.Object) {
-	if list, err := meta.ListAccessor(object); err == nil {
-		out.ResourceVersion = list.GetResourceVersion()
-		out.Continue = list.GetContinue()
-		out.RemainingItemCount = list.GetRemainingItemCount()
-		return
-	}
-	if single, err := meta.CommonAccessor(object); err == nil {
-		out.ResourceVersion = single.GetResourceVersion()
-	}
-}
-
-func withoutHeaders(options runtime.Object) bool {
-	table, ok := options.(*metav1.TableOptions)
-	return ok && table.NoHeaders
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 const (
@@ -57,20 +58,12 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 	out := &metav1.Table{}
 	for i := range changes.Changes {
 		change := &changes.Changes[i]
-		out.Rows = append(out.Rows, metav1.TableRow{
-			Cells: cells(change),
-			// The endpoint wants metadata in every row, and converts the object
-			// to the group's version when the client asks for it.
-			Object: runtime.RawExtension{Object: &olm.RevisionDiff{ObjectMeta: named(change.Name)}},
-		})
-	}
-	if tableOptions, ok := options.(*metav1.TableOptions); !ok || !tableOptions.NoHeaders {
-		out.ColumnDefinitions = columns()
+		out.Rows = append(out.Rows, printing.Row(cells(change), &olm.RevisionDiff{ObjectMeta: named(change.Name)}))
 	}
 	for _, text := range warnings(changes) {
 		warning.AddWarning(ctx, "", text)
 	}
-	return out, nil
+	return printing.Headed(out, options, columns()), nil
 }
 
 func cells(change *olm.ObjectChange) []any {

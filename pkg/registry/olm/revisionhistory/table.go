@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // table prints histories for people: one row for each revision, the newest last,
@@ -43,18 +44,12 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 	out := &metav1.Table{}
 	for i := range found.Revisions {
 		record := &found.Revisions[i]
-		out.Rows = append(out.Rows, metav1.TableRow{
-			Cells:  cells(record),
-			Object: runtime.RawExtension{Object: &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: record.Name}}},
-		})
-	}
-	if tableOptions, ok := options.(*metav1.TableOptions); !ok || !tableOptions.NoHeaders {
-		out.ColumnDefinitions = columns()
+		out.Rows = append(out.Rows, printing.Row(cells(record), &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: record.Name}}))
 	}
 	if hold := found.Hold; hold != nil {
 		warning.AddWarning(ctx, "", holdText(hold))
 	}
-	return out, nil
+	return printing.Headed(out, options, columns()), nil
 }
 
 func cells(record *olm.RevisionRecord) []any {

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // separator is between the parts of a name. Names of objects may have it (those
@@ -182,17 +183,12 @@ func (*REST) ConvertToTable(_ context.Context, object, options runtime.Object) (
 	if !ok {
 		return nil, fmt.Errorf("printing a manifest: got a %T", object)
 	}
-	out := &metav1.Table{Rows: []metav1.TableRow{{
-		Cells:  []any{found.Name, found.Phase, found.Digest, found.Size},
-		Object: runtime.RawExtension{Object: &olm.RevisionManifest{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}},
-	}}}
-	if tableOptions, ok := options.(*metav1.TableOptions); !ok || !tableOptions.NoHeaders {
-		out.ColumnDefinitions = []metav1.TableColumnDefinition{
-			{Name: "Name", Type: "string", Format: "name", Description: "<revision>:<kind>.<group>:<namespace>:<name>."},
-			{Name: "Phase", Type: "string", Description: "Phase that the object is in."},
-			{Name: "Digest", Type: "string", Description: "Digest of the manifest."},
-			{Name: "Size", Type: "integer", Description: "Size of the manifest in bytes."},
-		}
-	}
-	return out, nil
+	cells := []any{found.Name, found.Phase, found.Digest, found.Size}
+	out := &metav1.Table{Rows: []metav1.TableRow{printing.Row(cells, &olm.RevisionManifest{ObjectMeta: metav1.ObjectMeta{Name: found.Name}})}}
+	return printing.Headed(out, options, []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "<revision>:<kind>.<group>:<namespace>:<name>."},
+		{Name: "Phase", Type: "string", Description: "Phase that the object is in."},
+		{Name: "Digest", Type: "string", Description: "Digest of the manifest."},
+		{Name: "Size", Type: "integer", Description: "Size of the manifest in bytes."},
+	}), nil
 }

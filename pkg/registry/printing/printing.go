@@ -1,0 +1,77 @@
+// Package printing is how our endpoints print tables: what clients need of any
+// table, whatever is in its rows.
+package printing
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/clock"
+)
+
+// Table prints an object, or each of a list, as a row that carries the object. What
+// they are is for the error when one is something else.
+func Table[T runtime.Object](what string, object, options runtime.Object, columns []metav1.TableColumnDefinition, cells func(T) []any) (*metav1.Table, error) {
+	out := &metav1.Table{}
+	add := func(obj runtime.Object) error {
+		one, ok := obj.(T)
+		if !ok {
+			return fmt.Errorf("printing a table of %s: got a %T", what, obj)
+		}
+		out.Rows = append(out.Rows, Row(cells(one), obj))
+		return nil
+	}
+	if err := eachItem(object, add); err != nil {
+		return nil, err
+	}
+	copyListMeta(out, object)
+	return Headed(out, options, columns), nil
+}
+
+// Row is a row of a table. The endpoint wants metadata in every row, and converts the
+// object to the group's version when the client asks for it.
+func Row(cells []any, object runtime.Object) metav1.TableRow {
+	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: object}}
+}
+
+// Headed gives a table its columns, unless the client wants none: it has them from
+// the event before.
+func Headed(table *metav1.Table, options runtime.Object, columns []metav1.TableColumnDefinition) *metav1.Table {
+	if given, ok := options.(*metav1.TableOptions); !ok || !given.NoHeaders {
+		table.ColumnDefinitions = columns
+	}
+	return table
+}
+
+// Age is the time since something was created.
+func Age(clock clock.PassiveClock, created metav1.Time) string {
+	if created.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(clock.Since(created.Time).Round(time.Second))
+}
+
+// eachItem calls f for every item of a list, or for the object itself.
+func eachItem(object runtime.Object, f func(runtime.Object) error) error {
+	if meta.IsListType(object) {
+		return meta.EachListItem(object, f)
+	}
+	return f(object)
+}
+
+// copyListMeta gives a table what clients need to page and to watch.
+func copyListMeta(out *metav1.Table, object runtime.Object) {
+	if list, err := meta.ListAccessor(object); err == nil {
+		out.ResourceVersion = list.GetResourceVersion()
+		out.Continue = list.GetContinue()
+		out.RemainingItemCount = list.GetRemainingItemCount()
+		return
+	}
+	if single, err := meta.CommonAccessor(object); err == nil {
+		out.ResourceVersion = single.GetResourceVersion()
+	}
+}
