@@ -63,6 +63,7 @@ func TestPenstock(t *testing.T) {
 		"Paused":           paused,
 		"Drift":            drift,
 		"Additions":        additions,
+		"Autoscaled":       autoscaled,
 		"Replaced":         replaced,
 		"Collision":        collision,
 		"Adoption":         adoption,

@@ -32,6 +32,8 @@ func (p *Plane) startWorkloads(detached bool) error {
 		// At the default of 20 requests a second it takes 5 s to start.
 		"--kube-api-qps=1000",
 		"--kube-api-burst=1000",
+		// Autoscalers look every 15 s else.
+		"--horizontal-pod-autoscaler-sync-period=1s",
 		"--service-account-private-key-file="+p.pki.file("sa.key"),
 		"--root-ca-file="+p.pki.file("ca.crt"),
 		"--cluster-signing-cert-file="+p.pki.file("ca.crt"),

@@ -1,0 +1,116 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// metricsGroup is where HorizontalPodAutoscalers ask for external metrics.
+const metricsGroup = "external.metrics.k8s.io"
+
+// autoscaled: the replicas of a Deployment belong to Kubernetes' own
+// HorizontalPodAutoscaler once it has set them, through an upgrade too, although the
+// manifest has its own idea of them. Nothing of that is drift.
+func autoscaled(w world) {
+	ns := w.namespace("autoscaled")
+	queue := w.measured("queue", 3)
+	web := func(image string) object {
+		d := deployment(ns, "web", image)
+		d["metadata"].(map[string]any)["labels"] = map[string]any{"part": "web"}
+		return d
+	}
+	scaler := manifest("autoscaling/v2", "HorizontalPodAutoscaler", ns, "web")
+	scaler["spec"] = map[string]any{
+		"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+		"minReplicas":    1, "maxReplicas": 5,
+		"behavior": map[string]any{"scaleDown": map[string]any{"stabilizationWindowSeconds": 0}},
+		"metrics": []any{map[string]any{"type": "External", "external": map[string]any{
+			"metric": map[string]any{"name": "queue"}, "target": map[string]any{"type": "AverageValue", "averageValue": "1"},
+		}}},
+	}
+	scaled := func(image string, replicas int64) {
+		w.t.Helper()
+		w.until(deployments(), ns, "web", func(o *unstructured.Unstructured) error {
+			containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+			has, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+			ready, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
+			runs := containers[0].(map[string]any)["image"]
+			if has != replicas || ready != replicas || runs != image {
+				return fmt.Errorf("%d of %d replicas of %s are ready, want %d of %s", ready, has, runs, replicas, image)
+			}
+			return nil
+		})
+	}
+
+	w.roll(revision("autoscaled", 1).phase("all", web("web:1"), scaler))
+	scaled("web:1", 3)
+	w.roll(revision("autoscaled", 2).phase("all", web("web:2"), scaler))
+	scaled("web:2", 3)
+	queue.Store(2)
+	scaled("web:2", 2)
+
+	// What is ours is repaired, and only that: what was changed before has been
+	// looked at by then.
+	w.MustKubectl("label", "deployment", "web", "--namespace="+ns, "part-")
+	w.event("autoscaled-2", "Repaired", ".metadata.labels.part was removed")
+	scaled("web:2", 2)
+	w.condition("autoscaled-2", "Ready", "True")
+	if events := w.MustKubectl("events", "--for=clusterextensionrevision/autoscaled-2"); containsAll(events, []string{"replicas"}) {
+		w.t.Errorf("what an autoscaler did was undone:\n%s", events)
+	}
+	// It would go on asking for a metric that is gone, and say so again and again.
+	w.MustKubectl("delete", "cer", "autoscaled-1", "autoscaled-2", timeout)
+}
+
+// measured serves an external metric, whose value can be changed, until the test ends.
+func (w world) measured(metric string, value int64) *atomic.Int64 {
+	w.t.Helper()
+	var current atomic.Int64
+	current.Store(value)
+	version := metricsGroup + "/v1beta1"
+	mux := http.NewServeMux()
+	mux.HandleFunc("/apis/"+version, func(out http.ResponseWriter, _ *http.Request) {
+		respond(out, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: version})
+	})
+	mux.HandleFunc("/apis/"+version+"/namespaces/{namespace}/"+metric, func(out http.ResponseWriter, _ *http.Request) {
+		respond(out, map[string]any{
+			"apiVersion": version, "kind": "ExternalMetricValueList", "metadata": map[string]any{},
+			"items": []any{map[string]any{
+				"metricName": metric, "metricLabels": map[string]string{},
+				"timestamp": time.Now().UTC().Format(time.RFC3339), "value": fmt.Sprint(current.Load()),
+			}},
+		})
+	})
+	server := httptest.NewTLSServer(mux)
+	w.t.Cleanup(server.Close)
+
+	address := server.Listener.Addr().(*net.TCPAddr)
+	service := manifest("v1", "Service", w.namespace("metrics"), "metrics")
+	service["spec"] = map[string]any{
+		"type": "ExternalName", "externalName": address.IP.String(), "ports": []any{map[string]any{"port": address.Port}},
+	}
+	api := manifest("apiregistration.k8s.io/v1", "APIService", "", "v1beta1."+metricsGroup)
+	api["spec"] = map[string]any{
+		"group": metricsGroup, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": true,
+		"service": map[string]any{"namespace": "metrics", "name": "metrics", "port": address.Port},
+	}
+	for _, o := range []object{service, api} {
+		w.MustKubectlInput(o.String(), "create", "-f", "-")
+	}
+	// Before the server goes: a group that nobody answers for would disturb others.
+	w.t.Cleanup(func() { w.MustKubectl("delete", "apiservice", "v1beta1."+metricsGroup) })
+	return &current
+}
+
+func respond(out http.ResponseWriter, content any) {
+	out.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(out).Encode(content) // a client that has gone
+}
