@@ -61,7 +61,6 @@ func serve(options *server.Options, settings *rolloutSettings) error {
 	}
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
-	go giveBack(ctx, readMemory, freeMemory)
 	options.Version = programVersion()
 	options.Controllers, options.Profiles = controllers(settings), profiles()
 	if err := server.Run(ctx, options); err != nil {

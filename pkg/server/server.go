@@ -52,6 +52,7 @@ func Run(ctx context.Context, o *Options) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go cancelOn(running, db.failed(), cancel)
+	go newSpareMemory(running, db).giveBack(running)
 	err = runOn(running, o, host, db)
 	for errors.Is(err, errDecided) {
 		klog.FromContext(ctx).Info("It can be told now what the store is; starting over")

@@ -60,6 +60,8 @@ type Server struct {
 	etcd     *embed.Etcd
 	core     *logCore
 	close    sync.Once
+	// database is the file that etcd maps.
+	database string
 }
 
 // Start runs an etcd on a data directory and returns when it answers. A data
@@ -91,6 +93,9 @@ func (s *Server) start(ctx context.Context, dir, socket string, quota int64) err
 	}
 	var err error
 	if s.etcd, err = embed.StartEtcd(s.embedConfig(dir, quota)); err != nil {
+		return err
+	}
+	if s.database, err = databaseFile(dir); err != nil {
 		return err
 	}
 	timeout := time.NewTimer(readyTimeout)
