@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -111,7 +112,14 @@ func decode(key string, record []byte) (Identity, error) {
 type Store struct {
 	kv   clientv3.KV
 	keys store.Keys
+
+	mu sync.Mutex
+	// looked is what HighWater found last.
+	looked look
 }
+
+// look is how far the store had come when etcd was at a revision.
+type look struct{ revision, highWater int64 }
 
 // NewStore returns the identity of the store below an etcd prefix.
 func NewStore(kv clientv3.KV, prefix string) *Store {
@@ -221,16 +229,29 @@ func (s *Store) Observe(ctx context.Context) (Observed, error) {
 // deleted, so a Mark only takes over a higher one.
 //
 // etcd 3.7 answers from its index in memory, without reading any record; older
-// versions read all records.
+// versions read all records. Both go through all keys. So etcd is only asked when
+// something was written, in the prefix or outside of it, since the last time.
 func (s *Store) HighWater(ctx context.Context) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Every answer has the revision that etcd is at.
+	now, err := s.kv.Do(ctx, clientv3.OpGet(s.keys.Identity(), clientv3.WithKeysOnly()))
+	if err != nil {
+		return 0, fmt.Errorf("reading the revision of etcd: %w", err)
+	}
+	if now.Get().Header.Revision == s.looked.revision {
+		return s.looked.highWater, nil
+	}
 	response, err := s.kv.Do(ctx, s.newest())
 	if err != nil {
 		return 0, fmt.Errorf("reading the newest revision of the store: %w", err)
 	}
+	found := look{revision: response.Get().Header.Revision}
 	if kvs := response.Get().Kvs; len(kvs) > 0 {
-		return kvs[0].ModRevision, nil
+		found.highWater = kvs[0].ModRevision
 	}
-	return 0, nil
+	s.looked = found
+	return found.highWater, nil
 }
 
 // newest gets the key that was written last.

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
@@ -107,6 +109,49 @@ func TestFirstStartThenHealthy(t *testing.T) {
 	if diff := cmp.Diff(Observed{Found: true, ID: want.ID, Format: 1, Revision: before + 1, HighWater: before + 1}, observed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// While nothing is written, nobody goes through all keys once a second.
+func TestHighWaterOfAnIdleStore(t *testing.T) {
+	client, ctx := storetest.Client(t), t.Context()
+	kv := &scans{KV: client}
+	s := NewStore(kv, "/penstock")
+	for _, step := range []struct {
+		reason, write string
+		scans         int
+	}{
+		{"nothing is known yet", "/penstock/a", 1},
+		{"nothing was written", "", 0},
+		{"something was written", "/penstock/b", 1},
+		{"it might have been ours", "/other", 1},
+		{"nothing was written since", "", 0},
+	} {
+		if step.write != "" {
+			if _, err := client.Put(ctx, step.write, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kv.count = 0
+		if _, err := s.HighWater(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if kv.count != step.scans {
+			t.Errorf("%s: all keys were gone through %d times, want %d", step.reason, kv.count, step.scans)
+		}
+	}
+}
+
+// scans counts what is asked of more than one key.
+type scans struct {
+	clientv3.KV
+	count int
+}
+
+func (s *scans) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
+	if len(op.RangeBytes()) > 0 {
+		s.count++
+	}
+	return s.KV.Do(ctx, op)
 }
 
 func TestHighWater(t *testing.T) {
