@@ -21,7 +21,7 @@ const (
 	// leastSpare is what giving back must bring at least, in bytes, and of the heap
 	// as a part of what is in use: a collection looks at all of that.
 	leastSpare     = 16 << 20
-	leastSparePart = 4
+	leastSparePart = 8
 )
 
 // memoryUse is what this process has in memory, in bytes.

@@ -28,9 +28,10 @@ import (
 // of them share one limiter (see package host).
 const workers = 8
 
-// compiledLayers is how many compiled revisions are kept. Active ones beyond that
-// are compiled anew in each pass.
-const compiledLayers = 1024
+// compiledLayers is how many compiled revisions are kept: those of chains to which
+// something happens. One of 60 objects is 15 KB. Others are compiled when their next
+// pass comes, which takes less than the pass.
+const compiledLayers = 128
 
 // Options of the controller. All are required, but for Passes.
 type Options struct {

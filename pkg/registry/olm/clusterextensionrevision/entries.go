@@ -41,7 +41,8 @@ func NewEntries() *Entries {
 	return &Entries{seed: maphash.MakeSeed(), known: map[uint64]listed{}}
 }
 
-// Codec is a codec for the store: revisions that it decodes share their entries.
+// Codec is a codec for the store: revisions that it decodes share their entries, and
+// have no more memory than they need.
 func (e *Entries) Codec(codec apiruntime.Codec) apiruntime.Codec {
 	return sharingCodec{Codec: codec, entries: e}
 }
@@ -59,6 +60,7 @@ func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 			phase := &revision.Spec.Phases[p]
 			phase.Objects = c.entries.share(phase.Objects)
 		}
+		trim(revision)
 	}
 	return object, kind, err
 }
