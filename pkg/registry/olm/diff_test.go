@@ -1,6 +1,7 @@
 package olm_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -136,6 +137,12 @@ func TestDiffContent(t *testing.T) {
 	plain := s.do(call{method: http.MethodGet, path: revisions + "/e-3/diff?objectKind=Deployment&unified=false"}).want(t, http.StatusOK)
 	if unified := at(plain.body, "changes", 0, "unified"); unified != nil || at(plain.body, "changes", 0, "linesAdded") != 1.0 || plain.body["truncated"] != nil {
 		t.Errorf("without unified diffs: %s", plain.raw)
+	}
+	for _, word := range []string{"no", "False", ""} {
+		refused := s.do(call{method: http.MethodGet, path: revisions + "/e-3/diff?unified=" + word}).want(t, http.StatusBadRequest)
+		if want := fmt.Sprintf("unified=%q: want true or false", word); !strings.Contains(fmt.Sprint(refused.body["message"]), want) {
+			t.Errorf("message %q, want %q", refused.body["message"], want)
+		}
 	}
 }
 

@@ -304,6 +304,7 @@ func TestImportRefused(t *testing.T) {
 		"CutOff":         {reason: "found at the end", raw: sample(t).String()[:900], want: http.StatusBadRequest, says: "reading an archive"},
 		"OtherChain":     {reason: "the name is what rights are for", change: func(a *archived) { a.chain.Name = "f" }, want: http.StatusBadRequest, says: "has extension f"},
 		"Query":          {reason: "a misspelt check would write", query: "?check=yes", want: http.StatusBadRequest, says: "want true or false"},
+		"Bare":           {reason: "so would one that says nothing", query: "?check", want: http.StatusBadRequest, says: "want true or false"},
 		"DryRun":         {reason: "it has another name here", query: "?dryRun=All", want: http.StatusBadRequest, says: "dryRun"},
 		"UnknownField":   {reason: "a newer Penstock's", change: last(replace(`"revision":2`, `"revision":2,"more":1`)), want: http.StatusBadRequest, says: "unknown field"},
 		"OtherNumber":    {reason: "spec says another number", change: last(replace(`"revision":2`, `"revision":7`)), want: http.StatusBadRequest, says: "number 7 in its spec"},

@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"net/url"
+
 	"k8s.io/apimachinery/pkg/conversion"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -38,4 +41,14 @@ func share(s *string, other string) {
 	if *s == other {
 		*s = other
 	}
+}
+
+// Convert_url_Values_To_v1alpha1_RevisionDiffOptions reads the query of a diff. The
+// library takes any word but "false" and "0" for true; who writes unified=no, or
+// misspells false, is told so.
+func Convert_url_Values_To_v1alpha1_RevisionDiffOptions(in *url.Values, out *RevisionDiffOptions, s conversion.Scope) error {
+	if values := (*in)["unified"]; len(values) > 0 && values[0] != "true" && values[0] != "false" {
+		return fmt.Errorf("unified=%q: want true or false", values[0])
+	}
+	return autoConvert_url_Values_To_v1alpha1_RevisionDiffOptions(in, out, s)
 }

@@ -113,7 +113,8 @@ func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevis
 		return nil, err
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	// A preview waits for other previews too.
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout+compareTimeout)
 	defer cancel()
 
 	objects, err := c.deps.Revisions.Contents(ctx, revision)

@@ -121,13 +121,14 @@ type mode struct {
 func parseMode(req *http.Request) (mode, error) {
 	var m mode
 	for name, to := range map[string]*bool{"check": &m.check, "paused": &m.paused} {
-		switch value := req.URL.Query().Get(name); value {
-		case "", "false":
-		case "true":
-			*to = true
-		default:
-			return mode{}, apierrors.NewBadRequest(fmt.Sprintf("%s=%q: want true or false", name, value))
+		values := req.URL.Query()[name]
+		if len(values) == 0 {
+			continue
 		}
+		if values[0] != "true" && values[0] != "false" {
+			return mode{}, apierrors.NewBadRequest(fmt.Sprintf("%s=%q: want true or false", name, values[0]))
+		}
+		*to = values[0] == "true"
 	}
 	return m, nil
 }

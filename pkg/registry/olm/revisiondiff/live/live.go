@@ -65,6 +65,7 @@ type Deps struct {
 type Live struct {
 	deps  Deps
 	cache *cache
+	queue *queue
 }
 
 var _ revisiondiff.Live = &Live{}
@@ -74,34 +75,76 @@ func New(deps Deps) *Live {
 	if deps.Timeout <= 0 {
 		deps.Timeout = timeout
 	}
-	return &Live{deps: deps, cache: newCache(deps.Clock)}
+	return &Live{deps: deps, cache: newCache(deps.Clock), queue: newQueue()}
 }
 
 // Preview implements revisiondiff.Live:
 //
 //  1. find out what a rollout would work on,
 //  2. answer what was asked a moment ago,
-//  3. let the engine look at what the caller may get and patch,
-//  4. say what that means.
+//  3. wait until not too much is asked at once,
+//  4. let the engine look at what the caller may get and patch,
+//  5. say what that means.
 //
 // It is all or nothing: a cluster that does not answer every question in time is
 // an error.
 func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
-	defer cancel()
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
 		return revisiondiff.Preview{}, unavailable("the request has no user")
 	}
-	work, version, err := l.deps.Work(ctx, question.Revision)
+	work, version, err := l.work(ctx, question.Revision)
 	if err != nil {
-		return revisiondiff.Preview{}, l.answer(ctx, err)
+		return revisiondiff.Preview{}, err
 	}
 	key := keyOf(caller, question, work, version)
 	if known, ok := l.cache.get(key); ok {
 		return known, nil
 	}
+	leave, err := l.queue.enter(ctx, objectsOf(question, work))
+	if err != nil {
+		return revisiondiff.Preview{}, err
+	}
+	defer leave()
+	// Whoever was before us may have asked the same.
+	if known, ok := l.cache.get(key); ok {
+		return known, nil
+	}
 	work.Bodies = newShelf(question.Manifests)
+	preview, err := l.look(ctx, caller, question, work)
+	if err == nil {
+		l.cache.put(key, preview)
+	}
+	return preview, err
+}
+
+// objectsOf is about how many objects the cluster is asked: most of those that were
+// rolled out are in the revision.
+func objectsOf(question revisiondiff.LiveQuestion, work rollout.Work) int {
+	rolledOut := 0
+	for id := range work.Inventory.Entries {
+		if question.Shows(id) {
+			rolledOut++
+		}
+	}
+	return max(len(question.Manifests), rolledOut)
+}
+
+// work is what a rollout would work on.
+func (l *Live) work(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
+	defer cancel()
+	work, version, err := l.deps.Work(ctx, revision)
+	if err != nil {
+		return rollout.Work{}, 0, l.answer(ctx, err)
+	}
+	return work, version, nil
+}
+
+// look asks the cluster.
+func (l *Live) look(ctx context.Context, caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work) (revisiondiff.Preview, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
+	defer cancel()
 	gate := &gate{authorizer: l.deps.Authorizer, kinds: l.deps.Kinds, caller: caller, question: question}
 	found, err := l.deps.Engine.Preview(ctx, work, gate.permit)
 	if err == nil {
@@ -114,7 +157,6 @@ func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) 
 	if ctx.Err() != nil {
 		return revisiondiff.Preview{}, l.answer(ctx, ctx.Err())
 	}
-	l.cache.put(key, preview)
 	return preview, nil
 }
 

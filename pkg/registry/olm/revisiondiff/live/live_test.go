@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -493,6 +494,36 @@ func TestAnswersAreKept(t *testing.T) {
 	asked := s.engine.asked
 	if _, err := s.ask(t, l, fmt.Sprint("user-", 3*mostAnswers-1)); err != nil || s.engine.asked != asked {
 		t.Errorf("the newest answer was dropped (error %v)", err)
+	}
+}
+
+// TestAskedOnce: who waited while somebody asked the same is given his answer.
+func TestAskedOnce(t *testing.T) {
+	var names []string
+	for n := range objectsAtOnce {
+		names = append(names, fmt.Sprint("object-", n))
+	}
+	s := newSetting(names...)
+	synctest.Test(t, func(t *testing.T) {
+		l := s.live()
+		leave := mustEnter(t, l.queue, objectsAtOnce)
+		answers := make(chan error)
+		for range 3 {
+			go func() {
+				_, err := s.ask(t, l, "alice")
+				answers <- err
+			}()
+		}
+		synctest.Wait()
+		leave()
+		for range 3 {
+			if err := <-answers; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if s.engine.asked != 1 {
+		t.Errorf("the engine was asked %d times by three who asked the same", s.engine.asked)
 	}
 }
 

@@ -1,0 +1,74 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	// objectsAtOnce bounds the objects of all previews that go on: those of one
+	// revision of the largest size, or of three hundred of the usual one. Several
+	// of the largest at once would all run out of time.
+	objectsAtOnce = 4000
+	// maxWait is how long a preview waits for others to end.
+	maxWait = 10 * time.Second
+	// retrySeconds is when somebody who was sent away may come again.
+	retrySeconds = 5
+)
+
+// queue lets previews in as long as there is room for their objects. A small one
+// does not wait behind a large one for which there is none.
+type queue struct {
+	mu   sync.Mutex
+	free int
+	// left is closed when somebody leaves.
+	left chan struct{}
+}
+
+func newQueue() *queue {
+	return &queue{free: objectsAtOnce, left: make(chan struct{})}
+}
+
+// enter waits until there is room for a number of objects; leave gives it back.
+func (q *queue) enter(ctx context.Context, objects int) (leave func(), err error) {
+	objects = min(max(objects, 1), objectsAtOnce)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	for {
+		left, ok := q.take(objects)
+		if ok {
+			return func() { q.give(objects) }, nil
+		}
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return nil, apierrors.NewTooManyRequests(fmt.Sprintf(
+				"the cluster is being asked what other rollouts would change, which is at most %d objects at once; ask again, or for less of it with objectKind, objectNamespace or objectName",
+				objectsAtOnce), retrySeconds)
+		}
+	}
+}
+
+// take takes room if there is some, and else returns what tells that it is worth
+// while to look again.
+func (q *queue) take(objects int) (left <-chan struct{}, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.free < objects {
+		return q.left, false
+	}
+	q.free -= objects
+	return nil, true
+}
+
+func (q *queue) give(objects int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free += objects
+	close(q.left)
+	q.left = make(chan struct{})
+}
