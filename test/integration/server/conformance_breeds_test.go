@@ -122,7 +122,7 @@ func revisionBreed() breed {
 			}
 		},
 		knob: []string{"spec", "progressDeadlineMinutes"}, setting: func(knob int) any { return int64(knob) },
-		status: []string{"status", "conditions"}, outcome: conditions,
+		status: []string{"status", "conditions"}, outcome: conditions, keepsStatus: true,
 		typed: func(config *rest.Config, scenario string) (cache.ListerWatcher, runtime.Object, error) {
 			clients, err := versioned.NewForConfig(config)
 			if err != nil {
@@ -165,8 +165,8 @@ func planBreed() breed {
 // keptStatus is a deviation where a client writes status.
 func keptStatus(what string) deviation {
 	return deviation{
-		of: "ConfigurationPlan", what: what, host: "…", ours: "…status of a plan is the record of what was approved and done: nobody but Penstock writes it…",
-		why: "whoever could write status could approve",
+		what: what, host: "…", ours: "…nobody but Penstock writes it…",
+		why: "whoever could write status could approve a plan, or have objects deleted",
 	}
 }
 

@@ -88,6 +88,8 @@ func threats(mapDigest string) map[string][]attempt {
 	object := func(apiVersion, kind, name, rest string) string {
 		return fmt.Sprintf(`{"object":{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}%s}}`, apiVersion, kind, name, rest)
 	}
+	succeeded := `{"status":{"conditions":[{"type":"Succeeded","status":"True","reason":"RolledOut","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+	forged := strings.Replace(succeeded, "{", `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"victim-1"},`, 1)
 	sub := func(method, path, body string) attempt {
 		return attempt{who: "creator", method: method, path: revisionsPath + "/" + path, contentType: asJSON, body: body,
 			codes: []int{forbidden, http.StatusNotFound, http.StatusMethodNotAllowed}}
@@ -119,6 +121,8 @@ func threats(mapDigest string) map[string][]attempt {
 		},
 		"Status": {
 			{who: "creator", method: http.MethodPatch, path: revisionsPath + "/victim-1/status", contentType: asMerge, body: `{"status":{"requestedBy":{"username":"root"}}}`, codes: []int{forbidden}},
+			{who: "writer", method: http.MethodPatch, path: revisionsPath + "/victim-1/status", contentType: asMerge, body: succeeded, codes: []int{forbidden}, says: "nobody but Penstock writes it"},
+			{who: "writer", method: http.MethodPatch, path: revisionsPath + "/victim-1/status?fieldManager=x&force=true", contentType: asApply, body: forged, codes: []int{forbidden}, says: "nobody but Penstock writes it"},
 		},
 		"Subresources": {
 			sub(http.MethodGet, "victim-1", ""), sub(http.MethodGet, "victim-1/manifests", ""), sub(http.MethodGet, "victim-1/diff", ""), sub(http.MethodGet, "victim-1/history", ""),

@@ -66,11 +66,15 @@ func (c change) source(revision *olm.ClusterExtensionRevision) string {
 	return revision.Name
 }
 
+func isOfRevisions(a admission.Attributes) bool {
+	return a.GetResource().GroupResource() == v1alpha1.Resource("clusterextensionrevisions")
+}
+
 // changeOf returns what a request asks for; ok is false when Penstock does nothing
 // in the cluster because of it: writes of status, of metadata, pausing. What is
 // being deleted was decided when it was.
 func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
-	if a.GetSubresource() != "" || a.GetResource().GroupResource() != v1alpha1.Resource("clusterextensionrevisions") {
+	if a.GetSubresource() != "" || !isOfRevisions(a) {
 		return change{}, false
 	}
 	updated, _ := a.GetObject().(*olm.ClusterExtensionRevision)

@@ -129,12 +129,13 @@ func TestChanges(t *testing.T) {
 			},
 		},
 		"Status": {
-			reason: "and status, whatever is in the object",
-			world:  func(*world) {},
+			reason: "it says what may be deleted: whatever somebody may do, it is not for him to write",
+			world:  func(w *world) { w.may("", rule("*", "*", "*")) },
 			act: func(w *world) error {
 				r := rev(1, web)
-				return w.plugin().Validate(t.Context(), attributes(admission.Update, r, r.as("Paused"), "status"), nil)
+				return w.plugin().Validate(t.Context(), attributes(admission.Update, r.successful(), r, "status"), nil)
 			},
+			code: forbidden, says: []string{"nobody but Penstock writes it"},
 		},
 		"Rollback": {
 			reason: "the request to roll back is not the create that it makes",

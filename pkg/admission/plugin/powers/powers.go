@@ -132,12 +132,16 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Validate admits a request whose change the requester could make himself:
 //
-//  1. what the request asks for, if anything,
-//  2. nobody checks Penstock itself,
-//  3. a requester with the right to bypass may,
-//  4. what the change needs, he has,
-//  5. the decision is told: to the requester, the audit log and the metrics.
+//  1. status is written by nobody but Penstock,
+//  2. what the request asks for, if anything,
+//  3. nobody checks Penstock itself,
+//  4. a requester with the right to bypass may,
+//  5. what the change needs, he has,
+//  6. the decision is told: to the requester, the audit log and the metrics.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if isOfRevisions(a) && a.GetSubresource() == "status" && !request.IsInternal(ctx, a.GetUserInfo()) {
+		return admission.NewForbidden(a, errors.New(statusRefusal))
+	}
 	c, ok := changeOf(a, request.LeavesOrphans(ctx))
 	if !ok {
 		return nil
@@ -160,6 +164,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 }
+
+// statusRefusal is for everybody: what is written there has objects deleted, in
+// nobody's name. A revision that has Succeeded is rolled back to, and archives those
+// before it; a stage that is reached takes objects from them.
+const statusRefusal = "status of a revision is the record of what was rolled out, by which objects are deleted: nobody but Penstock writes it"
 
 // judge finds out whether the requester may have the change.
 // The first error says what he lacks, the second one why that is not known.

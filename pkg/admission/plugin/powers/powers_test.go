@@ -226,25 +226,28 @@ func manyConfigMaps(t testing.TB, n int) []manifest.Object {
 func TestInternal(t *testing.T) {
 	web := rev(1, deployment(t, "web"))
 	self := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
+	subresource := ""
 	validate := func(token string, who user.Info) (asked int, err error) {
 		w := newWorld(t)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		request.MarkInternal(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			a := attributes(admission.Create, web, nil, "")
-			a = admission.NewAttributesRecord(a.GetObject(), nil, a.GetKind(), "", a.GetName(), a.GetResource(), "", admission.Create, nil, false, who)
+			a = admission.NewAttributesRecord(a.GetObject(), nil, a.GetKind(), "", a.GetName(), a.GetResource(), subresource, admission.Create, nil, false, who)
 			err = w.plugin().Validate(request.WithManifests(r.Context(), web.objects), a, nil)
 		}), "secret").ServeHTTP(httptest.NewRecorder(), r)
 		return len(w.asked), err
 	}
-	if asked, err := validate("secret", self); err != nil || asked > 0 {
-		t.Errorf("Penstock's own request: %v, %d questions", err, asked)
-	}
-	if _, err := validate("guess", self); err == nil {
-		t.Error("who has the name alone is taken for Penstock")
-	}
-	if _, err := validate("secret", &user.DefaultInfo{Name: "bob"}); err == nil {
-		t.Error("Penstock acting for bob may do what bob may not")
+	for _, subresource = range []string{"", "status"} {
+		if asked, err := validate("secret", self); err != nil || asked > 0 {
+			t.Errorf("Penstock's own request %s: %v, %d questions", subresource, err, asked)
+		}
+		if _, err := validate("guess", self); err == nil {
+			t.Errorf("who has the name alone is taken for Penstock: %s", subresource)
+		}
+		if _, err := validate("secret", &user.DefaultInfo{Name: "bob"}); err == nil {
+			t.Errorf("Penstock acting for bob may do what bob may not: %s", subresource)
+		}
 	}
 }
 
