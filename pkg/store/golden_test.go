@@ -86,7 +86,7 @@ func (s sample) write(t *testing.T, client *clientv3.Client) {
 	_, _, err := identity.NewStore(client, prefix).Create(ctx, s.identity)
 	for _, step := range []func() error{
 		func() error { _, err := pack.New(client, prefix, s.digester()).Put(ctx, s.objects); return err },
-		func() error { return heads.Advance(ctx, "argocd", 1, "u-1") },
+		func() error { return heads.Advance(ctx, chain.Head{Name: "argocd"}, 1, "u-1") },
 		func() error { return heads.Confirm(ctx, "argocd", 1, "u-1", s.head.Rows[0]) },
 		func() error { return heads.SetOwner(ctx, "argocd", "owner") },
 		func() error { return heads.MarkSucceeded(ctx, "argocd") },

@@ -110,7 +110,7 @@ func (p *process) Rollback(ctx context.Context, name string, asked *olmv1alpha1.
 	made.Status.RequestedBy = &olmv1alpha1.Requester{Username: "system:apiserver"}
 	made.Spec.OnFailure, made.Spec.ProgressDeadlineMinutes = olmv1alpha1.OnFailureRollback, 10
 	for _, write := range []func() error{
-		func() error { return p.heads.Advance(ctx, "argocd", made.Spec.Revision, made.UID) },
+		func() error { return p.heads.Advance(ctx, head, made.Spec.Revision, made.UID) },
 		func() error { return p.api.Create(ctx, made.DeepCopy()) },
 		func() error { return p.heads.Confirm(ctx, "argocd", made.Spec.Revision, made.UID, store.Row{}) },
 	} {

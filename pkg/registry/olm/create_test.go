@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -225,13 +226,87 @@ func TestByDigest(t *testing.T) {
 // number.
 func TestNumberAfterFailure(t *testing.T) {
 	s := newServer(t, settings{})
-	if err := chain.NewHeads(s.etcd, prefix).Advance(t.Context(), "e", 4, "uid-of-nobody"); err != nil {
+	if err := chain.NewHeads(s.etcd, prefix).Advance(t.Context(), chain.Head{Name: "e"}, 4, "uid-of-nobody"); err != nil {
 		t.Fatal(err)
 	}
 	s.create(file("e-4", nil)).want(t, http.StatusCreated)
 	answer := s.create(file("e-4", nil)).want(t, http.StatusConflict)
 	if reason := answer.body["reason"]; reason != "AlreadyExists" {
 		t.Errorf("reason %v, want AlreadyExists", reason)
+	}
+}
+
+// TestOvertaken: a revision deletes what those before it have, and its requester is
+// asked about that. When another one comes while he is, there is more to ask.
+func TestOvertaken(t *testing.T) {
+	s := newServer(t, settings{})
+	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
+	conflict := func(r response, says string) {
+		t.Helper()
+		if r = r.want(t, http.StatusConflict); r.body["reason"] != "Conflict" || !strings.Contains(r.raw, says) {
+			t.Errorf("got %s, want a Conflict that says %q", r.raw, says)
+		}
+	}
+	between := func(name string) func() {
+		return func() { s.create(file(name, inline(configMap("b", "1")))).want(t, http.StatusCreated) }
+	}
+	s.policy.pause(between("e-2"))
+	conflict(s.create(file("e-3", nil)), "e-2 was created meanwhile")
+	s.create(file("e-3", nil)).want(t, http.StatusCreated)
+
+	s.policy.pause(between("e-4"))
+	conflict(s.apply("kubectl", file("e-5", nil)), "e-4 was created meanwhile")
+
+	s.policy.pause(between("e-6"))
+	conflict(s.do(call{method: http.MethodPost, path: revisions + "/e-1/rollback", body: object{}}), "e-6 was created meanwhile")
+
+	// The same name: who is late is told that it exists.
+	s.policy.pause(between("e-7"))
+	if answer := s.create(file("e-7", nil)).want(t, http.StatusConflict); answer.body["reason"] != "AlreadyExists" {
+		t.Errorf("reason %v, want AlreadyExists", answer.body["reason"])
+	}
+}
+
+// TestOpenNumber: nobody takes a number above one whose revision may be written at
+// any moment.
+func TestOpenNumber(t *testing.T) {
+	s := newServer(t, settings{})
+	heads := chain.NewHeads(s.etcd, prefix)
+	s.create(file("e-1", nil)).want(t, http.StatusCreated)
+	take := func(number int64) {
+		t.Helper()
+		seen, _, err := heads.Get(t.Context(), "e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := heads.Advance(t.Context(), seen, number, "uid-of-nobody"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take(2)
+	for _, query := range []string{"", "?dryRun=All"} {
+		answer := s.do(call{method: http.MethodPost, path: revisions + query, body: file("e-3", nil)}).want(t, http.StatusConflict)
+		if want := "e-2 is being created, or was begun and never written: try again, or create e-2"; !strings.Contains(answer.raw, want) {
+			t.Errorf("%s: got %s, want %q", query, answer.raw, want)
+		}
+	}
+	s.create(file("e-2", nil)).want(t, http.StatusCreated)
+	s.create(file("e-3", nil)).want(t, http.StatusCreated)
+
+	// The revision is there, and only its confirmation is missing.
+	before, err := s.etcd.Get(t.Context(), store.NewKeys(prefix).Head("e"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.create(file("e-4", nil)).want(t, http.StatusCreated)
+	if _, err := s.etcd.Put(t.Context(), store.NewKeys(prefix).Head("e"), string(before.Kvs[0].Value)); err != nil {
+		t.Fatal(err)
+	}
+	take(4)
+	s.do(call{method: http.MethodPost, path: revisions + "?dryRun=All", body: file("e-5", nil)}).want(t, http.StatusCreated)
+	s.create(file("e-5", nil)).want(t, http.StatusCreated)
+	if head, _, err := heads.Get(t.Context(), "e"); err != nil || head.Highest != 5 || len(head.Rows) != 5 {
+		t.Errorf("the head is %+v, error %v", head, err)
 	}
 }
 

@@ -127,7 +127,11 @@ func TestHistoryHold(t *testing.T) {
 	} {
 		number := int64(i + 2)
 		uid := types.UID(strings.Repeat("x", i+1))
-		if err := s.heads.AdvanceHolding(t.Context(), "e", number, uid, tc.generation); err != nil {
+		seen, _, err := s.heads.Get(t.Context(), "e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.heads.AdvanceHolding(t.Context(), seen, number, uid, tc.generation); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.heads.Confirm(t.Context(), "e", number, uid, chain.Row{}); err != nil {

@@ -266,6 +266,8 @@ type policy struct {
 	deny   bool
 	seen   []admission.Attributes
 	change func(*hub.ClusterExtensionRevision)
+	// meanwhile is done once, while the next revision is judged.
+	meanwhile func()
 }
 
 func (p *policy) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -287,6 +289,17 @@ func (p *policy) Handles(admission.Operation) bool { return true }
 
 func (p *policy) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	p.mu.Lock()
+	meanwhile := p.meanwhile
+	if _, ok := a.GetObject().(*hub.ClusterExtensionRevision); ok {
+		p.meanwhile = nil
+	} else {
+		meanwhile = nil
+	}
+	p.mu.Unlock()
+	if meanwhile != nil {
+		meanwhile()
+	}
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, a)
 	if p.deny {
@@ -299,6 +312,13 @@ func (p *policy) set(deny bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deny = deny
+}
+
+// pause has something done while the next revision is judged.
+func (p *policy) pause(meanwhile func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.meanwhile = meanwhile
 }
 
 func (p *policy) last() admission.Attributes {

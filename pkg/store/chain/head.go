@@ -127,6 +127,43 @@ func (e *NumberUsedError) Error() string {
 		e.Number, e.Chain, e.Highest, e.Next)
 }
 
+// OpenError says that no higher number can be taken yet: the revisions that the chain
+// is about to have cannot be known.
+type OpenError struct {
+	Chain  string
+	Number int64
+	// Open is the number that was taken for a revision that is not known to be
+	// written; 0 while the chain is imported.
+	Open int64
+}
+
+func (e *OpenError) Error() string {
+	if e.Open == 0 {
+		return fmt.Sprintf("revision number %d of chain %q: its import is not finished", e.Number, e.Chain)
+	}
+	return fmt.Sprintf("revision number %d of chain %q: number %d was taken, and its revision is not known to be written", e.Number, e.Chain, e.Open)
+}
+
+// OvertakenError says that a number of the chain was taken since its revisions were
+// looked at.
+type OvertakenError struct {
+	Chain           string
+	Number, Highest int64
+}
+
+func (e *OvertakenError) Error() string {
+	return fmt.Sprintf("revision number %d of chain %q: number %d was taken meanwhile", e.Number, e.Chain, e.Highest)
+}
+
+// Open returns the number that was taken for a revision that is not known to be
+// written, 0 for none.
+func (h Head) Open() int64 {
+	if h.Confirmed {
+		return 0
+	}
+	return h.Highest
+}
+
 // Next returns the lowest number that a new revision may take, 0 when none is
 // left.
 func (h Head) Next() int64 {
@@ -139,13 +176,42 @@ func (h Head) Next() int64 {
 	return h.Highest + 1
 }
 
-// advance takes a number for a revision that is about to be written.
-func (h *Head) advance(number int64, uid types.UID) error {
+// Admits says why a number cannot be taken, nil when it can: a *NumberUsedError, or an
+// *OpenError.
+//
+// Above a number whose revision may be written at any moment none is free. Whoever
+// takes one answers for what becomes of the revisions below it, and cannot have seen
+// that one. The open number itself can be taken: of revisions of one name one is
+// written.
+func (h Head) Admits(number int64) error {
+	switch {
+	case number < h.Highest || number == h.Highest && h.Confirmed:
+		return &NumberUsedError{Chain: h.Name, Number: number, Highest: h.Highest, Next: h.Next()}
+	case h.Importing != "":
+		return &OpenError{Chain: h.Name, Number: number}
+	case h.Open() != 0 && number > h.Open():
+		return &OpenError{Chain: h.Name, Number: number, Open: h.Open()}
+	}
+	return nil
+}
+
+// overtaken tells whether a number was taken, or an import began or ended, since a
+// head was read.
+func (h Head) overtaken(seen Head) bool {
+	return h.Highest != seen.Highest || h.HighestUID != seen.HighestUID || h.Confirmed != seen.Confirmed || h.Importing != seen.Importing
+}
+
+// advance takes a number for a revision that is about to be written, by somebody who
+// has looked at the chain when its head was as seen.
+func (h *Head) advance(seen Head, number int64, uid types.UID) error {
 	if err := validate(number, uid); err != nil {
 		return err
 	}
-	if number < h.Highest || number == h.Highest && h.Confirmed {
-		return &NumberUsedError{Chain: h.Name, Number: number, Highest: h.Highest, Next: h.Next()}
+	if err := h.Admits(number); err != nil {
+		return err
+	}
+	if h.overtaken(seen) {
+		return &OvertakenError{Chain: h.Name, Number: number, Highest: h.Highest}
 	}
 	h.Highest, h.HighestUID, h.Confirmed = number, uid, false
 	if h.PendingHold != nil && h.PendingHold.Revision == number {
@@ -156,8 +222,8 @@ func (h *Head) advance(number int64, uid types.UID) error {
 }
 
 // advanceHolding is advance for a revision that holds the owner once it exists.
-func (h *Head) advanceHolding(number int64, uid types.UID, ownerGeneration int64) error {
-	if err := h.advance(number, uid); err != nil {
+func (h *Head) advanceHolding(seen Head, number int64, uid types.UID, ownerGeneration int64) error {
+	if err := h.advance(seen, number, uid); err != nil {
 		return err
 	}
 	h.PendingHold = &Hold{Revision: number, UID: uid, OwnerGeneration: ownerGeneration}

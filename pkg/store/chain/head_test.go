@@ -19,14 +19,23 @@ func head(highest int64, uid types.UID, confirmed bool) Head {
 	return Head{Name: "argocd", Highest: highest, HighestUID: uid, Confirmed: confirmed}
 }
 
+func importing(h Head) Head { h.Importing = "sha256:0"; return h }
+func succeeded(h Head) Head { h.Succeeded, h.Rows = true, []Row{{Revision: 1}}; return h }
+func ptr(h Head) *Head      { return &h }
+
 func TestAdvance(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		head   Head
 		number int64
 		want   Head
+		// seen is the head when the chain was looked at; nil for the same.
+		seen *Head
 		// next is the free number that the error names; 0 for no error.
 		next int64
+		// open is the number in the way, -1 for an import; 0 for no error.
+		open      int64
+		overtaken bool
 	}{
 		"First":          {reason: "a chain begins anywhere from 1", head: Head{Name: "argocd"}, number: 1, want: head(1, "new", false)},
 		"FirstHigh":      {reason: "a chain begins anywhere from 1", head: Head{Name: "argocd"}, number: 7, want: head(7, "new", false)},
@@ -38,16 +47,31 @@ func TestAdvance(t *testing.T) {
 		"TakeOver":       {reason: "a create was refused or died: its number is free", head: head(7, "old", false), number: 7, want: head(7, "new", false)},
 		"Again":          {reason: "the same create retried", head: head(7, "new", false), number: 7, want: head(7, "new", false)},
 		"BelowUnused":    {reason: "an unused number still keeps lower ones out", head: head(7, "old", false), number: 6, next: 7},
-		"AboveUnused":    {reason: "an unused number need not be used", head: head(7, "old", false), number: 8, want: head(8, "new", false)},
+		"AboveUnused":    {reason: "its revision may be written at any moment, and nobody has seen it", head: head(7, "old", false), number: 8, open: 7},
+		"Importing":      {reason: "more revisions come, and nobody has seen them", head: importing(head(7, "old", true)), number: 8, open: -1},
+		"Overtaken":      {reason: "another one came since the chain was looked at", head: head(7, "old", true), seen: ptr(head(6, "older", true)), number: 8, overtaken: true},
+		"OvertakenSame":  {reason: "also where it has the same number, if more may have come", head: head(7, "old", false), seen: ptr(head(5, "older", true)), number: 7, overtaken: true},
+		"NotOvertaken":   {reason: "history and success make no difference to what is deleted", head: head(7, "old", true), seen: ptr(succeeded(head(7, "old", true))), number: 8, want: head(8, "new", false)},
 		"LargestIsThere": {reason: "no number overflows", head: head(math.MaxInt64, "old", true), number: math.MaxInt64, next: -1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := tc.head
-			err := got.advance(tc.number, "new")
+			got, seen := tc.head, tc.head
+			if tc.seen != nil {
+				seen = *tc.seen
+			}
+			err := got.advance(seen, tc.number, "new")
 			var used *NumberUsedError
-			if errors.As(err, &used) != (tc.next != 0) {
+			var open *OpenError
+			var overtaken *OvertakenError
+			if errors.As(err, &used) != (tc.next != 0) || errors.As(err, &open) != (tc.open != 0) || errors.As(err, &overtaken) != tc.overtaken {
 				t.Fatalf("%s: got error %v", tc.reason, err)
+			}
+			if open != nil && open.Open != max(0, tc.open) {
+				t.Errorf("%s: got error %v", tc.reason, err)
+			}
+			if open != nil || overtaken != nil {
+				tc.want = tc.head
 			}
 			if used != nil {
 				want := &NumberUsedError{Chain: "argocd", Number: tc.number, Highest: tc.head.Highest, Next: max(0, tc.next)}
@@ -65,11 +89,11 @@ func TestAdvance(t *testing.T) {
 
 func TestAdvanceRefusesNonsense(t *testing.T) {
 	for _, number := range []int64{0, -1} {
-		if err := (&Head{}).advance(number, "uid"); err == nil {
+		if err := (&Head{}).advance(Head{}, number, "uid"); err == nil {
 			t.Errorf("number %d was taken", number)
 		}
 	}
-	if err := (&Head{}).advance(1, ""); err == nil {
+	if err := (&Head{}).advance(Head{}, 1, ""); err == nil {
 		t.Error("a revision without uid took a number")
 	}
 }
@@ -140,10 +164,10 @@ func TestRecordMerges(t *testing.T) {
 // then; whatever comes between its create and its confirmation.
 func TestHold(t *testing.T) {
 	take := func(number int64, uid types.UID) func(*Head) error {
-		return func(h *Head) error { return h.advance(number, uid) }
+		return func(h *Head) error { return h.advance(*h, number, uid) }
 	}
 	rollBack := func(number int64, uid types.UID, generation int64) func(*Head) error {
-		return func(h *Head) error { return h.advanceHolding(number, uid, generation) }
+		return func(h *Head) error { return h.advanceHolding(*h, number, uid, generation) }
 	}
 	written := func(number int64, uid types.UID) func(*Head) error {
 		return func(h *Head) error { return h.confirm(Row{Revision: number, UID: uid}) }
@@ -203,7 +227,7 @@ func TestNumbersOnlyGrow(t *testing.T) {
 			number, before := rapid.Int64Range(1, 6).Draw(r, "number"), h
 			uid := types.UID(fmt.Sprint("uid-", i))
 			if rapid.Bool().Draw(r, "create") {
-				err := h.advance(number, uid)
+				err := h.advance(h, number, uid)
 				_, taken := exists[number]
 				if err == nil && taken && before.Confirmed && before.Highest == number {
 					r.Fatalf("number %d was given out again", number)
@@ -216,7 +240,7 @@ func TestNumbersOnlyGrow(t *testing.T) {
 				if err := h.confirm(Row{Revision: number, UID: uid}); err != nil {
 					r.Fatalf("a revision that exists could not be confirmed: %v", err)
 				}
-				if h.advance(number, "another") == nil {
+				if h.advance(h, number, "another") == nil {
 					r.Fatalf("number %d was given out after it was confirmed", number)
 				}
 			}
@@ -233,7 +257,7 @@ func FuzzDecodeHead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte) {
 		h, err := decodeHead("/key", record)
 		if err == nil {
-			_ = h.advance(h.Highest, "uid")
+			_ = h.advance(h, h.Highest, "uid")
 			h.record(Row{Revision: 1, UID: "uid"})
 		}
 	})

@@ -47,25 +47,27 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 	return head, stored.Exists(), err
 }
 
-// Advance takes a number for a revision, before the revision is written. Free
-// are all numbers above the highest, and the highest itself as long as it is not
-// confirmed: the create that took it may have been refused, or died. Any other
-// is a *NumberUsedError.
+// Advance takes a number for a revision, before the revision is written. Seen is the
+// head that the chain had before its revisions were looked at, to judge the new one:
+// when a number was taken since, it is an *OvertakenError, and there is more to look
+// at. Free are all numbers above the highest once that is confirmed, and the highest
+// itself until it is: the create that took it may have been refused, or died. Others
+// are a *NumberUsedError or an *OpenError, see Head.Admits.
 //
 // Between Advance and Confirm, another create may take the same number over.
 // Both then write a revision of the same name, and one of the writes fails.
-func (s *Heads) Advance(ctx context.Context, name string, number int64, uid types.UID) error {
-	return s.change(ctx, name, fmt.Sprintf("taking revision number %d", number), func(h *Head) error {
-		return h.advance(number, uid)
+func (s *Heads) Advance(ctx context.Context, seen Head, number int64, uid types.UID) error {
+	return s.change(ctx, seen.Name, fmt.Sprintf("taking revision number %d", number), func(h *Head) error {
+		return h.advance(seen, number, uid)
 	})
 }
 
 // AdvanceHolding is Advance for a revision that is a rollback: from when it is
 // confirmed it holds the chain's owner until his generation is above the given
 // one, 0 for until somebody releases him.
-func (s *Heads) AdvanceHolding(ctx context.Context, name string, number int64, uid types.UID, ownerGeneration int64) error {
-	return s.change(ctx, name, fmt.Sprintf("taking revision number %d for a rollback", number), func(h *Head) error {
-		return h.advanceHolding(number, uid, ownerGeneration)
+func (s *Heads) AdvanceHolding(ctx context.Context, seen Head, number int64, uid types.UID, ownerGeneration int64) error {
+	return s.change(ctx, seen.Name, fmt.Sprintf("taking revision number %d for a rollback", number), func(h *Head) error {
+		return h.advanceHolding(seen, number, uid, ownerGeneration)
 	})
 }
 

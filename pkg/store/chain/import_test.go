@@ -38,7 +38,7 @@ func TestHeadsImport(t *testing.T) {
 	}
 
 	var used *NumberUsedError
-	if err := s.Advance(ctx, "argocd", 3, "d"); !errors.As(err, &used) || used.Next != 4 {
+	if err := s.Advance(ctx, got, 3, "d"); !errors.As(err, &used) || used.Next != 4 {
 		t.Errorf("taking an imported number: %v", err)
 	}
 	// The revision is rolled out here: the first time was before.

@@ -267,7 +267,7 @@ func TestInventoryDamage(t *testing.T) {
 func TestForgetAll(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s, heads := NewInventories(client, "/p"), NewHeads(client, "/p")
-	if err := heads.Advance(ctx, "argocd", 1, "uid"); err != nil {
+	if err := heads.Advance(ctx, Head{Name: "argocd"}, 1, "uid"); err != nil {
 		t.Fatal(err)
 	}
 	head, _, err := heads.Get(ctx, "argocd")

@@ -19,11 +19,13 @@ import (
 // Heads keeps the numbers of chains, as a *chain.Heads does.
 type Heads interface {
 	// Advance takes a number of a chain for a revision that is about to be
-	// written. A number that is not free is a *chain.NumberUsedError.
-	Advance(ctx context.Context, chain string, number int64, uid types.UID) error
+	// written, by somebody who has looked at the chain since its head was as seen.
+	// A number that is not free is a *chain.NumberUsedError, one that cannot be had
+	// at the moment a *chain.OpenError or a *chain.OvertakenError.
+	Advance(ctx context.Context, seen chain.Head, number int64, uid types.UID) error
 	// AdvanceHolding is Advance for a revision that holds the chain's owner from
 	// when it is confirmed.
-	AdvanceHolding(ctx context.Context, chain string, number int64, uid types.UID, ownerGeneration int64) error
+	AdvanceHolding(ctx context.Context, seen chain.Head, number int64, uid types.UID, ownerGeneration int64) error
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, chain string) (chain.Head, bool, error)
 	// Confirm notes that the revision was written, and what history keeps of
@@ -31,38 +33,79 @@ type Heads interface {
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row chain.Row) error
 }
 
-// advance takes the revision's number.
-func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
+// seen returns the head of the chain that a new revision joins. It comes before the
+// revision is judged: what is judged by the revisions of the chain is right as long as
+// the head is this one.
+func (r *REST) seen(ctx context.Context, revision *olm.ClusterExtensionRevision, dryRun bool) (chain.Head, error) {
 	// Validation has seen the name.
-	name, number, _ := olm.ChainOf(revision.Name)
-	take := func() error { return r.heads.Advance(ctx, name, number, revision.UID) }
-	if back := rollbackFrom(ctx); back != nil && back.holds {
-		take = func() error {
-			return r.heads.AdvanceHolding(ctx, name, number, revision.UID, back.ownerGeneration)
-		}
-	}
-	err := take()
-	var used *chain.NumberUsedError
-	if errors.As(err, &used) {
-		return r.numberUsed(ctx, revision, used.Highest, used.Next)
-	}
-	if err != nil {
-		return asStatus(err)
-	}
-	return nil
-}
-
-// wouldAdvance answers as advance does, and takes nothing.
-func (r *REST) wouldAdvance(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
 	name, number, _ := olm.ChainOf(revision.Name)
 	head, _, err := r.heads.Get(ctx, name)
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("reading which numbers %s has used: %w", name, err))
+		return chain.Head{}, asStatus(fmt.Errorf("reading which numbers %s has used: %w", name, err))
 	}
-	if next := head.Next(); next == 0 || number < next {
-		return r.numberUsed(ctx, revision, head.Highest, next)
+	if head.Open() == 0 || head.Open() >= number {
+		return head, nil
 	}
-	return nil
+	// The revision may be there, and only its confirmation be missing.
+	stored, err := r.Stored(ctx, olm.RevisionName(name, head.Open()))
+	switch {
+	case apierrors.IsNotFound(err):
+		return head, nil
+	case err != nil:
+		return chain.Head{}, asStatus(err)
+	case dryRun:
+		head.Confirmed = true
+		return head, nil
+	}
+	r.confirm(ctx, stored)
+	if head, _, err = r.heads.Get(ctx, name); err != nil {
+		return chain.Head{}, asStatus(fmt.Errorf("reading which numbers %s has used: %w", name, err))
+	}
+	return head, nil
+}
+
+// advance takes the revision's number. On a dry-run it answers as if.
+func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevision, seen chain.Head, dryRun bool) error {
+	_, number, _ := olm.ChainOf(revision.Name)
+	back := rollbackFrom(ctx)
+	var err error
+	switch {
+	case dryRun:
+		err = seen.Admits(number)
+	case back != nil && back.holds:
+		err = r.heads.AdvanceHolding(ctx, seen, number, revision.UID, back.ownerGeneration)
+	default:
+		err = r.heads.Advance(ctx, seen, number, revision.UID)
+	}
+	return r.refused(ctx, revision, err)
+}
+
+// refused makes an answer of why a number cannot be taken.
+func (r *REST) refused(ctx context.Context, revision *olm.ClusterExtensionRevision, err error) error {
+	var used *chain.NumberUsedError
+	var open *chain.OpenError
+	var overtaken *chain.OvertakenError
+	busy := func(format string, args ...any) error {
+		return apierrors.NewConflict(v1alpha1.Resource(resource), revision.Name, fmt.Errorf(format, args...))
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &used):
+		return r.numberUsed(ctx, revision, used.Highest, used.Next)
+	case errors.As(err, &open) && open.Open == 0:
+		return busy("the import of %s is not finished: import its archive again, then try again", open.Chain)
+	case errors.As(err, &open):
+		below := olm.RevisionName(open.Chain, open.Open)
+		return busy("%s is being created, or was begun and never written: try again, or create %s", below, below)
+	case errors.As(err, &overtaken):
+		if stored, err := r.Stored(ctx, revision.Name); err == nil {
+			return alreadyExists(stored)
+		}
+		return busy("%s was created meanwhile: look at it, then try again", olm.RevisionName(overtaken.Chain, overtaken.Highest))
+	default:
+		return asStatus(err)
+	}
 }
 
 // numberUsed is the answer when the revision's number is not free. The usual

@@ -202,15 +202,19 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
 	take := r.takeContents(validate, packAnnotation, dryRun)
 	return func(ctx context.Context, obj runtime.Object) error {
+		revision := obj.(*olm.ClusterExtensionRevision)
+		// The head as it is before admission looks at the chain: the number is taken
+		// only while it is still so. Otherwise the requester could have objects
+		// deleted of a revision that nobody has asked him about.
+		seen, err := r.seen(ctx, revision, dryRun)
+		if err != nil {
+			return err
+		}
 		// The pack, then the number; the record follows.
 		if err := take(ctx, obj); err != nil {
 			return err
 		}
-		revision := obj.(*olm.ClusterExtensionRevision)
-		if dryRun {
-			return r.wouldAdvance(ctx, revision)
-		}
-		return r.advance(ctx, revision)
+		return r.advance(ctx, revision, seen, dryRun)
 	}
 }
 

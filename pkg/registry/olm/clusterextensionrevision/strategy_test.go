@@ -80,7 +80,7 @@ func TestUnreadableChain(t *testing.T) {
 	ctx, held := withStaged(t.Context())
 	s.PrepareForCreate(ctx, &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}})
 	r := &REST{contents: &contents{}}
-	err := r.storeContents(nil, false)(ctx, &olm.ClusterExtensionRevision{})
+	err := r.takeContents(nil, packAnnotation, false)(ctx, &olm.ClusterExtensionRevision{})
 	if !errors.Is(held.failed(), unreadable) || err == nil {
 		t.Errorf("the create went on, error %v", err)
 	}
