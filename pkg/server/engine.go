@@ -9,6 +9,9 @@ import rbacv1 "k8s.io/api/rbac/v1"
 //
 // Roles that grant more than it has itself take escalate and bind; the other verbs
 // are what API servers ask of who writes certain objects.
+//
+// A right to all resources is one to all subresources: to tokens of every
+// ServiceAccount, and to a shell in every Pod. The limit takes these away.
 func engine() job {
 	return job{
 		name: "penstock-engine",
@@ -18,5 +21,6 @@ func engine() job {
 			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, Verbs: []string{"attest"}},
 			{APIGroups: []string{"security.openshift.io"}, Resources: []string{"securitycontextconstraints"}, Verbs: []string{"use"}},
 		},
+		limit: &limit{allows: whole, message: "this identity of Penstock writes objects; it has no use for their subresources"},
 	}
 }

@@ -44,9 +44,23 @@ type job struct {
 	name string
 	// rules are those rights.
 	rules []rbacv1.PolicyRule
-	// onlyDryRuns makes the host refuse every write of the job that is none.
-	onlyDryRuns bool
+	// limit is what the host's admission refuses the job whatever its rights are; nil
+	// for nothing.
+	limit *limit
 }
+
+// limit says by policy what rights cannot say: that they are for dry-runs, or not for
+// subresources.
+type limit struct {
+	// allows is a CEL expression that holds for what the job may do.
+	allows string
+	// message is for everything else.
+	message string
+}
+
+// whole is true for requests to objects, and not to their subresources: some of those
+// act at once, and connections have a right to all that is behind them.
+const whole = "(!has(request.subResource) || request.subResource == '') && request.operation != 'CONNECT'"
 
 // jobs are all that have an identity of their own.
 func jobs() []job { return []job{engine(), reader(), executor()} }
@@ -181,7 +195,7 @@ func (i *identities) ensure(ctx context.Context, j job) error {
 	for _, p := range i.pieces(j) {
 		_, err := p.apply(ctx)
 		if apierrors.IsNotFound(err) && p.resource.Group == admissionv1.GroupName {
-			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job to dry-runs", "job", j.name)
+			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job within its limit", "job", j.name)
 			continue
 		}
 		if err != nil {
@@ -224,9 +238,9 @@ func (i *identities) pieces(j job) []piece {
 		})
 }
 
-// limits say by policy what rights cannot say: that they are for dry-runs.
+// limits are the objects that hold a job to its limit.
 func (i *identities) limits(j job, options metav1.ApplyOptions) []piece {
-	if !j.onlyDryRuns {
+	if j.limit == nil {
 		return nil
 	}
 	policies := i.client.AdmissionregistrationV1()
@@ -234,34 +248,31 @@ func (i *identities) limits(j job, options metav1.ApplyOptions) []piece {
 		{
 			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), name: j.name,
 			apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicies().Apply(ctx, dryRunPolicy(j.name, i.user(j).GetName()), options)
+				return policies.ValidatingAdmissionPolicies().Apply(ctx, limitPolicy(j, i.user(j).GetName()), options)
 			},
 		},
 		{
 			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), name: j.name,
 			apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, dryRunBinding(j.name), options)
+				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, limitBinding(j), options)
 			},
 		},
 	}
 }
 
-func dryRunBinding(name string) *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
-	return admissionapply.ValidatingAdmissionPolicyBinding(name).WithSpec(
-		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(name).WithValidationActions("Deny"))
+func limitBinding(j job) *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
+	return admissionapply.ValidatingAdmissionPolicyBinding(j.name).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(j.name).WithValidationActions("Deny"))
 }
 
-// dryRunPolicy refuses every write of a user that is not the dry-run of a plain
-// create or update. Subresources are refused as a whole: some act all the same.
-func dryRunPolicy(name, username string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
+// limitPolicy refuses a user every write that the limit of the job does not allow.
+func limitPolicy(j job, username string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	everything := admissionapply.NamedRuleWithOperations().
 		WithAPIGroups("*").WithAPIVersions("*").WithResources("*/*").WithOperations("*")
-	return admissionapply.ValidatingAdmissionPolicy(name).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
+	return admissionapply.ValidatingAdmissionPolicy(j.name).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
 		WithFailurePolicy("Fail").
 		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(everything)).
 		WithMatchConditions(admissionapply.MatchCondition().WithName("user").
 			WithExpression(fmt.Sprintf("request.userInfo.username == %q", username))).
-		WithValidations(admissionapply.Validation().
-			WithExpression("has(request.dryRun) && request.dryRun && (!has(request.subResource) || request.subResource == '') && request.operation in ['CREATE', 'UPDATE']").
-			WithMessage("this identity of Penstock reads and tries; it writes nothing")))
+		WithValidations(admissionapply.Validation().WithExpression(j.limit.allows).WithMessage(j.limit.message)))
 }

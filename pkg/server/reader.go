@@ -31,7 +31,10 @@ func reader() job {
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "patch", "create"}},
 			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
 		},
-		onlyDryRuns: true,
+		limit: &limit{
+			allows:  "has(request.dryRun) && request.dryRun && " + whole + " && request.operation in ['CREATE', 'UPDATE']",
+			message: "this identity of Penstock reads and tries; it writes nothing",
+		},
 	}
 }
 

@@ -56,7 +56,7 @@ func registrationRights() []right {
 	for _, version := range servedVersions() {
 		apiServices = append(apiServices, apiServiceName(version))
 	}
-	names, limited := jobNames(jobs()), jobNames(slices.DeleteFunc(jobs(), func(j job) bool { return !j.onlyDryRuns }))
+	names, limited := jobNames(jobs()), jobNames(slices.DeleteFunc(jobs(), func(j job) bool { return j.limit == nil }))
 	const admission = "admissionregistration.k8s.io"
 	policies := all("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 	return []right{
@@ -66,8 +66,8 @@ func registrationRights() []right {
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),
-		to("--register: what keeps jobs to dry-runs, and the author of a freeze to his name", admission, policies, all("create")),
-		to("--register: what keeps jobs to dry-runs, and the author of a freeze to his name", admission, policies, all("patch"), append(limited, v1alpha1.FreezeConfigMap)...),
+		to("--register: what keeps jobs within their limits, and the author of a freeze to his name", admission, policies, all("create")),
+		to("--register: what keeps jobs within their limits, and the author of a freeze to his name", admission, policies, all("patch"), append(limited, v1alpha1.FreezeConfigMap)...),
 		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("create")),
 		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("get", "patch"), webhookConfiguration),
 	}
@@ -132,9 +132,9 @@ func WriteJobRights(w io.Writer, namespace string) error {
 		}
 		y.role("", j.name, "", rights)
 		y.bind(j.name, "", "ClusterRole", j.name, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: j.name, Namespace: namespace})
-		if j.onlyDryRuns {
-			y.apply("", dryRunPolicy(j.name, serviceaccount.MakeUsername(namespace, j.name)))
-			y.apply("", dryRunBinding(j.name))
+		if j.limit != nil {
+			y.apply("", limitPolicy(j, serviceaccount.MakeUsername(namespace, j.name)))
+			y.apply("", limitBinding(j))
 		}
 	}
 	y.apply("# Who freezes the cluster says who he is.\n", freezePolicy(namespace))

@@ -82,7 +82,7 @@ func TestLive(t *testing.T) {
 	}{
 		{"AtRest", liveAtRest}, {"Upgrade", liveUpgrade}, {"Drift", liveDrift}, {"Conflict", liveConflict},
 		{"Withheld", liveWithheld}, {"Narrowed", liveNarrowed}, {"Formats", liveFormats},
-		{"Identity", liveIdentity}, {"OnlyDryRuns", liveOnlyDryRuns},
+		{"Identity", liveIdentity}, {"OnlyDryRuns", liveOnlyDryRuns}, {"EngineLimit", engineLimit},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.do(t, w.in(t)) })
 	}
@@ -414,4 +414,26 @@ func liveOnlyDryRuns(t *testing.T, w *liveWorld) {
 	if out := w.Kubectl("create", "configmap", "written", "--namespace=a", as, "--dry-run=server"); out.ExitCode != 0 {
 		t.Errorf("a dry-run: %s", out)
 	}
+}
+
+// engineLimit: with the token of the engine objects can be written, and no
+// subresources, which are more than objects.
+func engineLimit(t *testing.T, w *liveWorld) {
+	const as, refusal = "--as=system:serviceaccount:penstock-system:penstock-engine", "no use for their subresources"
+	w.MustKubectl("create", "service", "clusterip", "limits", "--tcp=80:80", "--namespace=a", as)
+	eventually(t, "the policy", func() error {
+		return missing(w.Kubectl("create", "token", "penstock-reader", "--namespace=penstock-system", as).Stderr, []string{refusal})
+	})
+	const proxy = "/api/v1/namespaces/a/services/limits:80/proxy/"
+	for _, args := range [][]string{
+		{"patch", "service", "limits", "--namespace=a", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[{"type":"Up","status":"True","reason":"Said","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
+		{"get", "--raw", proxy},
+		{"create", "--raw", proxy, "-f", "/dev/null"},
+	} {
+		if out := w.Kubectl(append(args, as)...); out.ExitCode == 0 || !strings.Contains(out.Stderr, refusal) {
+			t.Errorf("not refused: %s", out)
+		}
+	}
+	w.MustKubectl("patch", "service", "limits", "--namespace=a", "--type=merge", "-p", `{"metadata":{"labels":{"a":"b"}}}`, as)
+	w.MustKubectl("delete", "service", "limits", "--namespace=a", as)
 }
