@@ -71,8 +71,7 @@ func isOfRevisions(a admission.Attributes) bool {
 }
 
 // changeOf returns what a request asks for; ok is false when Penstock does nothing
-// in the cluster because of it: writes of status, of metadata, pausing. What is
-// being deleted was decided when it was.
+// in the cluster because of it: writes of metadata, pausing.
 func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	if a.GetSubresource() != "" || !isOfRevisions(a) {
 		return change{}, false
@@ -84,8 +83,11 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), owners: updated.OwnerReferences}
 	case a.GetOperation() == admission.Update && updated != nil && old != nil:
 		c = changeOfUpdate(updated, old)
-	case a.GetOperation() == admission.Delete && old != nil && old.DeletionTimestamp == nil:
-		c = change{kind: remove, revision: old, orphans: orphans || old.Spec.TeardownPolicy == olm.TeardownPolicyOrphan}
+	case a.GetOperation() == admission.Delete && old != nil:
+		orphaned := old.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
+		if old.DeletionTimestamp == nil || orphans && !orphaned {
+			c = change{kind: remove, revision: old, orphans: orphans || orphaned}
+		}
 	}
 	if c.kind == "" {
 		return change{}, false
@@ -102,11 +104,7 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	state, was := updated.Spec.LifecycleState, old.Spec.LifecycleState
 	switch {
 	case old.DeletionTimestamp != nil:
-		// Whoever deleted it was asked about deleting its objects unless they
-		// were to be left.
-		if updated.Spec.TeardownPolicy != olm.TeardownPolicyOrphan && old.Spec.TeardownPolicy == olm.TeardownPolicyOrphan {
-			c.kind = remove
-		}
+		c.kind, c.orphans = changeOfTeardown(updated, old)
 	case state == olm.LifecycleStateArchived && was != olm.LifecycleStateArchived:
 		c.kind = archive
 	case was == olm.LifecycleStatePaused && state != was:
@@ -121,6 +119,25 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 		c.kind = acknowledge
 	}
 	return c
+}
+
+// changeOfTeardown returns what becomes of the objects of a revision that is being
+// deleted, empty when it is what whoever deleted it was asked about: to delete them, or
+// to let go of them.
+//
+// Taking the finalizer off ends the teardown where it stands: what it has not let go
+// of by then is in no revision any more, and what is in none is deleted.
+func changeOfTeardown(updated, old *olm.ClusterExtensionRevision) (k kind, orphans bool) {
+	orphaned, orphans := old.Spec.TeardownPolicy == olm.TeardownPolicyOrphan, updated.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
+	ended := slices.Contains(old.Finalizers, v1alpha1.TeardownFinalizer) && !slices.Contains(updated.Finalizers, v1alpha1.TeardownFinalizer)
+	switch {
+	case orphaned && (!orphans || ended):
+		return remove, false
+	case orphans && !orphaned:
+		return remove, true
+	default:
+		return "", false
+	}
 }
 
 // newOwners returns the owners that were not there before. Garbage collection takes

@@ -304,6 +304,45 @@ func TestChanges(t *testing.T) {
 			},
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
+		"DeleteBecomesOrphan": {
+			reason: "objects that were to go are let go of: that is a patch of each",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).deleting()
+				w.holds(r)
+				return w.updates(r, r.orphaning())
+			},
+			code: forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+		},
+		"DeleteAgainCascadeOrphan": {
+			reason: "a second delete can ask for it too",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).deleting()
+				w.holds(r)
+				return w.plugin().Validate(request.WithOrphans(t.Context()), attributes(admission.Delete, nil, r, ""), nil)
+			},
+			code: forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+		},
+		"OrphanWithoutFinalizer": {
+			reason: "what was to be let go of, and was not yet, is deleted as soon as it is in no revision",
+			world:  func(w *world) { w.may("lighthouse", rule("patch", "apps", "deployments")).has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).deleting().orphaning()
+				w.holds(r)
+				return w.updates(r, r.released())
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"DeleteWithoutFinalizer": {
+			reason: "who deleted it was asked about deleting its objects",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).deleting()
+				w.holds(r)
+				return w.updates(r, r.released())
+			},
+		},
 		"Acknowledge": {
 			reason: "letting a definition go with its instances is deleting it",
 			world:  func(*world) {},

@@ -136,6 +136,14 @@ func (r *revision) rollbackOf(name string) *revision {
 func (r *revision) deleting() *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	changed.Finalizers = []string{v1alpha1.TeardownFinalizer}
+	return changed
+}
+
+// released is without the finalizer.
+func (r *revision) released() *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Finalizers = nil
 	return changed
 }
 
