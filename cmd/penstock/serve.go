@@ -10,6 +10,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
@@ -59,6 +60,7 @@ func serve(options *server.Options, settings *rolloutSettings) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
+	encoding.StreamTables()
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
 	options.Version = programVersion()

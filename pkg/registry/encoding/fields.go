@@ -1,0 +1,115 @@
+package encoding
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// fields writes the fields of one JSON object, those that are empty left out.
+type fields struct {
+	r   *rowWriter
+	any bool
+	err error
+}
+
+func (r *rowWriter) fields() *fields {
+	r.text("{")
+	return &fields{r: r}
+}
+
+// close ends the object, and returns the first error of its fields.
+func (f *fields) close() error {
+	f.r.text("}")
+	return f.err
+}
+
+func (f *fields) note(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// name begins a field; names are plain.
+func (f *fields) name(name string) {
+	if f.any {
+		f.r.text(",")
+	}
+	f.any = true
+	f.r.text(`"`)
+	f.r.text(name)
+	f.r.text(`":`)
+}
+
+func (f *fields) value(name string, v any) {
+	f.name(name)
+	f.note(f.r.value(v))
+}
+
+func (f *fields) string(name, s string) {
+	if s == "" {
+		return
+	}
+	f.name(name)
+	f.note(f.r.string(s))
+}
+
+func (f *fields) number(name string, n int64) {
+	if n == 0 {
+		return
+	}
+	f.name(name)
+	f.r.out = strconv.AppendInt(f.r.out, n, 10)
+}
+
+func (f *fields) time(name string, t *metav1.Time) {
+	if t == nil {
+		return
+	}
+	f.name(name)
+	if t.IsZero() {
+		f.r.text("null")
+		return
+	}
+	f.r.text(`"`)
+	f.r.out = t.UTC().AppendFormat(f.r.out, time.RFC3339)
+	f.r.text(`"`)
+}
+
+func (f *fields) list(name string, n int, item func(int) error) {
+	if n == 0 {
+		return
+	}
+	f.name(name)
+	f.r.text("[")
+	for i := range n {
+		if i > 0 {
+			f.r.text(",")
+		}
+		f.note(item(i))
+	}
+	f.r.text("]")
+}
+
+// strings writes a map in the order of its keys.
+func (f *fields) strings(name string, m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
+	f.name(name)
+	r := f.r
+	r.keys = r.keys[:0]
+	for key := range m {
+		r.keys = append(r.keys, key)
+	}
+	slices.Sort(r.keys)
+	for i, key := range r.keys {
+		r.text([]string{"{", ","}[min(i, 1)])
+		f.note(r.string(key))
+		r.text(":")
+		f.note(r.string(m[key]))
+	}
+	r.text("}")
+}

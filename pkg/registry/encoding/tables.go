@@ -1,0 +1,97 @@
+package encoding
+
+import (
+	"io"
+	"sync"
+
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// chunkBytes is how much is written at a time.
+const chunkBytes = 32 << 10
+
+// StreamTables makes this process write tables, and lists of metadata, row by row.
+// The bytes are those that it would write otherwise.
+//
+// The library encodes a row twice, once as a value that encodes itself and once to
+// see whether it did so well, and it holds the whole answer until the last row: that
+// is two thirds of what a table of thousands of rows costs. It streams lists, of
+// which a table is none, and only with the codecs of our API; those for tables
+// (handlers/response.go, targetEncodingForTransform) are its own and cannot be chosen.
+// So the serializer in these is replaced.
+//
+// Call it once, before anything is served.
+func StreamTables() {
+	streamTables(metainternalversionscheme.Codecs.SupportedMediaTypes())
+}
+
+// streamTables replaces the serializers of JSON, which are shared by all who use the
+// codecs. Pretty ones, which people read, stay as they are.
+func streamTables(shared []runtime.SerializerInfo) {
+	for i := range shared {
+		if shared[i].MediaType == runtime.ContentTypeJSON {
+			shared[i].Serializer = newRowSerializer(shared[i].Serializer)
+		}
+	}
+}
+
+// rowSerializer is a serializer of JSON that writes the rows of tables and lists of
+// metadata one by one.
+type rowSerializer struct {
+	runtime.Serializer
+	// writers are reused: a large answer has the memory of one chunk.
+	writers *sync.Pool
+}
+
+func newRowSerializer(stock runtime.Serializer) rowSerializer {
+	return rowSerializer{Serializer: stock, writers: &sync.Pool{New: func() any { return newRowWriter() }}}
+}
+
+// Encode implements runtime.Encoder.
+func (s rowSerializer) Encode(obj runtime.Object, w io.Writer) error {
+	switch obj := obj.(type) {
+	case *metav1.Table:
+		head := *obj
+		head.Rows = nil
+		return encodeRows(s, w, obj, &head, obj.Rows, (*rowWriter).row)
+	case *metav1.PartialObjectMetadataList:
+		head := *obj
+		head.Items = nil
+		return encodeRows(s, w, obj, &head, obj.Items, (*rowWriter).object)
+	default:
+		return s.Serializer.Encode(obj, w)
+	}
+}
+
+// encodeRows writes an object that ends with rows; head is the object without them.
+func encodeRows[R any](s rowSerializer, w io.Writer, obj, head runtime.Object, rows []R, row func(*rowWriter, *R) error) error {
+	if len(rows) == 0 {
+		return s.Serializer.Encode(obj, w)
+	}
+	r := s.writers.Get().(*rowWriter)
+	defer s.writers.Put(r)
+	r.reset(w)
+	// What is reused must not hold on to whoever used it.
+	defer r.reset(nil)
+	if err := r.value(head); err != nil {
+		return err
+	}
+	if !r.open() {
+		return s.Serializer.Encode(obj, w)
+	}
+	for i := range rows {
+		if i > 0 {
+			r.text(",")
+		}
+		if err := row(r, &rows[i]); err != nil {
+			return err
+		}
+		if err := r.flush(chunkBytes); err != nil {
+			return err
+		}
+	}
+	r.text("]}\n")
+	return r.flush(0)
+}
