@@ -12,8 +12,15 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
 )
+
+// TestMain does what the program does once, before it serves.
+func TestMain(m *testing.M) {
+	encoding.StreamTables()
+	os.Exit(m.Run())
+}
 
 // patience bounds every wait: what takes longer does not happen.
 const patience = 30 * time.Second
