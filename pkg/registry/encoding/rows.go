@@ -152,7 +152,7 @@ func (r *rowWriter) meta(m *metav1.ObjectMeta) error {
 	f.string("name", m.Name)
 	f.string("generateName", m.GenerateName)
 	f.string("namespace", m.Namespace)
-	f.string("selfLink", m.SelfLink)
+	f.string("selfLink", m.GetSelfLink())
 	f.string("uid", string(m.UID))
 	f.string("resourceVersion", m.ResourceVersion)
 	f.number("generation", m.Generation)
