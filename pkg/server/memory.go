@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
@@ -56,7 +57,14 @@ func newSpareMemory(ctx context.Context, db *database) *spareMemory {
 			}
 		}
 	}
-	return &spareMemory{read: readMemory, heap: debug.FreeOSMemory, pages: pages}
+	return &spareMemory{read: readMemory, heap: freeHeap, pages: pages}
+}
+
+// freeHeap collects twice: what pools hold, and what is held for a cleanup only, the
+// first collection merely finds.
+func freeHeap() {
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 // giveBack returns memory to the system when a burst of work is over, until the

@@ -31,7 +31,7 @@ const workers = 8
 // compiledLayers is how many compiled revisions are kept: those of chains to which
 // something happens. One of 60 objects is 15 KB. Others are compiled when their next
 // pass comes, which takes less than the pass.
-const compiledLayers = 128
+const compiledLayers = 256
 
 // Options of the controller. All are required, but for Passes.
 type Options struct {

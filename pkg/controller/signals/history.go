@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,12 +22,15 @@ type history struct {
 	gone func(types.UID)
 
 	mu sync.Mutex
-	// transitions by the name of the revision.
-	transitions map[string]map[state]float64
+	// transitions by the name of the revision. There are few for each.
+	transitions map[string][]transition
 }
 
-// state is a condition with a status.
-type state struct{ condition, status string }
+// transition counts how often a condition became a status.
+type transition struct {
+	condition, status string
+	count             float64
+}
 
 func newHistory(gone func(types.UID)) *history {
 	return &history{
@@ -34,7 +38,7 @@ func newHistory(gone func(types.UID)) *history {
 		durations:   histogram(nameDurations, []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}),
 		total:       desc(nameTransitions),
 		gone:        gone,
-		transitions: map[string]map[state]float64{},
+		transitions: map[string][]transition{},
 	}
 }
 
@@ -88,17 +92,24 @@ func (h *history) compare(name string, before, after []metav1.Condition) {
 		if old != nil && old.Status == now.Status {
 			continue
 		}
-		counts, known := h.transitions[name]
-		if !known {
-			counts = map[state]float64{}
-			h.transitions[name] = counts
-		}
-		counts[state{now.Type, string(now.Status)}]++
+		h.count(name, now)
 		if old != nil {
 			lasted := now.LastTransitionTime.Sub(old.LastTransitionTime.Time)
 			h.durations.WithLabelValues(old.Type, string(old.Status)).Observe(max(0, lasted.Seconds()))
 		}
 	}
+}
+
+// count notes that a condition became what it is now. The caller holds the lock.
+func (h *history) count(name string, now metav1.Condition) {
+	counts := h.transitions[name]
+	at := slices.IndexFunc(counts, func(t transition) bool { return t.condition == now.Type && t.status == string(now.Status) })
+	if at < 0 {
+		// Thousands of revisions have them: there is no room for more.
+		at, counts = len(counts), slices.Clip(append(slices.Clip(counts), transition{condition: now.Type, status: string(now.Status)}))
+		h.transitions[name] = counts
+	}
+	counts[at].count++
 }
 
 // Describe implements prometheus.Collector.
@@ -109,8 +120,8 @@ func (h *history) Collect(out chan<- prometheus.Metric) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, counts := range h.transitions {
-		for s, n := range counts {
-			out <- prometheus.MustNewConstMetric(h.total, prometheus.CounterValue, n, name, s.condition, s.status)
+		for _, t := range counts {
+			out <- prometheus.MustNewConstMetric(h.total, prometheus.CounterValue, t.count, name, t.condition, t.status)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,13 +14,19 @@ import (
 type claims struct {
 	// interests of an owner, as it gave them.
 	interests map[string][]Interest
-	// wanting are the owners that want an object.
-	wanting map[manifest.ID][]string
+	// wanting are the owners that want an object, by a hash of its ID, which is a
+	// third of what there would be to keep otherwise. Who has to know of one object
+	// may be told of another one that has the same hash: that costs a pass.
+	wanting map[uint64][]string
+	seed    maphash.Seed
 }
 
 func newClaims() claims {
-	return claims{interests: map[string][]Interest{}, wanting: map[manifest.ID][]string{}}
+	return claims{interests: map[string][]Interest{}, wanting: map[uint64][]string{}, seed: maphash.MakeSeed()}
 }
+
+// hash stands for an object in wanting.
+func (c *claims) hash(id manifest.ID) uint64 { return maphash.Comparable(c.seed, id) }
 
 // Want replaces what an owner wants. Watches start and stop accordingly; it does
 // not wait for them. It keeps a copy of the interests.
@@ -45,13 +52,15 @@ func (c *Cache) Drop(owner string) {
 
 // claim moves an owner from old interests to new ones.
 func (c *Cache) claim(owner string, old, new []Interest) {
+	// All of the old ones go before any of the new ones comes, so that none is lost
+	// to another one with the same hash.
 	for _, i := range old {
-		drop(c.wanting, i.ID, owner)
+		drop(c.wanting, c.hash(i.ID), owner)
 	}
 	targets := make(map[target]bool)
 	for _, i := range new {
-		if !slices.Contains(c.wanting[i.ID], owner) {
-			c.wanting[i.ID] = append(c.wanting[i.ID], owner)
+		if object := c.hash(i.ID); !slices.Contains(c.wanting[object], owner) {
+			c.wanting[object] = append(c.wanting[object], owner)
 		}
 		targets[targetOf(i)] = true
 	}
@@ -201,7 +210,7 @@ func (c *Cache) concerned(owners map[string]struct{}, object *Observation) {
 	if _, known := c.interests[object.Chain]; known {
 		owners[object.Chain] = struct{}{}
 	}
-	for _, owner := range c.wanting[object.ID] {
+	for _, owner := range c.wanting[c.hash(object.ID)] {
 		owners[owner] = struct{}{}
 	}
 }

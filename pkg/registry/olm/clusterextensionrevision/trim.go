@@ -2,6 +2,7 @@ package clusterextensionrevision
 
 import (
 	"slices"
+	"strings"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,11 +12,29 @@ import (
 
 // trim makes a revision that was just decoded as small as it gets, but for what its
 // phases list: a decoder makes a string of its own of each word, and lists that have
-// room for more. Words that thousands of revisions have in common are there once.
+// room for more. Words that thousands of revisions have in common are there once, and
+// what is the revision's own is one piece: small pieces here and there would keep the
+// memory between them, which was garbage of decoding, from being given back.
+//
 // Lists and maps are the revision's own afterwards, as before.
 func trim(revision *olm.ClusterExtensionRevision) {
 	trimMeta(&revision.ObjectMeta)
-	spec := &revision.Spec
+	trimSpec(&revision.Spec)
+	trimStatus(&revision.Status)
+	together(own(revision))
+}
+
+// own are strings that no other revision is likely to have.
+func own(revision *olm.ClusterExtensionRevision) []*string {
+	words := []*string{&revision.Name, (*string)(&revision.UID)}
+	for i := range revision.Spec.Previous {
+		previous := &revision.Spec.Previous[i]
+		words = append(words, &previous.Name, (*string)(&previous.UID))
+	}
+	return words
+}
+
+func trimSpec(spec *olm.ClusterExtensionRevisionSpec) {
 	spec.Previous, spec.Phases = exact(spec.Previous), exact(spec.Phases)
 	intern(&spec.LifecycleState)
 	intern(&spec.CollisionProtection)
@@ -25,13 +44,10 @@ func trim(revision *olm.ClusterExtensionRevision) {
 		intern(&spec.Phases[i].Name)
 		intern(&spec.Phases[i].CollisionProtection)
 	}
-	trimStatus(&revision.Status)
 }
 
 func trimMeta(meta *metav1.ObjectMeta) {
-	for name, value := range meta.Labels {
-		meta.Labels[name] = interned(value)
-	}
+	meta.Labels, meta.Annotations = trimMap(meta.Labels), trimMap(meta.Annotations)
 	meta.Finalizers = exact(meta.Finalizers)
 	for i := range meta.Finalizers {
 		intern(&meta.Finalizers[i])
@@ -45,6 +61,19 @@ func trimMeta(meta *metav1.ObjectMeta) {
 		intern(&entry.FieldsType)
 		intern(&entry.Subresource)
 	}
+}
+
+// trimMap returns the same map with common words. Values are, as are names, mostly the
+// same in all revisions of a chain.
+func trimMap(words map[string]string) map[string]string {
+	if len(words) == 0 {
+		return words
+	}
+	trimmed := make(map[string]string, len(words))
+	for name, value := range words {
+		trimmed[interned(name)] = interned(value)
+	}
+	return trimmed
 }
 
 func trimStatus(status *olm.ClusterExtensionRevisionStatus) {
@@ -88,4 +117,19 @@ func interned(s string) string {
 		return s
 	}
 	return unique.Make(s).Value()
+}
+
+// together moves strings into one piece of memory.
+func together(words []*string) {
+	size := 0
+	for _, word := range words {
+		size += len(*word)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for _, word := range words {
+		start := text.Len()
+		_, _ = text.WriteString(*word)
+		*word = text.String()[start:]
+	}
 }
