@@ -91,6 +91,11 @@ type ClusterExtensionRevisionSpec struct {
 	// Previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.
 	Previous []PreviousRevision
+	// TargetRef names another cluster into which the revision is rolled out, by a
+	// kubeconfig Secret in the namespace of Penstock. Without it that is the cluster of
+	// --target-kubeconfig, or the one that serves this API. All revisions of an
+	// extension have the same. Immutable.
+	TargetRef *TargetReference
 	// Phases are rolled out in order: objects of a phase are touched when all
 	// objects of the phases before it are applied and pass their probes.
 	// Immutable.
@@ -129,6 +134,25 @@ type ClusterExtensionRevisionSpec struct {
 	// deleted: Delete (the default) or Orphan. `kubectl delete
 	// --cascade=orphan` sets it.
 	TeardownPolicy TeardownPolicy
+}
+
+// TargetReference names a cluster by the Secret that has a kubeconfig for it.
+type TargetReference struct {
+	// Name of a Secret in the namespace of Penstock, with the kubeconfig at the key
+	// kubeconfig, or value as Cluster API has it. The kubeconfig has everything in
+	// itself: it names no program and no file. Whoever changes the revision needs the
+	// right to use the resource of this name in targets.policy.penstock.dev, of which
+	// default is the cluster of --target-kubeconfig and no Secret.
+	Name string
+}
+
+// Target returns the name of the Secret that leads to the cluster of a revision, ""
+// when it names none.
+func (r *ClusterExtensionRevision) Target() string {
+	if r.Spec.TargetRef == nil {
+		return ""
+	}
+	return r.Spec.TargetRef.Name
 }
 
 // YieldRule leaves fields of selected objects to others.

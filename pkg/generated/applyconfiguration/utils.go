@@ -74,6 +74,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationolmv1alpha1.RevisionObjectApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("RevisionPhase"):
 		return &applyconfigurationolmv1alpha1.RevisionPhaseApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("TargetReference"):
+		return &applyconfigurationolmv1alpha1.TargetReferenceApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("YieldRule"):
 		return &applyconfigurationolmv1alpha1.YieldRuleApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("YieldSelector"):

@@ -83,6 +83,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RevisionRollback{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
 		olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
 		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
+		olmv1alpha1.TargetReference{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_TargetReference(ref),
 		olmv1alpha1.YieldRule{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
 		olmv1alpha1.YieldSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
 		resource.Quantity{}.OpenAPIModelName():                          schema_apimachinery_pkg_api_resource_Quantity(ref),
@@ -2113,6 +2114,12 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 					},
+					"targetRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetRef names another cluster into which the revision is rolled out, by a kubeconfig Secret in the namespace of Penstock. Without it that is the cluster of --target-kubeconfig, or the one that serves this API. All revisions of an extension have the same. Immutable.",
+							Ref:         ref(olmv1alpha1.TargetReference{}.OpenAPIModelName()),
+						},
+					},
 					"phases": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -2218,7 +2225,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.PreviousRevision{}.OpenAPIModelName(), olmv1alpha1.ProgressionProbe{}.OpenAPIModelName(), olmv1alpha1.RevisionPhase{}.OpenAPIModelName(), olmv1alpha1.YieldRule{}.OpenAPIModelName()},
+			olmv1alpha1.PreviousRevision{}.OpenAPIModelName(), olmv1alpha1.ProgressionProbe{}.OpenAPIModelName(), olmv1alpha1.RevisionPhase{}.OpenAPIModelName(), olmv1alpha1.TargetReference{}.OpenAPIModelName(), olmv1alpha1.YieldRule{}.OpenAPIModelName()},
 	}
 }
 
@@ -3880,6 +3887,28 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCal
 		},
 		Dependencies: []string{
 			olmv1alpha1.RevisionDiff{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_TargetReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TargetReference names a cluster by the Secret that has a kubeconfig for it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of a Secret in the namespace of Penstock, with the kubeconfig at the key kubeconfig, or value as Cluster API has it. The kubeconfig has everything in itself: it names no program and no file. Whoever changes the revision needs the right to use the resource of this name in targets.policy.penstock.dev, of which default is the cluster of --target-kubeconfig and no Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
 	}
 }
 

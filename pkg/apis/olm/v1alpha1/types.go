@@ -84,6 +84,10 @@ const (
 	// FreezeConfigMap, in the namespace of Penstock, freezes the cluster for as long as
 	// it exists: Penstock writes nothing to it. Its keys are reason and author.
 	FreezeConfigMap = "penstock-freeze"
+	// TargetKey and TargetClusterAPIKey are where a Secret of a target has its
+	// kubeconfig; the first one that is there counts.
+	TargetKey           = "kubeconfig"
+	TargetClusterAPIKey = "value"
 	// ReleaseHoldAnnotation, set on a revision of a chain, releases the chain's
 	// owner from the hold of a rollback. Its value is the name of the revision
 	// that the rollback made, so it releases no later hold.
@@ -193,6 +197,12 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +listType=atomic
 	Previous []PreviousRevision `json:"previous,omitempty"`
+	// targetRef names another cluster into which the revision is rolled out, by a
+	// kubeconfig Secret in the namespace of Penstock. Without it that is the cluster of
+	// --target-kubeconfig, or the one that serves this API. All revisions of an
+	// extension have the same. Immutable.
+	// +optional
+	TargetRef *TargetReference `json:"targetRef,omitempty"`
 	// phases are rolled out in order: objects of a phase are touched when all
 	// objects of the phases before it are applied and pass their probes.
 	// Immutable.
@@ -249,6 +259,29 @@ type ClusterExtensionRevisionSpec struct {
 	// +default="Delete"
 	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
 }
+
+// TargetReference names a cluster by the Secret that has a kubeconfig for it.
+type TargetReference struct {
+	// name of a Secret in the namespace of Penstock, with the kubeconfig at the key
+	// kubeconfig, or value as Cluster API has it. The kubeconfig has everything in
+	// itself: it names no program and no file. Whoever changes the revision needs the
+	// right to use the resource of this name in targets.policy.penstock.dev, of which
+	// default is the cluster of --target-kubeconfig and no Secret.
+	Name string `json:"name"`
+}
+
+// Target returns the name of the Secret that leads to the cluster of a revision, ""
+// when it names none.
+func (r *ClusterExtensionRevision) Target() string {
+	if r.Spec.TargetRef == nil {
+		return ""
+	}
+	return r.Spec.TargetRef.Name
+}
+
+// DefaultTarget is how rules of RBAC name the cluster of --target-kubeconfig. No Secret
+// of this name is a target: nobody shall have a right to one by that to the other.
+const DefaultTarget = "default"
 
 // YieldRule leaves fields of selected objects to others.
 type YieldRule struct {

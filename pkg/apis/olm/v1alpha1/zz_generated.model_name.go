@@ -188,6 +188,11 @@ func (in RevisionRollbackStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TargetReference) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.TargetReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in YieldRule) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldRule"
 }

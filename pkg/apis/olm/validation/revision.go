@@ -29,6 +29,7 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs = append(errs, validateCollisionProtection(revision.Spec.CollisionProtection, spec.Child("collisionProtection"), required)...)
 	errs = append(errs, validatePrevious(revision)...)
+	errs = append(errs, validateTarget(revision.Spec.TargetRef, spec.Child("targetRef", "name"))...)
 	errs = append(errs, validatePhases(revision.Spec.Phases, spec.Child("phases"))...)
 	errs = append(errs, validateProbes(revision.Spec.ProgressionProbes, spec.Child("progressionProbes"))...)
 	errs = append(errs, validateYield(revision.Spec.Yield, spec.Child("yield"))...)

@@ -44,6 +44,7 @@ func validateContentUpdate(updated, old *olm.ClusterExtensionRevisionSpec) field
 	}
 	unchanged("revision", updated.Revision == old.Revision)
 	unchanged("previous", apiequality.Semantic.DeepEqual(updated.Previous, old.Previous))
+	unchanged("targetRef", apiequality.Semantic.DeepEqual(updated.TargetRef, old.TargetRef))
 	unchanged("collisionProtection", updated.CollisionProtection == old.CollisionProtection)
 	unchanged("progressionProbes", apiequality.Semantic.DeepEqual(updated.ProgressionProbes, old.ProgressionProbes))
 	unchanged("yield", apiequality.Semantic.DeepEqual(updated.Yield, old.Yield))

@@ -399,6 +399,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: successDelaySeconds
       type:
         scalar: numeric
+    - name: targetRef
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.TargetReference
     - name: teardownPolicy
       type:
         scalar: string
@@ -658,6 +661,13 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionObject
           elementRelationship: atomic
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.TargetReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldRule
   map:
     fields:

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -101,13 +102,14 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 }
 
 // completeFromChain adds what the other revisions of the chain know: which ones
-// this one follows, and what is known of manifests that it names by digest. Reading
-// the chain waits until the watch cache is current, so it is done only if there
-// is something to add.
+// this one follows, and what is known of manifests that it names by digest. It keeps
+// them for Validate.
 func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterExtensionRevision, chain string, held *staged) error {
-	// What an imported revision followed is known: nothing means nothing.
-	needsPrevious := len(revision.Spec.Previous) == 0 && pastFrom(ctx) == nil
-	if !needsPrevious && len(notHeld(revision, held)) == 0 {
+	// What an imported revision followed is known: nothing means nothing. And into
+	// which cluster the others go is known, too: those that were imported before it.
+	imported := pastFrom(ctx) != nil
+	needsPrevious := len(revision.Spec.Previous) == 0 && !imported
+	if imported && len(notHeld(revision, held)) == 0 {
 		setFacts(revision, held, nil, false)
 		return nil
 	}
@@ -153,18 +155,29 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 }
 
 // Validate says what is wrong with a new revision.
-func (s *strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	revision := obj.(*olm.ClusterExtensionRevision)
 	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
 		return errs
 	}
 	errs := validation.ValidateRevision(revision)
+	errs = append(errs, validation.ValidateTargetOfChain(revision, besides(ctx))...)
 	// Expressions are immutable, so updates need not compile them: a revision
 	// stays valid when a newer release knows more or fewer functions.
 	if s.checkCEL != nil {
 		errs = append(errs, validation.ValidateExpressions(revision, s.checkCEL)...)
 	}
 	return errs
+}
+
+// besides are the revisions of the chain that a new one joins: those that are there,
+// and those that are imported together with it.
+func besides(ctx context.Context) []olm.ClusterExtensionRevision {
+	others := slices.Clone(stagedFrom(ctx).chain())
+	for _, other := range admissionrequest.BesideFrom(ctx) {
+		others = append(others, *other)
+	}
+	return others
 }
 
 // ValidateUpdate says what an update may not change.

@@ -24,6 +24,11 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.
 	Previous []PreviousRevisionApplyConfiguration `json:"previous,omitempty"`
+	// targetRef names another cluster into which the revision is rolled out, by a
+	// kubeconfig Secret in the namespace of Penstock. Without it that is the cluster of
+	// --target-kubeconfig, or the one that serves this API. All revisions of an
+	// extension have the same. Immutable.
+	TargetRef *TargetReferenceApplyConfiguration `json:"targetRef,omitempty"`
 	// phases are rolled out in order: objects of a phase are touched when all
 	// objects of the phases before it are applied and pass their probes.
 	// Immutable.
@@ -96,6 +101,14 @@ func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithPrevious(values ...
 		}
 		b.Previous = append(b.Previous, *values[i])
 	}
+	return b
+}
+
+// WithTargetRef sets the TargetRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TargetRef field is set to the value of the last call.
+func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithTargetRef(value *TargetReferenceApplyConfiguration) *ClusterExtensionRevisionSpecApplyConfiguration {
+	b.TargetRef = value
 	return b
 }
 

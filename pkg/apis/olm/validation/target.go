@@ -1,0 +1,40 @@
+package validation
+
+import (
+	"fmt"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+func validateTarget(target *olm.TargetReference, path *field.Path) field.ErrorList {
+	switch {
+	case target == nil:
+		return nil
+	case target.Name == "":
+		return field.ErrorList{field.Required(path, "the name of a Secret with a kubeconfig, in the namespace of Penstock")}
+	case target.Name == v1alpha1.DefaultTarget:
+		return field.ErrorList{field.Invalid(path, target.Name,
+			"is the cluster of --target-kubeconfig in the rules of RBAC: give the Secret another name; leave spec.targetRef out for that cluster")}
+	}
+	var errs field.ErrorList
+	for _, problem := range apivalidation.NameIsDNSSubdomain(target.Name, false) {
+		errs = append(errs, field.Invalid(path, target.Name, problem))
+	}
+	return errs
+}
+
+// ValidateTargetOfChain says when a new revision goes elsewhere than the others of its
+// chain: what those have is in one cluster, and belongs to the chain until it is gone.
+func ValidateTargetOfChain(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) field.ErrorList {
+	for i := range others {
+		if other := &others[i]; other.Name != revision.Name && other.Target() != revision.Target() {
+			return field.ErrorList{field.Invalid(field.NewPath("spec", "targetRef", "name"), revision.Target(), fmt.Sprintf(
+				"must be %q, as in %s: all revisions of an extension are rolled out into one cluster; delete those that are there first", other.Target(), other.Name))}
+		}
+	}
+	return nil
+}
