@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "write testdata/stores/<name>.json anew,
 // newest is the file that says what is written today. Whoever changes how a record is
 // written gives it another name, so that the one of before stays and is read for ever;
 // and what is written must have been read by the release before (docs/operations/upgrade.md).
-const newest = "2026-11-compressed.json"
+const newest = "2026-11-targets.json"
 
 const prefix = "/penstock"
 
@@ -42,6 +42,9 @@ type sample struct {
 	identity  identity.Identity
 	objects   []manifest.Object
 	inventory chain.Inventory
+	// elsewhere is the inventory of a chain with a target of its own, which stores of
+	// before do not have.
+	elsewhere chain.Inventory
 	head      chain.Head
 	runs      []run.Row
 }
@@ -61,6 +64,8 @@ func newSample(t *testing.T) sample {
 			Rows: []chain.Row{{Revision: 1, UID: "u-1", CreatedAt: noon, RequestedBy: "jane", Result: "Succeeded", Version: "v1.2.3"}}},
 		runs: []run.Row{{Plan: "p-1", Number: 1, Body: json.RawMessage(`{"phase":"Done"}`)}},
 	}
+	s.elsewhere = s.inventory
+	s.elsewhere.Cluster = "f491102b-5d2c-4b0e-9f5c-0f7a2b8f5a11"
 	copy(s.identity.SecretKey[:], "a key of a test, nobody else's...")
 	for _, text := range []string{
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"argocd"},"data":{"a":"1"}}`,
@@ -94,6 +99,10 @@ func (s sample) write(t *testing.T, client *clientv3.Client) {
 			_, err := chain.NewInventories(client, prefix).Save(ctx, "argocd", s.inventory, 0)
 			return err
 		},
+		func() error {
+			_, err := chain.NewInventories(client, prefix).Save(ctx, "elsewhere", s.elsewhere, 0)
+			return err
+		},
 		func() error { return claim.New(client, prefix).Acquire(ctx, "profile/a", "plan-a") },
 		func() error { return run.New(client, prefix).Put(ctx, "plan-a", s.runs[0]) },
 	} {
@@ -114,6 +123,9 @@ func (s sample) read(t *testing.T, client *clientv3.Client) (map[string]any, map
 	found["identity"], _, errs["identity"] = identity.NewStore(client, prefix).Read(ctx)
 	found["head"], _, errs["head"] = chain.NewHeads(client, prefix).Get(ctx, "argocd")
 	found["inventory"], _, errs["inventory"] = chain.NewInventories(client, prefix).Load(ctx, "argocd")
+	if elsewhere, revision, err := chain.NewInventories(client, prefix).Load(ctx, "elsewhere"); revision > 0 || err != nil {
+		found["elsewhere"], errs["elsewhere"] = elsewhere, err
+	}
 	found["claim"], errs["claim"] = claim.New(client, prefix).Holder(ctx, "profile/a")
 	found["runs"], errs["runs"] = run.New(client, prefix).List(ctx, "plan-a")
 	packs := pack.New(client, prefix, s.digester())
@@ -125,8 +137,13 @@ func (s sample) read(t *testing.T, client *clientv3.Client) (map[string]any, map
 	return found, errs
 }
 
-func (s sample) want() map[string]any {
-	return map[string]any{"identity": s.identity, "head": s.head, "inventory": s.inventory, "claim": "plan-a", "runs": s.runs, "pack": s.objects}
+// want is what a file has; before is true of those of before the newest format.
+func (s sample) want(before bool) map[string]any {
+	all := map[string]any{"identity": s.identity, "head": s.head, "inventory": s.inventory, "claim": "plan-a", "runs": s.runs, "pack": s.objects}
+	if !before {
+		all["elsewhere"] = s.elsewhere
+	}
+	return all
 }
 
 // dump returns all records by key.
@@ -183,7 +200,7 @@ func TestStoresOfBefore(t *testing.T) {
 					t.Errorf("%s: %v", kind, err)
 				}
 			}
-			if diff := cmp.Diff(s.want(), found, cmp.AllowUnexported(manifest.Object{})); diff != "" {
+			if diff := cmp.Diff(s.want(file != path), found, cmp.AllowUnexported(manifest.Object{})); diff != "" {
 				t.Errorf("what was written is not what is read (-want +got):\n%s", diff)
 			}
 		})
@@ -203,7 +220,7 @@ func TestStoresOfBefore(t *testing.T) {
 		newer := maps.Clone(today)
 		for key, record := range newer {
 			record = bytes.Clone(record)
-			record[headerBytes-1]++
+			record[headerBytes-1] = 0xff
 			newer[key] = record
 		}
 		load(t, client, newer)

@@ -36,7 +36,8 @@ func targetFormat() store.Format {
 // Aim says which cluster the inventories are about from now on; empty is the host.
 // While any of them lists objects in another cluster that is an
 // *AimedElsewhereError, unless they are to be forgotten: what is there stays then,
-// and nobody knows of it.
+// and nobody knows of it. Those that say themselves where their objects are (see
+// Inventory.Cluster) are left out of it.
 func (s *Inventories) Aim(ctx context.Context, cluster string, forget bool) error {
 	key := s.keys.Target()
 	stored, err := store.Get(ctx, s.kv, key)
@@ -55,15 +56,15 @@ func (s *Inventories) Aim(ctx context.Context, cluster string, forget bool) erro
 		return nil
 	}
 	if forget {
-		if _, err := s.ForgetAll(ctx); err != nil {
+		if err := s.forgetAimed(ctx); err != nil {
 			return err
 		}
 	}
-	idle, err := s.allEmpty(ctx)
+	aimed, err := s.aimed(ctx, false)
 	if err != nil {
 		return err
 	}
-	if !idle {
+	if len(aimed) > 0 {
 		return &AimedElsewhereError{Recorded: recorded, Wanted: cluster}
 	}
 	found, done, err := store.Swap(ctx, s.kv, key, targetFormat().Wrap([]byte(cluster)), stored.ModRevision)
@@ -76,23 +77,41 @@ func (s *Inventories) Aim(ctx context.Context, cluster string, forget bool) erro
 	return nil
 }
 
-// allEmpty is true when no inventory lists anything.
-func (s *Inventories) allEmpty(ctx context.Context) (bool, error) {
+// aimed are the inventories that list objects where Aim says, by chain: at which etcd
+// revision they are. What cannot be read is one of them if that is wanted, and an
+// error otherwise.
+func (s *Inventories) aimed(ctx context.Context, unreadable bool) (map[string]int64, error) {
 	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix())
 	if err != nil {
-		return false, fmt.Errorf("looking what is in the target cluster: %w", err)
+		return nil, fmt.Errorf("looking what is in the target cluster: %w", err)
 	}
+	aimed := map[string]int64{}
 	for _, record := range found.Kvs {
-		if _, ok := s.keys.InventoryOf(string(record.Key)); !ok {
+		chain, ok := s.keys.InventoryOf(string(record.Key))
+		if !ok {
 			continue
 		}
 		inventory, err := decodeInventory(string(record.Key), record.Value)
-		if err != nil {
-			return false, err
+		if err != nil && !unreadable {
+			return nil, err
 		}
-		if len(inventory.Entries) > 0 {
-			return false, nil
+		if err != nil || len(inventory.Entries) > 0 && inventory.Cluster == "" {
+			aimed[chain] = record.ModRevision
 		}
 	}
-	return true, nil
+	return aimed, nil
+}
+
+// forgetAimed empties the inventories of chains that do not name their target.
+func (s *Inventories) forgetAimed(ctx context.Context) error {
+	aimed, err := s.aimed(ctx, true)
+	if err != nil {
+		return err
+	}
+	for chain, revision := range aimed {
+		if _, err := s.save(ctx, chain, Inventory{}, revision); err != nil {
+			return fmt.Errorf("forgetting the inventory of chain %q: %w", chain, err)
+		}
+	}
+	return nil
 }

@@ -46,4 +46,17 @@ func TestAim(t *testing.T) {
 	if left, _, err := s.Load(ctx, "other"); err != nil || !left.Empty() {
 		t.Errorf("what was to be forgotten is %v, error %v", left, err)
 	}
+	elsewhere := objects("a")
+	elsewhere.Cluster = "three"
+	if _, err := s.Save(ctx, "named", elsewhere, 0); err != nil {
+		t.Fatal(err)
+	}
+	aim("two", false, false) // what says itself where it is has nothing to do with it
+	if _, err := s.Save(ctx, "last", objects("a"), 0); err != nil {
+		t.Fatal(err)
+	}
+	aim("one", true, false)
+	if left, _, err := s.Load(ctx, "named"); err != nil || left.Cluster != "three" || len(left.Entries) != 1 {
+		t.Errorf("what is elsewhere was to be left, and is %v, error %v", left, err)
+	}
 }

@@ -35,6 +35,10 @@ type Inventory struct {
 	// Levels holds the revisions, by uid, whose stages are counted by install
 	// level. It came with format 2.
 	Levels map[string]bool `json:"levels,omitempty"`
+	// Cluster is where the objects are, by the uid of its namespace kube-system, of a
+	// chain that names its target; empty is where all others have theirs (see Aim). It
+	// came with format 3.
+	Cluster string `json:"cluster,omitempty"`
 }
 
 // Deletion is a number of objects that were deleted together.
@@ -95,7 +99,18 @@ func (e *InventoryTooLargeError) Error() string {
 }
 
 func inventoryFormat() store.Format {
-	return store.Format{Kind: "inventory", Magic: "PKI", Version: 2}
+	return store.Format{Kind: "inventory", Magic: "PKI", Version: 3}
+}
+
+// formatOf is the oldest format that an inventory fits into: an older Penstock reads
+// the inventories of chains that it knows all about, and refuses those whose objects
+// are in a cluster that it would not look for.
+func formatOf(inv Inventory) store.Format {
+	format := inventoryFormat()
+	if inv.Cluster == "" {
+		format.Version = 2
+	}
+	return format
 }
 
 // encodeInventory returns the record of an inventory. Equal inventories have
@@ -116,7 +131,7 @@ func encodeInventory(chain string, inv Inventory) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	record := inventoryFormat().Wrap(frame)
+	record := formatOf(normal).Wrap(frame)
 	if len(record) > MaxInventoryBytes {
 		return nil, &InventoryTooLargeError{Chain: chain, Objects: len(inv.Entries), Bytes: len(record), MaxBytes: MaxInventoryBytes}
 	}
@@ -146,7 +161,7 @@ func decodeInventory(key string, record []byte) (Inventory, error) {
 // normalised returns the inventory sorted, without changing it. An object
 // without kind or name, or one that is there twice, is an error.
 func normalised(inv Inventory) (Inventory, error) {
-	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions), Levels: maps.Clone(inv.Levels)}
+	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions), Levels: maps.Clone(inv.Levels), Cluster: inv.Cluster}
 	slices.SortFunc(out.Entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
