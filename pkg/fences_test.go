@@ -47,11 +47,12 @@ func fences() []fence {
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe"}, "plans are pure"},
+		{"pkg/target", []string{"pkg/apis", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/admission", library, "it runs inside the server, which is not its business"},
 		{"pkg/registry", append([]string{"pkg/admission/request"}, library...), "it joins the API, the store and the engine"},
-		{"pkg/controller", library, "it joins the API, the store and the engine"},
-		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller"}, library...), "it puts everything together"},
+		{"pkg/controller", append([]string{"pkg/target"}, library...), "it joins the API, the store and the engine"},
+		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}
 }

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -22,7 +20,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
-	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
@@ -47,36 +44,36 @@ func controllers(settings *rolloutSettings) []server.Controller {
 	}
 }
 
-// startChains puts together what rolls chains out: the door to the cluster, what
-// is known of it, the engine between them, and the controller that drives it.
+// startChains puts together what rolls chains out: an engine for the cluster that most
+// are rolled out into, those for the clusters that chains name, and the controller that
+// drives them.
 func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) error {
-	target, err := host.New(host.Options{Config: component(term.Target, "rollout"), Redactor: term.Redactor})
-	if err != nil {
-		return fmt.Errorf("connecting to the target cluster: %w", err)
-	}
-	door := host.Accounted{Host: target}
-	if again := tryOut(ctx, door, trialBackoff()); again != nil {
-		if err := term.Manager.Add(manager.RunnableFunc(again)); err != nil {
-			return fmt.Errorf("adding the self-test of the target cluster: %w", err)
-		}
-	}
-	names := chain.Names()
+	requests := &host.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
-	watches, err := observe.New(observe.Options{
-		Config:  countedFor(component(term.Target, "watch"), door.Counter(), host.Watch),
-		Mapping: door.Discover,
-		Names:   names,
-		Notify:  notifier(ctx, changed),
-	})
-	if err != nil {
-		return fmt.Errorf("setting up watches of the target cluster: %w", err)
-	}
-	recorder, err := recorder(ctx, term, door.Counter())
+	notify := notifier(ctx, changed)
+	meter, err := measure(ctx, term, requests)
 	if err != nil {
 		return err
 	}
-	if err := term.Manager.Add(manager.RunnableFunc(watches.Run)); err != nil {
-		return fmt.Errorf("adding the watches of the target cluster: %w", err)
+	open := func(ctx context.Context, config *rest.Config) (*rollout.Engine, []func(context.Context) error, error) {
+		return s.open(ctx, engineParts{config: config, requests: requests, notify: notify, meter: meter, redactor: term.Redactor})
+	}
+	engine, parts, err := open(ctx, term.Target)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := term.Manager.Add(manager.RunnableFunc(part)); err != nil {
+			return fmt.Errorf("adding what serves the engine: %w", err)
+		}
+	}
+	targets, err := targetsOf(ctx, term, notify, open)
+	if err != nil {
+		return err
+	}
+	recorder, err := recorder(ctx, term, requests)
+	if err != nil {
+		return err
 	}
 	own, err := versioned.NewForConfig(component(term.Manager.GetConfig(), "rollback"))
 	if err != nil {
@@ -90,27 +87,18 @@ func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) err
 	if err != nil {
 		return fmt.Errorf("connecting to the host for the freeze: %w", err)
 	}
-	meter, err := measure(ctx, term, door.Counter())
-	if err != nil {
-		return err
-	}
 	running := &chain.Passes{Clock: clock.RealClock{}}
 	term.Liveness.Add("chain", hanging(running, clock.RealClock{}))
 	return chain.Add(term.Manager, chain.Options{
-		Client: term.Manager.GetClient(),
-		Reader: term.Manager.GetAPIReader(),
-		Engine: rollout.New(rollout.Options{
-			Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
-			Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
-			Redactor:      term.Redactor,
-			Meter:         meter,
-			SkipPreflight: !s.preflight,
-		}),
+		Client:      term.Manager.GetClient(),
+		Reader:      term.Manager.GetAPIReader(),
+		Engine:      engine,
+		Targets:     targets,
 		Events:      recorder,
 		Packs:       term.Packs,
 		Heads:       term.Heads,
 		Inventories: term.Inventories,
-		Owners:      chain.NewOwnerWatch(ctx, owners, notifier(ctx, changed)),
+		Owners:      chain.NewOwnerWatch(ctx, owners, notify),
 		Freezes:     chain.NewFreezeWatch(ctx, freezes, term.Namespace),
 		Rollbacks:   own.OlmV1alpha1().ClusterExtensionRevisions(),
 		Clock:       clock.RealClock{},

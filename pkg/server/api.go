@@ -102,7 +102,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
-	reads, err := newHostReads(a.extra.host, a.extra.target)
+	reads, err := newHostReads(a.extra.host, a.extra.target, a.extra.targetReads)
 	if err != nil {
 		return err
 	}

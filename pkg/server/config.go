@@ -40,6 +40,8 @@ type ExtraConfig struct {
 	identities *identities
 	// target is nil when revisions are rolled out into the host.
 	target *targetCluster
+	// targetReads are for revisions that name a cluster themselves.
+	targetReads *targetReads
 	// webhooks for kinds of the host.
 	webhooks []webhook.Webhook
 	// registration is nil when nothing is to be registered.
@@ -136,6 +138,9 @@ func (c *Config) aim(ctx context.Context, o *Options, host *host, db *database) 
 		return nil // nothing is rolled out
 	}
 	var err error
+	if c.Extra.targetReads, err = newTargetReads(host, o.Namespace, newVisitor(host, c.Extra.standing)); err != nil {
+		return err
+	}
 	if c.Extra.target, err = newTargetCluster(o, host, db, c.Extra.standing); err != nil || c.Extra.target != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/target"
 )
 
 // termGrace is how long controllers may take to finish what they are at when
@@ -48,6 +49,8 @@ type Term struct {
 	// Target is for clients of the cluster that revisions are rolled out to, in the
 	// name of the engine.
 	Target *rest.Config
+	// Visitor finds out which other clusters are, and makes them ours.
+	Visitor target.Visitor
 	// Executor is for clients of the host cluster that execute plans: it has the
 	// rights that the profiles need, and no others.
 	Executor *rest.Config
@@ -77,6 +80,7 @@ type terms struct {
 	store    Store
 	// namespace is Term.Namespace.
 	namespace string
+	visitor   target.Visitor
 	// revisions lists and watches revisions within this process.
 	revisions cache.ListerWatcher
 }
@@ -104,7 +108,7 @@ func (t *terms) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the controllers' manager: %w", err)
 	}
-	term := Term{Manager: mgr, Host: t.host, Target: t.target, Executor: t.executor, Namespace: t.namespace, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
+	term := Term{Manager: mgr, Host: t.host, Target: t.target, Executor: t.executor, Namespace: t.namespace, Visitor: t.visitor, Redactor: t.redactor, Liveness: t.liveness, Metrics: metrics, Store: t.store}
 	for _, controller := range t.controllers {
 		if err := controller.Start(ctx, term); err != nil {
 			return fmt.Errorf("starting controller %s: %w", controller.Name, err)

@@ -23,6 +23,8 @@ const hostReadTimeout = 5 * time.Second
 // are read in the target cluster where that is another one.
 type hostReads struct {
 	client, target dynamic.Interface
+	// targets are those of revisions that name one.
+	targets *targetReads
 }
 
 var (
@@ -30,12 +32,12 @@ var (
 	_ clusterextensionrevision.StoredVersions = &hostReads{}
 )
 
-func newHostReads(host *host, target *targetCluster) (*hostReads, error) {
+func newHostReads(host *host, target *targetCluster, targets *targetReads) (*hostReads, error) {
 	client, err := dynamic.NewForConfig(host.configFor("rollback"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for rollbacks: %w", err)
 	}
-	reads := &hostReads{client: client, target: client}
+	reads := &hostReads{client: client, target: client, targets: targets}
 	if target == nil {
 		return reads, nil
 	}
@@ -64,9 +66,19 @@ func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference)
 
 // StoredVersions returns in which versions custom resources of a kind may be
 // stored; none when there is no such kind.
-func (r *hostReads) StoredVersions(ctx context.Context, name string) ([]string, error) {
+func (r *hostReads) StoredVersions(ctx context.Context, secret, name string) ([]string, error) {
+	client := r.target
+	if secret != "" {
+		way, err := r.targets.to(ctx, secret)
+		if err != nil {
+			return nil, err
+		}
+		if client, err = dynamic.NewForConfig(way.config); err != nil {
+			return nil, fmt.Errorf("making a client for rollbacks: %w", err)
+		}
+	}
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	found, err := get(ctx, r.target, definitions, name)
+	found, err := get(ctx, client, definitions, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ func serving(t *testing.T, objects map[string]string) *hostReads {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reads, err := newHostReads(h, nil)
+	reads, err := newHostReads(h, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestStoredVersions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := serving(t, tc.host).StoredVersions(t.Context(), "things.x.io")
+			got, err := serving(t, tc.host).StoredVersions(t.Context(), "", "things.x.io")
 			if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
 				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
 			}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
@@ -39,28 +41,51 @@ func reader() job {
 }
 
 // newLive makes what compares revisions with the cluster.
-func (a *api) newLive() (*live.Live, error) {
-	config, rights, who, role := a.extra.targetConfig(reader()), authorizer.UnconditionalAuthorizer(a.authorizer), a.extra.identities.user(reader()), a.extra.identities.remedy(reader())
-	if a.extra.target != nil {
-		elsewhere, err := newTargetRights(a.authorizer, config)
-		if err != nil {
-			return nil, err
-		}
-		rights, who, role = elsewhere, elsewhere.self, "give the user of --target-kubeconfig the rights that docs/how-to/target-cluster.md lists"
+func (a *api) newLive() (liveAnywhere, error) {
+	here := sight{
+		config: a.extra.targetConfig(reader()), rights: a.authorizer,
+		who: a.extra.identities.user(reader()), role: a.extra.identities.remedy(reader()),
+		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
+			return a.workAlone(ctx, revision, "")
+		},
 	}
-	door, err := target.New(target.Options{Config: config, Redactor: a.extra.redactor})
+	if a.extra.target != nil {
+		elsewhere, err := newTargetRights(a.authorizer, v1alpha1.DefaultTarget, here.config)
+		if err != nil {
+			return liveAnywhere{}, err
+		}
+		here.rights, here.who, here.role = elsewhere, elsewhere.self, "give the user of --target-kubeconfig the rights that docs/how-to/target-cluster.md lists"
+	}
+	made, err := a.newLiveIn(here)
+	return liveAnywhere{api: a, here: made}, err
+}
+
+// sight is how one cluster is looked at.
+type sight struct {
+	config *rest.Config
+	// rights says what users may see there; who looks for them, and role is what gives
+	// him the rights to, for people.
+	rights authorizer.UnconditionalAuthorizer
+	who    user.Info
+	role   string
+	work   live.Work
+}
+
+// newLiveIn makes what compares revisions with one cluster.
+func (a *api) newLiveIn(s sight) (*live.Live, error) {
+	door, err := target.New(target.Options{Config: s.config, Redactor: a.extra.redactor})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for live diffs: %w", err)
 	}
 	return live.New(live.Deps{
-		Authorizer: rights,
+		Authorizer: s.rights,
 		Engine: rollout.New(rollout.Options{
 			Reader: door, Trier: door, Names: chain.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
 		}),
 		Kinds:  door,
-		Work:   a.workAlone,
-		Reader: who,
-		Role:   role,
+		Work:   s.work,
+		Reader: s.who,
+		Role:   s.role,
 		Clock:  clock.RealClock{},
 	}), nil
 }
@@ -68,15 +93,19 @@ func (a *api) newLive() (*live.Live, error) {
 // previewsAtOnce bounds the requests of one live diff that are in flight.
 const previewsAtOnce = 16
 
-// workAlone is what a rollout of one revision would work on, and the version of
-// the inventory that it was made from.
-func (a *api) workAlone(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
+// workAlone is what a rollout of one revision into a cluster would work on, and the
+// version of the inventory that it was made from. The cluster is empty for the one of
+// revisions that name none.
+func (a *api) workAlone(ctx context.Context, revision *hub.ClusterExtensionRevision, cluster string) (rollout.Work, int64, error) {
 	name, _, ok := hub.ChainOf(revision.Name)
 	if !ok {
 		return rollout.Work{}, 0, fmt.Errorf("%q is not the name of a revision", revision.Name)
 	}
 	stored, version, err := a.store.Inventories.Load(ctx, name)
 	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	if err := chain.IsAbout(stored, cluster); err != nil {
 		return rollout.Work{}, 0, err
 	}
 	all, err := a.revisions.Revision.Chain(ctx, name)

@@ -78,7 +78,8 @@ func namespaceRights() []right {
 	names := jobNames(jobs())
 	return []right{
 		to("the certificate authority", "", all("secrets"), all("create")),
-		to("the certificate authority", "", all("secrets"), all("get", "list", "watch", "update"), authoritySecret),
+		to("the certificate authority", "", all("secrets"), all("update"), authoritySecret),
+		to("kubeconfigs of targets", "", all("secrets"), all("get", "list", "watch")),
 		to("the witness of the store", "", all("configmaps"), all("create")),
 		to("the witness of the store", "", all("configmaps"), all("get", "update"), witnessName),
 		to("the freeze", "", all("configmaps"), all("list", "watch"), v1alpha1.FreezeConfigMap),

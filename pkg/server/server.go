@@ -222,7 +222,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 			host: s.extra.host.configFor("controllers"), target: s.extra.targetConfig(engine()),
 			executor: s.extra.identities.config(executor()),
 			scheme:   s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
-			namespace: s.extra.namespace,
+			namespace: s.extra.namespace, visitor: newVisitor(s.extra.host, s.extra.standing),
 			revisions: s.extra.api.revisions.Revision.Local(),
 		}
 		leadership := &leadership{

@@ -9,26 +9,16 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/target"
 )
 
 const (
-	// targetClaim is the ConfigMap in kube-system by which a target cluster knows
-	// whose it is: two Penstocks that roll out the same extension into it would take
-	// each other's objects for their own.
-	targetClaim = "penstock-target"
-	// claimStore is the key of the store that has it.
-	claimStore = "store"
-
 	// targetLook is how often the kubeconfig is read; targetRetry is how long to
 	// wait for the next try to reach the cluster, doubling up to targetRetryMax.
 	targetLook     = 2 * time.Second
@@ -47,13 +37,11 @@ type targetCluster struct {
 	file string
 	// accepted names a cluster that a person decided for, see --accept-target.
 	accepted string
-	// store is the identity of ours.
-	store string
+	visitor  target.Visitor
 	// aim records which cluster the inventories are about.
-	aim   func(ctx context.Context, cluster string, forget bool) error
-	agent string
-	link  *kubeconfig.Link
-	look  time.Duration
+	aim  func(ctx context.Context, cluster string, forget bool) error
+	link *kubeconfig.Link
+	look time.Duration
 }
 
 // newTargetCluster reads the kubeconfig: one that is no good ends the start, when somebody
@@ -63,12 +51,17 @@ func newTargetCluster(o *Options, host *host, db *database, standing standing) (
 		return nil, nil
 	}
 	t := &targetCluster{
-		file: o.TargetKubeconfig, accepted: o.AcceptTarget, store: standing.identity.ID,
-		aim:   chain.NewInventories(db.client, storagePrefix).Aim,
-		agent: host.userAgent("target"), link: kubeconfig.NewLink(), look: targetLook,
+		file: o.TargetKubeconfig, accepted: o.AcceptTarget, visitor: newVisitor(host, standing),
+		aim:  chain.NewInventories(db.client, storagePrefix).Aim,
+		link: kubeconfig.NewLink(), look: targetLook,
 	}
 	_, _, err := t.read()
 	return t, err
+}
+
+// newVisitor makes who asks clusters which they are.
+func newVisitor(host *host, standing standing) target.Visitor {
+	return target.Visitor{Store: standing.identity.ID, UserAgent: host.userAgent("target")}
 }
 
 // config is for clients of the target cluster.
@@ -140,83 +133,25 @@ func stays(inUse bool) string {
 // the way in use stays: what is wrong with it, the cluster says by itself.
 func misled(err error) bool {
 	var elsewhere *chain.AimedElsewhereError
-	var claimed *claimedError
+	var claimed *target.ClaimedError
 	return errors.As(err, &elsewhere) || errors.As(err, &claimed)
 }
 
-// lead goes to a cluster once it is found to be the one that is meant:
-//
-//  1. it says which cluster it is, and that it is no other Penstock's,
-//  2. what is known to have been rolled out is there,
-//  3. it is ours from now on.
+// lead goes to a cluster once it is found to be the one that is meant: what is known
+// to have been rolled out is there.
 func (t *targetCluster) lead(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, targetTimeout)
 	defer cancel()
-	// A way of its own, so that its connections end with it.
-	ahead := kubeconfig.NewLink()
-	if err := ahead.Lead(config); err != nil {
-		return err
-	}
-	defer ahead.Lose(context.Canceled)
-	asking := ahead.Config()
-	asking.UserAgent = t.agent
-	client, err := kubernetes.NewForConfig(asking)
-	if err != nil {
-		return fmt.Errorf("making a client for the target cluster: %w", err)
-	}
-	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("asking the target cluster which one it is: %w", err)
-	}
-	claims := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	ours, err := t.claimed(ctx, claims)
-	if err != nil {
-		return err
-	}
-	name := string(system.UID)
-	if err := t.aim(ctx, name, t.accepted == name); err != nil {
-		return fmt.Errorf("%w: remove it there first, or give it up with --accept-target=%s", err, name)
-	}
-	if !ours {
-		if err := t.claim(ctx, claims); err != nil {
-			return err
+	_, err := t.visitor.Enter(ctx, config, func(ctx context.Context, name string) error {
+		if err := t.aim(ctx, name, t.accepted == name); err != nil {
+			return fmt.Errorf("%w: remove it there first, or give it up with --accept-target=%s", err, name)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return t.link.Lead(config)
-}
-
-// claimedError says that a cluster is another Penstock's.
-type claimedError struct{ store string }
-
-func (e *claimedError) Error() string {
-	return fmt.Sprintf("the target cluster is that of another Penstock, with the store %s, says ConfigMap %s/%s there: when that is gone, delete it",
-		e.store, metav1.NamespaceSystem, targetClaim)
-}
-
-// claimed tells whether a cluster is ours already; another Penstock's is an error.
-func (t *targetCluster) claimed(ctx context.Context, claims typedcorev1.ConfigMapInterface) (bool, error) {
-	found, err := claims.Get(ctx, targetClaim, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("finding out whose the target cluster is: %w", err)
-	case found.Data[claimStore] != t.store:
-		return false, &claimedError{found.Data[claimStore]}
-	}
-	return true, nil
-}
-
-// claim makes a cluster ours that is nobody's. Of two who do so at the same time, one
-// is told, and comes again.
-func (t *targetCluster) claim(ctx context.Context, claims typedcorev1.ConfigMapInterface) error {
-	_, err := claims.Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: targetClaim}, Data: map[string]string{claimStore: t.store},
-	}, metav1.CreateOptions{FieldManager: fieldManager})
-	if err != nil {
-		return fmt.Errorf("claiming the target cluster by ConfigMap %s/%s: %w", metav1.NamespaceSystem, targetClaim, err)
-	}
-	return nil
 }
 
 // targetConfig is for a job that is done in the cluster that revisions are rolled out
@@ -242,7 +177,7 @@ func (c *ExtraConfig) targetName() string {
 	if c.target == nil {
 		return ""
 	}
-	return targetName
+	return v1alpha1.DefaultTarget
 }
 
 // aimAtHost makes sure that what was rolled out into another cluster is not made

@@ -14,33 +14,32 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
 )
 
-// targetName is what the cluster of --target-kubeconfig is called in rules of RBAC.
-const targetName = "default"
-
 // targetRights answers what users of the host may see of another cluster. They are
 // nobody there: who may use it in the host may see all of it, and who may not sees
 // nothing. About the user of the kubeconfig the cluster itself is asked.
 type targetRights struct {
 	host   authorizer.UnconditionalAuthorizer
 	target kubernetes.Interface
+	// name of the cluster in rules of RBAC.
+	name string
 	// self stands for the user of the kubeconfig.
 	self user.Info
 }
 
 var _ authorizer.UnconditionalAuthorizer = &targetRights{}
 
-func newTargetRights(host authorizer.UnconditionalAuthorizer, config *rest.Config) (*targetRights, error) {
+func newTargetRights(host authorizer.UnconditionalAuthorizer, name string, config *rest.Config) (*targetRights, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for rights in the target cluster: %w", err)
 	}
-	return &targetRights{host: host, target: client, self: &user.DefaultInfo{Name: "of --target-kubeconfig"}}, nil
+	return &targetRights{host: host, target: client, name: name, self: &user.DefaultInfo{Name: "of the kubeconfig of target " + name}}, nil
 }
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (r *targetRights) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser() != r.self {
-		return r.host.Authorize(ctx, powers.Using(a.GetUser(), targetName))
+		return r.host.Authorize(ctx, powers.Using(a.GetUser(), r.name))
 	}
 	review, err := r.target.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{

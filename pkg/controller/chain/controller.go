@@ -39,7 +39,10 @@ type Options struct {
 	Client client.Client
 	// Reader reads our own API past the cache.
 	Reader client.Reader
+	// Engine rolls out what names no target of its own.
 	Engine *rollout.Engine
+	// Targets leads to the clusters that chains name.
+	Targets Targets
 	// Events is where people are told; they are stored in the host cluster.
 	Events      record.EventRecorder
 	Packs       Packs

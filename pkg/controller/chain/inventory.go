@@ -27,6 +27,9 @@ type ledger struct {
 	chain       string
 	revision    int64
 	inventory   rollout.Inventory
+	// cluster is where the objects are, see store.Inventory. What changes it is saved
+	// with the objects that it is about.
+	cluster string
 }
 
 func openLedger(ctx context.Context, inventories Inventories, chain string) (*ledger, error) {
@@ -34,12 +37,14 @@ func openLedger(ctx context.Context, inventories Inventories, chain string) (*le
 	if err != nil {
 		return nil, err
 	}
-	return &ledger{inventories: inventories, chain: chain, revision: revision, inventory: fromStore(stored)}, nil
+	return &ledger{inventories: inventories, chain: chain, revision: revision, inventory: fromStore(stored), cluster: stored.Cluster}, nil
 }
 
 // save stores the inventory; it fails when someone else has since the last time.
 func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
-	revision, err := l.inventories.Save(ctx, l.chain, toStore(inventory), l.revision)
+	stored := toStore(inventory)
+	stored.Cluster = l.cluster
+	revision, err := l.inventories.Save(ctx, l.chain, stored, l.revision)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/target"
 )
 
 // freezeRetry is when to look again while it is not known whether the cluster is
@@ -49,6 +50,10 @@ type visit struct {
 	report  rollout.Report
 	// freeze is why nothing may be written; nil when it may.
 	freeze *rollout.Freeze
+	// cluster is where the chain is rolled out, and astray why that is not known or not
+	// to be reached: nothing is done then.
+	cluster target.Cluster
+	astray  error
 	// shelf has the manifests, and inverted, for each layer, the objects that
 	// wait for a later install level.
 	shelf    *shelf
@@ -59,7 +64,8 @@ type visit struct {
 
 // Reconcile does one pass over a chain:
 //
-//  1. read the chain's revisions and its inventory, and whether the cluster is frozen,
+//  1. read the chain's revisions and its inventory, whether the cluster is frozen, and
+//     which cluster it is,
 //  2. make sure that the numbers in use are known to be used, and find out whether
 //     a rollback holds the chain's owner,
 //  3. give up what belongs to revisions that are gone,
@@ -76,6 +82,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if len(v.revisions) == 0 {
 		r.Engine.Forget(v.chain)
+		r.Targets.Leave(v.chain)
 		v.unfollow()
 		return ctrl.Result{}, nil
 	}
@@ -84,6 +91,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: freezeRetry}, nil
 	}
 	if err == nil {
+		v.find()
+		if errors.Is(v.astray, target.ErrNotYet) {
+			return ctrl.Result{}, nil // the answer brings the next pass
+		}
 		err = v.pass(ctx)
 	}
 	if err != nil {
@@ -145,6 +156,10 @@ func (v *visit) prepare(ctx context.Context) error {
 		return fmt.Errorf("looking at the hold of chain %s: %w", v.chain, err)
 	}
 	if err := v.giveUp(ctx); err != nil {
+		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
+	}
+	v.aim()
+	if err := v.letGo(ctx); err != nil {
 		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
 	}
 	return nil

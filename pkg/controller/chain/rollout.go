@@ -15,6 +15,9 @@ import (
 
 // rollOut compiles the layers and lets the engine do a pass.
 func (v *visit) rollOut(ctx context.Context) error {
+	if v.astray != nil {
+		return nil
+	}
 	v.shelf = newShelf(v.library, v.revisions, v.known)
 	work := rollout.Work{
 		Owner:            v.chain,
@@ -59,7 +62,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if v.report, err = v.Engine.Reconcile(ctx, work); err != nil {
+	if v.report, err = v.cluster.Engine.Reconcile(ctx, work); err != nil {
 		return err
 	}
 	for i := range v.report.Layers {
@@ -126,7 +129,7 @@ func (v *visit) leading() int {
 // finding returns what the pass found of the i-th revision.
 func (v *visit) finding(i int) finding {
 	revision := &v.revisions[i]
-	found := finding{invalid: v.invalid[revision.Name], chainHeld: v.held, freeze: v.freeze}
+	found := finding{invalid: v.invalid[revision.Name], astray: v.astray, chainHeld: v.held, freeze: v.freeze}
 	if i > 0 {
 		found.next = &v.revisions[i-1]
 	}

@@ -41,6 +41,8 @@ const (
 
 	reasonInvalidManifests = "InvalidManifests"
 	reasonWaitingForLevel  = "WaitingForLevel"
+
+	reasonTargetUnavailable = "TargetUnavailable"
 )
 
 // finding is what a pass found of one revision.
@@ -66,6 +68,8 @@ type finding struct {
 	inverted []release.Inversion
 	// invalid is why the revision cannot be compiled.
 	invalid error
+	// astray is why nothing is known of the cluster, and nothing done.
+	astray error
 }
 
 // status is the status of a revision after a pass, a function of what was found
@@ -75,6 +79,8 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 	s.status.ObservedGeneration = revision.Generation
 	s.keep(olmv1alpha1.ConditionSucceeded)
 	switch {
+	case found.astray != nil && isLayer(revision):
+		s.astray(found.astray)
 	case found.invalid != nil:
 		s.invalid(found.invalid)
 	case found.layer == nil:
@@ -234,7 +240,8 @@ func (w *writer) ready(message string) {
 	case w.is(olmv1alpha1.ConditionSucceeded) && w.is(olmv1alpha1.ConditionAvailable):
 		w.set(olmv1alpha1.ConditionReady, true, reasonRolledOut, "")
 	case w.is(olmv1alpha1.ConditionSucceeded) && meta.IsStatusConditionPresentAndEqual(w.status.Conditions, olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown):
-		w.say(olmv1alpha1.ConditionReady, metav1.ConditionUnknown, reasonUnseen, message)
+		available := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
+		w.say(olmv1alpha1.ConditionReady, metav1.ConditionUnknown, available.Reason, message)
 	case w.is(olmv1alpha1.ConditionSucceeded):
 		w.set(olmv1alpha1.ConditionReady, false, reasonUnavailable, message)
 	default:
@@ -265,6 +272,8 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	case len(found.leaving) > 0:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
 			fmt.Sprintf("%s %s still to go: %s", counted(len(found.leaving), "object"), verb(len(found.leaving)), describe(found.leaving[0])))
+	case found.held != nil && found.astray != nil:
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonTargetUnavailable, clip(found.astray.Error()))
 	case found.held != nil:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
 			clip(fmt.Sprintf("%s still has the content of this revision; it waits for the revision that lists it to reach it", found.held)))
@@ -273,12 +282,40 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	}
 	person := slices.IndexFunc(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
 	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
-		if person < 0 {
+		switch {
+		case found.held != nil && found.astray != nil && needsPerson(found.astray):
+			w.set(kind, true, reasonTargetUnavailable, clip(found.astray.Error()))
+		case person < 0:
 			w.set(kind, false, reasonNothing, "")
-		} else {
+		default:
 			w.set(kind, true, found.leaving[person].Reason, describe(found.leaving[person]))
 		}
 	}
+}
+
+// astray describes a revision whose cluster is not known or cannot be used: what it was
+// it may still be.
+func (w *writer) astray(err error) {
+	message := clip(err.Error())
+	before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
+	if before != nil && before.Status != metav1.ConditionFalse {
+		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonTargetUnavailable, message)
+	} else {
+		w.set(olmv1alpha1.ConditionAvailable, false, reasonTargetUnavailable, message)
+	}
+	if !w.is(olmv1alpha1.ConditionSucceeded) {
+		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
+	}
+	// The deadline of the rollout does not count meanwhile, as while it is frozen.
+	w.set(olmv1alpha1.ConditionProgressing, false, reasonTargetUnavailable, message)
+	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
+		if needsPerson(err) {
+			w.set(kind, true, reasonTargetUnavailable, message)
+		} else {
+			w.set(kind, false, reasonNothing, "")
+		}
+	}
+	w.ready(message)
 }
 
 // invalid describes a revision that cannot be compiled.

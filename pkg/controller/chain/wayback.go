@@ -50,7 +50,7 @@ func (v *visit) fallBack(ctx context.Context) error {
 	if failed == nil || v.stale || v.Clock.Now().Before(v.known[failed.UID].again) {
 		return nil
 	}
-	if _, no := target(v.revisions); no != nil {
+	if _, no := backTo(v.revisions); no != nil {
 		return v.refuse(ctx, failed, no)
 	}
 	// The cache may be behind; whether this happens twice is for the store to say.
@@ -91,8 +91,8 @@ func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bo
 		!meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) && overdue(revision, now)
 }
 
-// target returns the newest revision behind the first one that has succeeded.
-func target(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal) {
+// backTo returns the newest revision behind the first one that has succeeded.
+func backTo(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal) {
 	if of := revisions[0].Annotations[olmv1alpha1.RollbackOfAnnotation]; of != "" {
 		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is a rollback itself, to %s: what to do next is for people to say", of)}
 	}
@@ -105,7 +105,7 @@ func target(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal)
 	return "", &refusal{reasonNoTarget, "no earlier revision that has succeeded is there"}
 }
 
-// wayBack is target of what is stored. It returns nothing when that is not what
+// wayBack is backTo of what is stored. It returns nothing when that is not what
 // the failed revision was seen in.
 func (v *visit) wayBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision) (string, *refusal, error) {
 	revisions, err := bychain.List(ctx, v.Reader, v.chain)
@@ -122,7 +122,7 @@ func (v *visit) wayBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensio
 	if no := overtaken(head, failed); no != nil {
 		return "", no, nil
 	}
-	to, no := target(revisions)
+	to, no := backTo(revisions)
 	return to, no, nil
 }
 

@@ -29,7 +29,7 @@ func (o *owners) Generation(context.Context, metav1.OwnerReference) (int64, erro
 // storedVersions are those of definitions by name; of others they cannot be read.
 type storedVersions map[string][]string
 
-func (s storedVersions) StoredVersions(_ context.Context, name string) ([]string, error) {
+func (s storedVersions) StoredVersions(_ context.Context, _, name string) ([]string, error) {
 	versions, ok := s[name]
 	if !ok {
 		return nil, errors.New("the cluster is away")

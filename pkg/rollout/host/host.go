@@ -36,6 +36,9 @@ type Options struct {
 	// Clock for pauses and for how long a missing kind is remembered; the
 	// default is the real one.
 	Clock clock.Clock
+	// Counter counts the requests, those of several hosts together if it is given to
+	// each; the default is one of its own.
+	Counter *Counter
 	// Redactor hides what is not to be in errors and logs; the default hides the
 	// content of Secrets.
 	Redactor *redact.Redactor
@@ -65,7 +68,10 @@ func New(o Options) (*Host, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	h := &Host{counter: &Counter{}, limiter: newLimiter(o.Limit, o.Clock), redactor: o.Redactor}
+	if o.Counter == nil {
+		o.Counter = &Counter{}
+	}
+	h := &Host{counter: o.Counter, limiter: newLimiter(o.Limit, o.Clock), redactor: o.Redactor}
 
 	config := rest.CopyConfig(o.Config)
 	base, _, err := rest.DefaultServerUrlFor(config)

@@ -1,6 +1,7 @@
 package powers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,8 +42,8 @@ type written struct {
 //  3. how the kinds of everything are reached,
 //  4. the rights.
 func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
-	if p.deps.Target != "" {
-		return &demand{asks: []ask{{right: using(p.deps.Target)}}}, nil
+	if target := cmp.Or(c.revision.Target(), p.deps.Target); target != "" {
+		return &demand{asks: []ask{{right: using(target)}}}, nil
 	}
 	d := &demand{}
 	d.acknowledge(c.acknowledged)

@@ -49,7 +49,8 @@ type Deps struct {
 	// withdrawal.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Target names the cluster that is written to when it is not the host: then
-	// requesters need the right to use it, and no other (see Using).
+	// requesters need the right to use it, and no other (see Using). For revisions that
+	// name one themselves it is that.
 	Target string
 	// Kinds knows the resources of that cluster.
 	Kinds Kinds

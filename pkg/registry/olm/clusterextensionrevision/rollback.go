@@ -45,8 +45,9 @@ type Owners interface {
 // StoredVersions knows what is in the cluster's own etcd.
 type StoredVersions interface {
 	// StoredVersions returns status.storedVersions of a
-	// CustomResourceDefinition; none when it does not exist.
-	StoredVersions(ctx context.Context, name string) ([]string, error)
+	// CustomResourceDefinition; none when it does not exist. Target is the Secret that
+	// leads to its cluster, or empty.
+	StoredVersions(ctx context.Context, target, name string) ([]string, error)
 }
 
 // RollbackDeps is what NewRollbackREST needs.

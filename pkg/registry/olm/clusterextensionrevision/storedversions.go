@@ -33,7 +33,7 @@ func (r *RollbackREST) keepsStoredVersions(ctx context.Context, caller *access.C
 		if !definitions[object.Digest] {
 			continue
 		}
-		stored, err := r.deps.StoredVersions.StoredVersions(ctx, object.Name)
+		stored, err := r.deps.StoredVersions.StoredVersions(ctx, way.target.Target(), object.Name)
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("reading in which versions objects of %s are stored: %w", object.Name, err))
 		}

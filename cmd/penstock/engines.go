@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/penstock-project/penstock/pkg/controller/chain"
+	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+// engineParts are what an engine for one cluster is made of.
+type engineParts struct {
+	// config is for clients of the cluster.
+	config *rest.Config
+	// requests and meter count for all clusters together: what a cluster is called is
+	// for users to say, and no label of a metric.
+	requests *host.Counter
+	meter    rollout.Meter
+	notify   func(chain string)
+	redactor *redact.Redactor
+}
+
+// open makes an engine for a cluster: the door to it, what is known of it, and the
+// engine between them. It returns what has to run meanwhile.
+func (s *rolloutSettings) open(ctx context.Context, p engineParts) (*rollout.Engine, []func(context.Context) error, error) {
+	opened, err := host.New(host.Options{Config: component(p.config, "rollout"), Counter: p.requests, Redactor: p.redactor})
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the target cluster: %w", err)
+	}
+	door := host.Accounted{Host: opened}
+	names := chain.Names()
+	watches, err := observe.New(observe.Options{
+		Config:  countedFor(component(p.config, "watch"), p.requests, host.Watch),
+		Mapping: door.Discover,
+		Names:   names,
+		Notify:  p.notify,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up watches of the target cluster: %w", err)
+	}
+	parts := []func(context.Context) error{watches.Run}
+	if again := tryOut(ctx, door, trialBackoff()); again != nil {
+		parts = append(parts, again)
+	}
+	return rollout.New(rollout.Options{
+		Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
+		Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
+		Redactor:      p.redactor,
+		Meter:         p.meter,
+		SkipPreflight: !s.preflight,
+	}), parts, nil
+}
+
+// targetsOf are the clusters that chains name, for a term.
+func targetsOf(ctx context.Context, term server.Term, notify func(string),
+	open func(context.Context, *rest.Config) (*rollout.Engine, []func(context.Context) error, error),
+) (*target.Targets, error) {
+	client, err := kubernetes.NewForConfig(component(term.Host, "targets"))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the host for kubeconfigs of targets: %w", err)
+	}
+	targets := target.New(ctx, target.Options{
+		Client: client, Namespace: term.Namespace, Notify: notify,
+		Enter: func(ctx context.Context, config *rest.Config) (string, error) {
+			return term.Visitor.Enter(ctx, config, nil)
+		},
+		Open: func(ctx context.Context, config *rest.Config) (*rollout.Engine, func(context.Context) error, error) {
+			config.UserAgent = term.Host.UserAgent
+			engine, parts, err := open(ctx, config)
+			return engine, together(parts), err
+		},
+	})
+	// The term ends when they have.
+	err = term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		targets.Wait()
+		return nil
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("adding the targets of chains: %w", err)
+	}
+	return targets, nil
+}
+
+// together runs some things until all have ended.
+func together(parts []func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, part := range parts {
+			group.Go(func() error { return part(ctx) })
+		}
+		return group.Wait()
+	}
+}

@@ -1,0 +1,121 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/klog/v2"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	store "github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+// Targets leads to the clusters that chains name, as *target.Targets.
+type Targets interface {
+	// Use returns the cluster of a Secret, for a chain that needs it from now on in
+	// place of any other. target.ErrNotYet means that the answer is on its way.
+	Use(chain, secret string) (target.Cluster, error)
+	// Leave tells that a chain names none any more.
+	Leave(chain string)
+}
+
+// elsewhereError says that what a chain has is in another cluster than the one that its
+// revisions name now.
+type elsewhereError struct {
+	// recorded and named are uids of clusters, empty for the one of those that name none.
+	recorded, named string
+}
+
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("what was rolled out is in %s, and the revisions lead to %s: nothing is done in either until they lead there again; "+
+		"to give up what is there, delete the revisions with spec.teardownPolicy %s", clusterName(e.recorded), clusterName(e.named), olmv1alpha1.TeardownPolicyOrphan)
+}
+
+func clusterName(id string) string {
+	if id == "" {
+		return "the cluster of revisions without spec.targetRef"
+	}
+	return "cluster " + id
+}
+
+// dividedError says that the revisions of a chain name several targets. The API admits
+// none that does; two may have been created at the same moment.
+type dividedError struct {
+	one, other *olmv1alpha1.ClusterExtensionRevision
+}
+
+func (e *dividedError) Error() string {
+	return fmt.Sprintf("%s has the target %q and %s has %q: all revisions of an extension are rolled out into one cluster; delete one of them",
+		e.one.Name, e.one.Target(), e.other.Name, e.other.Target())
+}
+
+// find finds out into which cluster the chain is rolled out.
+func (v *visit) find() {
+	first := &v.revisions[0]
+	for i := range v.revisions {
+		if other := &v.revisions[i]; other.Target() != first.Target() {
+			v.astray = &dividedError{other, first}
+			return
+		}
+	}
+	if first.Target() == "" {
+		v.Targets.Leave(v.chain)
+		v.cluster = target.Cluster{Engine: v.Engine}
+		return
+	}
+	v.Engine.Forget(v.chain)
+	v.cluster, v.astray = v.Targets.Use(v.chain, first.Target())
+}
+
+// aim makes sure that the inventory is about the cluster that was found: all that is in
+// another one would be taken for deleted. An inventory without objects is about none.
+func (v *visit) aim() {
+	if v.astray != nil || v.ledger.cluster == v.cluster.ID {
+		return
+	}
+	if len(v.ledger.inventory.Entries) > 0 {
+		v.astray = &elsewhereError{recorded: v.ledger.cluster, named: v.cluster.ID}
+		return
+	}
+	// What was reached was reached there.
+	v.ledger.cluster, v.ledger.inventory = v.cluster.ID, rollout.Inventory{}
+}
+
+// IsAbout tells why the objects of an inventory are not to be looked for in a cluster:
+// they are in another one. The cluster is empty for the one of revisions that name none.
+func IsAbout(inventory store.Inventory, cluster string) error {
+	if len(inventory.Entries) == 0 || inventory.Cluster == cluster {
+		return nil
+	}
+	return &elsewhereError{recorded: inventory.Cluster, named: cluster}
+}
+
+// letGo gives up the objects of revisions that are deleted and leave theirs behind,
+// where nothing can be done about them: they keep our marks.
+func (v *visit) letGo(ctx context.Context) error {
+	if v.astray == nil {
+		return nil
+	}
+	var kept []olmv1alpha1.ClusterExtensionRevision
+	for i := range v.revisions {
+		if revision := &v.revisions[i]; revision.DeletionTimestamp.IsZero() || revision.Spec.TeardownPolicy != olmv1alpha1.TeardownPolicyOrphan {
+			kept = append(kept, *revision)
+		}
+	}
+	inventory, given := v.ledger.forget(kept)
+	if len(given) == 0 {
+		return nil
+	}
+	klog.FromContext(ctx).Info("Leaving objects behind as they are: their cluster cannot be used",
+		"chain", v.chain, "objects", len(given), "first", given[0].String(), "reason", v.astray.Error())
+	return v.ledger.save(ctx, inventory)
+}
+
+// needsPerson tells whether the cluster is found again by itself.
+func needsPerson(astray error) bool {
+	var unavailable *target.UnavailableError
+	return !errors.As(astray, &unavailable) || unavailable.NeedsPerson
+}

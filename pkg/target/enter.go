@@ -1,0 +1,127 @@
+package target
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+)
+
+const (
+	// claimName is the ConfigMap in kube-system by which a target cluster knows
+	// whose it is: two Penstocks that roll out the same extension into it would take
+	// each other's objects for their own.
+	claimName = "penstock-target"
+	// claimStore is the key of the store that has it.
+	claimStore = "store"
+)
+
+// Visitor asks clusters who they are, on behalf of a store.
+type Visitor struct {
+	// Store is the identity of ours.
+	Store string
+	// UserAgent of the requests.
+	UserAgent string
+}
+
+// ClaimedError says that a cluster is another Penstock's.
+type ClaimedError struct{ Store string }
+
+func (e *ClaimedError) Error() string {
+	return fmt.Sprintf("the target cluster is that of another Penstock, with the store %s, says ConfigMap %s/%s there: when that is gone, delete it",
+		e.Store, metav1.NamespaceSystem, claimName)
+}
+
+// Look returns which cluster a configuration leads to: the uid of its namespace
+// kube-system. One that is another Penstock's is a *ClaimedError.
+func (v Visitor) Look(ctx context.Context, config *rest.Config) (string, error) {
+	cluster := ""
+	err := v.visit(ctx, config, func(found string, _ bool, _ typedcorev1.ConfigMapInterface) error {
+		cluster = found
+		return nil
+	})
+	return cluster, err
+}
+
+// Enter makes a cluster ours that is nobody's:
+//
+//  1. it says which cluster it is, and that it is no other Penstock's,
+//  2. meant, unless that is nil, finds that it is the one that is meant,
+//  3. it is ours from now on.
+//
+// It returns which cluster it is, as Look does.
+func (v Visitor) Enter(ctx context.Context, config *rest.Config, meant func(ctx context.Context, cluster string) error) (string, error) {
+	cluster := ""
+	err := v.visit(ctx, config, func(found string, ours bool, claims typedcorev1.ConfigMapInterface) error {
+		cluster = found
+		if meant != nil {
+			if err := meant(ctx, found); err != nil {
+				return err
+			}
+		}
+		if ours {
+			return nil
+		}
+		return v.claim(ctx, claims)
+	})
+	return cluster, err
+}
+
+// visit asks a cluster which one it is, and whether it is ours already.
+func (v Visitor) visit(ctx context.Context, config *rest.Config, then func(cluster string, ours bool, claims typedcorev1.ConfigMapInterface) error) error {
+	// A way of its own, so that its connections end with it.
+	ahead := kubeconfig.NewLink()
+	if err := ahead.Lead(config); err != nil {
+		return err
+	}
+	defer ahead.Lose(context.Canceled)
+	asking := ahead.Config()
+	asking.UserAgent = v.UserAgent
+	client, err := kubernetes.NewForConfig(asking)
+	if err != nil {
+		return fmt.Errorf("making a client for the target cluster: %w", err)
+	}
+	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("asking the target cluster which one it is: %w", err)
+	}
+	claims := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	ours, err := v.claimed(ctx, claims)
+	if err != nil {
+		return err
+	}
+	return then(string(system.UID), ours, claims)
+}
+
+// claimed tells whether a cluster is ours already; another Penstock's is an error.
+func (v Visitor) claimed(ctx context.Context, claims typedcorev1.ConfigMapInterface) (bool, error) {
+	found, err := claims.Get(ctx, claimName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("finding out whose the target cluster is: %w", err)
+	case found.Data[claimStore] != v.Store:
+		return false, &ClaimedError{found.Data[claimStore]}
+	}
+	return true, nil
+}
+
+// claim makes a cluster ours that is nobody's. Of two who do so at the same time, one
+// is told, and comes again.
+func (v Visitor) claim(ctx context.Context, claims typedcorev1.ConfigMapInterface) error {
+	_, err := claims.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: claimName}, Data: map[string]string{claimStore: v.Store},
+	}, metav1.CreateOptions{FieldManager: "penstock"})
+	if err != nil {
+		return fmt.Errorf("claiming the target cluster by ConfigMap %s/%s: %w", metav1.NamespaceSystem, claimName, err)
+	}
+	return nil
+}

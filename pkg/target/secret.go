@@ -1,0 +1,50 @@
+package target
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+)
+
+// UnavailableError says why nothing can be done in the cluster of a Secret. What is
+// there is as it was.
+type UnavailableError struct {
+	// Secret that leads to the cluster, with its namespace.
+	Secret string
+	// NeedsPerson is true when that does not heal by itself.
+	NeedsPerson bool
+	Why         error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("the target cluster of Secret %s cannot be used: %v", e.Secret, e.Why)
+}
+
+// Unwrap returns why.
+func (e *UnavailableError) Unwrap() error { return e.Why }
+
+// Config reads the kubeconfig of a Secret. Errors quote nothing of what is hidden in
+// it.
+func Config(secret *corev1.Secret) (*rest.Config, error) {
+	for _, key := range []string{v1alpha1.TargetKey, v1alpha1.TargetClusterAPIKey} {
+		raw, found := secret.Data[key]
+		if !found {
+			continue
+		}
+		// What no parser understands may be anything, and its errors may quote it.
+		if _, err := clientcmd.Load(raw); err != nil {
+			return nil, fmt.Errorf("what it has at key %s is no kubeconfig", key)
+		}
+		config, err := kubeconfig.Parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("its kubeconfig, at key %s: %w", key, err)
+		}
+		return config, nil
+	}
+	return nil, fmt.Errorf("it has no key %s, and no key %s either", v1alpha1.TargetKey, v1alpha1.TargetClusterAPIKey)
+}

@@ -1,0 +1,163 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// ErrNotYet says that it is being found out where a Secret leads.
+var ErrNotYet = errors.New("the way to the target cluster is being looked for")
+
+// Options of targets. All are required.
+type Options struct {
+	// Client reads Secrets of the host.
+	Client kubernetes.Interface
+	// Namespace where they are.
+	Namespace string
+	// Enter makes a cluster ours, and returns which one it is (see Visitor.Enter).
+	Enter func(ctx context.Context, config *rest.Config) (string, error)
+	// Open makes an engine for clients of a configuration, and what is to run as long
+	// as it is used.
+	Open func(ctx context.Context, config *rest.Config) (*rollout.Engine, func(ctx context.Context) error, error)
+	// Notify is called with a chain when something else can be said of its target.
+	Notify func(chain string)
+}
+
+// Cluster is a cluster that chains are rolled out into.
+type Cluster struct {
+	// ID is the uid of its namespace kube-system.
+	ID     string
+	Engine *rollout.Engine
+}
+
+// Targets are the clusters that chains name, by Secret. Each Secret is followed from
+// when the first chain needs it until the last one does not. It may be used by several
+// goroutines, for each chain by one at a time.
+type Targets struct {
+	options Options
+	// ctx ends everything.
+	ctx     context.Context
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	// secrets that chains name, and who follows a Secret.
+	secrets   map[string]string
+	followers map[string]*follower
+	// ended is true when nobody is to be started any more.
+	ended bool
+}
+
+// New returns targets that are followed until ctx ends; Wait for that then.
+func New(ctx context.Context, options Options) *Targets {
+	return &Targets{options: options, ctx: ctx, secrets: map[string]string{}, followers: map[string]*follower{}}
+}
+
+// Use returns the cluster of a Secret, for a chain that needs it from now on in place of
+// any other. ErrNotYet means that the answer is on its way; an *UnavailableError is why
+// there is none. Notify tells when the answer is another one.
+func (t *Targets) Use(chain, secret string) (Cluster, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.secrets[chain] != secret {
+		t.leave(chain)
+		t.secrets[chain] = secret
+	}
+	f := t.followers[secret]
+	if f == nil {
+		f = t.follow(secret)
+	}
+	f.chains[chain] = true
+	if f.trouble != nil {
+		return Cluster{}, f.trouble
+	}
+	return f.cluster, nil
+}
+
+// Leave tells that a chain needs none of the clusters any more.
+func (t *Targets) Leave(chain string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.leave(chain)
+}
+
+// Wait returns when everything has stopped, after ctx has ended.
+func (t *Targets) Wait() {
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+	t.running.Wait()
+}
+
+// Followed is how many Secrets are followed.
+func (t *Targets) Followed() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.followers)
+}
+
+// leave is Leave for who holds the lock.
+func (t *Targets) leave(chain string) {
+	secret, known := t.secrets[chain]
+	if !known {
+		return
+	}
+	delete(t.secrets, chain)
+	f := t.followers[secret]
+	delete(f.chains, chain)
+	if f.cluster.Engine != nil {
+		f.cluster.Engine.Forget(chain)
+	}
+	if len(f.chains) == 0 {
+		f.stop()
+		delete(t.followers, secret)
+	}
+}
+
+// follow starts to follow a Secret. The caller holds the lock.
+func (t *Targets) follow(secret string) *follower {
+	ctx, stop := context.WithCancel(t.ctx)
+	f := &follower{
+		Targets: t, secret: secret, stop: stop, chains: map[string]bool{},
+		changed: make(chan struct{}, 1), trouble: ErrNotYet,
+	}
+	t.followers[secret] = f
+	if !t.ended {
+		t.running.Go(func() { f.run(ctx) })
+	}
+	return f
+}
+
+// say changes what is said of a Secret, and tells the chains that need it.
+func (f *follower) say(cluster Cluster, trouble error) {
+	f.mu.Lock()
+	same := f.cluster == cluster && message(f.trouble) == message(trouble)
+	f.cluster, f.trouble = cluster, trouble
+	var chains []string
+	for chain := range f.chains {
+		chains = append(chains, chain)
+	}
+	f.mu.Unlock()
+	if same {
+		return
+	}
+	for _, chain := range chains {
+		f.options.Notify(chain)
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// named is the Secret with its namespace, for people.
+func (f *follower) named() string { return fmt.Sprintf("%s/%s", f.options.Namespace, f.secret) }
