@@ -65,7 +65,6 @@ type way struct {
 //  4. the chains that need it are told.
 func (f *follower) run(ctx context.Context) {
 	defer f.close(errUnused)
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("target").WithValues("secret", f.named()))
 	informer := f.watch(ctx)
 	wait := retry
 	for ctx.Err() == nil {
@@ -175,7 +174,7 @@ func (f *follower) lead(ctx context.Context, config *rest.Config) error {
 		return &UnavailableError{Secret: f.named(), Why: err}
 	}
 	f.way.used = config
-	klog.FromContext(ctx).Info("Rolling out into another cluster", "server", config.Host, "cluster", cluster)
+	f.log(ctx).Info("Rolling out into another cluster", "server", config.Host, "cluster", cluster)
 	return nil
 }
 
@@ -195,7 +194,7 @@ func (f *follower) open(ctx context.Context, cluster string, config *rest.Config
 	f.running.Go(func() {
 		defer close(ended)
 		if err := run(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "What runs for the target cluster ended")
+			f.log(ctx).Error(err, "What runs for the target cluster ended")
 		}
 	})
 	return &way{Cluster: Cluster{ID: cluster, Engine: engine}, link: link, end: func() { cancel(); <-ended }}, nil
@@ -208,7 +207,7 @@ func (f *follower) lose(ctx context.Context, err error) {
 	var unavailable *UnavailableError
 	known := errors.As(err, &unavailable) && unavailable.NeedsPerson
 	if f.way != nil && f.way.used != nil && !known {
-		klog.FromContext(ctx).Error(err, "The new kubeconfig of the target cluster cannot be used; trying again, and the one before stays in use")
+		f.log(ctx).Error(err, "The new kubeconfig of the target cluster cannot be used; trying again, and the one before stays in use")
 		return
 	}
 	if f.way != nil {
@@ -219,9 +218,14 @@ func (f *follower) lose(ctx context.Context, err error) {
 	cluster, told := f.cluster, message(f.trouble) == err.Error()
 	f.mu.Unlock()
 	if !told {
-		klog.FromContext(ctx).Error(err, "The target cluster cannot be used: nothing is rolled out there")
+		f.log(ctx).Error(err, "The target cluster cannot be used: nothing is rolled out there")
 	}
 	f.say(cluster, err)
+}
+
+// log says of which Secret it speaks.
+func (f *follower) log(ctx context.Context) klog.Logger {
+	return klog.FromContext(ctx).WithName("target").WithValues("secret", f.named())
 }
 
 // close ends the way for good.

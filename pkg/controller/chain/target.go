@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"k8s.io/klog/v2"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/target"
@@ -99,18 +101,20 @@ func (v *visit) letGo(ctx context.Context) error {
 	if v.astray == nil {
 		return nil
 	}
-	var kept []olmv1alpha1.ClusterExtensionRevision
+	orphaned := map[int64]bool{}
 	for i := range v.revisions {
-		if revision := &v.revisions[i]; revision.DeletionTimestamp.IsZero() || revision.Spec.TeardownPolicy != olmv1alpha1.TeardownPolicyOrphan {
-			kept = append(kept, *revision)
-		}
+		revision := &v.revisions[i]
+		orphaned[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 	}
-	inventory, given := v.ledger.forget(kept)
-	if len(given) == 0 {
+	inventory := v.ledger.inventory
+	inventory.Entries = maps.Clone(inventory.Entries)
+	maps.DeleteFunc(inventory.Entries, func(_ manifest.ID, entry rollout.Entry) bool { return orphaned[entry.Revision] })
+	left := len(v.ledger.inventory.Entries) - len(inventory.Entries)
+	if left == 0 {
 		return nil
 	}
 	klog.FromContext(ctx).Info("Leaving objects behind as they are: their cluster cannot be used",
-		"chain", v.chain, "objects", len(given), "first", given[0].String(), "reason", v.astray.Error())
+		"chain", v.chain, "objects", left, "reason", v.astray.Error())
 	return v.ledger.save(ctx, inventory)
 }
 

@@ -56,7 +56,7 @@ func TestTarget(t *testing.T) {
 		do   func(*testing.T, *targetWorld)
 	}{
 		{"Rights", targetRights}, {"RollOut", targetRollOut}, {"Live", targetLive}, {"Rotation", targetRotation},
-		{"Loss", targetLoss}, {"Another", targetAnother}, {"Claimed", targetClaimed}, {"WithoutFlag", targetWithoutFlag},
+		{"Loss", targetLoss}, {"Another", targetAnother}, {"Claimed", targetClaimed}, {"Ref", targetRef}, {"WithoutFlag", targetWithoutFlag},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, w.in(t)) }) {
 			t.Fatalf("the log of the server:\n%s", w.server.Log())

@@ -2,6 +2,8 @@ package powers
 
 import (
 	"testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
 // TestTarget: what is written to another cluster takes the right to use that cluster,
@@ -35,6 +37,11 @@ func TestTarget(t *testing.T) {
 			r := rev(1, web)
 			w.holds(r)
 			want(t, tc.reason, w.deletes(r), tc.code, tc.says...)
+			// A revision that names the cluster needs no flag for it, nor is helped by one.
+			w.target = "elsewhere"
+			named := rev(2, web)
+			named.Spec.TargetRef = &olm.TargetReference{Name: "there"}
+			want(t, tc.reason, w.creates(named), tc.code, tc.says...)
 		})
 	}
 }

@@ -68,6 +68,10 @@ func TestRevisionUpdate(t *testing.T) {
 			reason: "immutable", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.Previous = s.Previous[:1] }),
 			want: []string{invalid + "spec.previous"}, mentions: immutable,
 		},
+		"Target": {
+			reason: "what is there stays there", change: to("hosted"),
+			want: []string{invalid + "spec.targetRef"}, mentions: immutable,
+		},
 		"Collision": {
 			reason: "immutable", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.CollisionProtection = olm.CollisionProtectionNone }),
 			want: []string{invalid + "spec.collisionProtection"}, mentions: immutable,
