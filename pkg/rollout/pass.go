@@ -156,7 +156,7 @@ func (p *pass) hold(ctx context.Context) error {
 }
 
 // advance reaches the stages of the newest layer that is not paused, one after the
-// other, while all that was reached is complete. Older layers hold what they have:
+// other, while all that was reached is complete, or needs to be no more than applied. Older layers hold what they have:
 // that one is about to supersede them. Paused ones hold what they have, too; that
 // somebody prepares the next revision does not stop this one's rollout.
 func (p *pass) advance(ctx context.Context) error {
@@ -168,42 +168,58 @@ func (p *pass) advance(ctx context.Context) error {
 	if good, err := p.conform(ctx, li); err != nil || !good {
 		return err
 	}
+	var closed *stage.Stage // the first whose gates are
 	for si := range layer.Stages {
-		at := place{li, si}
-		if p.isReached(at) {
-			if !p.complete(at) {
+		at, stg := place{li, si}, &layer.Stages[si]
+		if !p.isReached(at) {
+			if closed != nil && (!stg.Early || closed.Phase != stg.Phase || closed.Level != stg.Level) {
 				return nil
 			}
-			p.ended(at)
-			continue
+			if reached, err := p.reach(ctx, at); err != nil || !reached {
+				return err
+			}
 		}
-		if ready, err := p.preflight(ctx, at); err != nil || !ready {
-			return err
-		}
-		p.inventory.Reached[layer.Key] = si + 1
-		p.claim(at)
-		p.began(at)
-		if err := p.holdStage(ctx, at); err != nil {
-			return err
-		}
-		if !p.complete(at) {
+		switch {
+		case !p.applied(at):
 			return nil
+		case closed != nil:
+		case p.open(at):
+			p.ended(at)
+		default:
+			closed = stg
 		}
-		p.ended(at)
 	}
 	return nil
 }
 
+// reach begins a stage, and tells whether that was possible.
+func (p *pass) reach(ctx context.Context, at place) (bool, error) {
+	if ready, err := p.preflight(ctx, at); err != nil || !ready {
+		return false, err
+	}
+	p.inventory.Reached[p.Layers[at.layer].Key] = at.stage + 1
+	p.claim(at)
+	p.began(at)
+	return true, p.holdStage(ctx, at)
+}
+
 // complete is true when all objects of a stage that belong to its layer are
 // applied and all its gates are open.
-func (p *pass) complete(at place) bool {
-	stg := p.stage(at)
-	for _, step := range stg.Steps {
+func (p *pass) complete(at place) bool { return p.applied(at) && p.open(at) }
+
+// applied is true when all objects of a stage that belong to its layer are.
+func (p *pass) applied(at place) bool {
+	for _, step := range p.stage(at).Steps {
 		if p.places[step.ID] == at && !p.outcomes[step.ID].applied {
 			return false
 		}
 	}
-	for _, gate := range stg.Gates {
+	return true
+}
+
+// open is true when all gates of a stage are.
+func (p *pass) open(at place) bool {
+	for _, gate := range p.stage(at).Gates {
 		if p.places[gate.ID] == at && p.verdict(gate).Status != probe.True {
 			return false
 		}

@@ -33,6 +33,11 @@ const (
 	// a string with its quotes escaped, and YAML is indented.
 	maxRequestBody = 4 * v1alpha1.MaxManifestBytes
 
+	// deletionWorkers is how many revisions a request to delete all of some deletes
+	// at a time. Each is a write, and a question to the host about the author's
+	// rights.
+	deletionWorkers = 8
+
 	// watchGrace is how long open watches may take to end when the process
 	// stops. Without it the server waits a minute for them; they end at once
 	// when told to.
@@ -106,6 +111,7 @@ func NewOptions() (*Options, error) {
 	_, codecs := newScheme()
 	recommended := options.NewRecommendedOptions(storagePrefix, codecs.LegacyCodec(servedVersions()...))
 	recommended.SecureServing.BindPort = defaultPort
+	recommended.Etcd.DeleteCollectionWorkers = deletionWorkers
 	// What these would do is done here: the host's client has its own
 	// options, and there is no other network between us and the host.
 	recommended.CoreAPI = nil

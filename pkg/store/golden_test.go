@@ -94,7 +94,7 @@ func (s sample) write(t *testing.T, client *clientv3.Client) {
 		func() error { return heads.Advance(ctx, chain.Head{Name: "argocd"}, 1, "u-1") },
 		func() error { return heads.Confirm(ctx, "argocd", 1, "u-1", s.head.Rows[0]) },
 		func() error { return heads.SetOwner(ctx, "argocd", "owner") },
-		func() error { return heads.MarkSucceeded(ctx, "argocd") },
+		func() error { return heads.Succeed(ctx, "argocd", 1, "u-1", chain.Row{}) },
 		func() error {
 			_, err := chain.NewInventories(client, prefix).Save(ctx, "argocd", s.inventory, 0)
 			return err

@@ -21,8 +21,9 @@ type Heads interface {
 	Confirm(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error
 	// Release lifts the hold that a revision is the reason of.
 	Release(ctx context.Context, chain string, revision types.UID) error
-	// MarkSucceeded notes that a revision of the chain succeeded.
-	MarkSucceeded(ctx context.Context, chain string) error
+	// Succeed is Confirm for a revision that succeeded: for ever, whatever becomes of
+	// the revision and its row.
+	Succeed(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error
 }
 
 // rowOf is what history keeps of a revision whose pack is root, but for its
@@ -80,8 +81,32 @@ func counts(revisions []olmv1alpha1.ClusterExtensionRevision) *store.Counts {
 	return &store.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
 }
 
-// confirm makes sure that the numbers of all revisions are known to be used, and
-// that history says of them what is known by now.
+// number makes sure that the numbers of all revisions are known to be used, which
+// they are as a rule. What history lacks of a revision that has no result yet is
+// written with its first one, at the end of the pass.
+func (v *visit) number(ctx context.Context) error {
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		known := v.known[revision.UID]
+		row := rowOf(revision, known.root)
+		if row.Result != "" || !isLayer(revision) {
+			if err := v.note(ctx, i, row); err != nil {
+				return err
+			}
+			continue
+		}
+		if known.numbered {
+			continue
+		}
+		if err := v.Heads.Confirm(ctx, v.chain, revision.Spec.Revision, revision.UID, row); err != nil {
+			return err
+		}
+		known.numbered = true
+	}
+	return nil
+}
+
+// confirm makes sure that history says of all revisions what is known by now.
 func (v *visit) confirm(ctx context.Context) error {
 	for i := range v.revisions {
 		if err := v.note(ctx, i, rowOf(&v.revisions[i], v.known[v.revisions[i].UID].root)); err != nil {
@@ -106,16 +131,13 @@ func (v *visit) note(ctx context.Context, i int, row store.Row) error {
 	if known.written == row {
 		return nil
 	}
-	complete := row
+	complete, write := row, v.Heads.Confirm
 	complete.Counts = counts(v.revisions[i:])
-	if err := v.Heads.Confirm(ctx, v.chain, revision.Spec.Revision, revision.UID, complete); err != nil {
-		return err
-	}
 	if row.Result == olmv1alpha1.ResultSucceeded {
-		// For ever, whatever becomes of the revision and its row.
-		if err := v.Heads.MarkSucceeded(ctx, v.chain); err != nil {
-			return err
-		}
+		write = v.Heads.Succeed
+	}
+	if err := write(ctx, v.chain, revision.Spec.Revision, revision.UID, complete); err != nil {
+		return err
 	}
 	known.written = row
 	return nil

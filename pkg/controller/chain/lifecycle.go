@@ -62,5 +62,9 @@ func (v *visit) patch(ctx context.Context, updated, read *olmv1alpha1.ClusterExt
 		v.stale = true
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, err
+	}
+	v.known.wrote(updated)
+	return true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -21,6 +22,8 @@ type memory struct {
 	// written is the row of history that was written last, without counts: those
 	// never change.
 	written store.Row
+	// numbered is true when the revision's number is known to be used.
+	numbered bool
 	// again is when a rollback that was refused may be asked for again, and wait
 	// how long that took to come.
 	again time.Time
@@ -35,10 +38,47 @@ type memory struct {
 	// true when they were looked for.
 	inverted []release.Inversion
 	searched bool
+	// latest is the revision as this controller wrote it last, until the cache has
+	// come to that; nil otherwise.
+	latest *olmv1alpha1.ClusterExtensionRevision
 }
 
 // memories are those of a chain's revisions, by uid.
 type memories map[types.UID]*memory
+
+// wrote notes a revision as it was answered to a write of ours.
+func (m memories) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
+	if known := m[revision.UID]; known != nil {
+		known.latest = revision
+	}
+}
+
+// recall puts what was written in the place of what was seen before that, and
+// leaves out what is gone since. The cache lags behind our own writes: a pass that
+// begins with what they have changed would be refused, and have to come again.
+func (m memories) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
+	current := revisions[:0]
+	for _, seen := range revisions {
+		known := m[seen.UID]
+		switch latest := known.latest; {
+		case latest == nil:
+		case !latest.DeletionTimestamp.IsZero() && len(latest.Finalizers) == 0:
+			continue // it went with that write; the cache will hear of it
+		case older(&seen, latest):
+			seen = *latest
+		default:
+			known.latest = nil // the cache has come to it
+		}
+		current = append(current, seen)
+	}
+	return current
+}
+
+// older is true for an earlier state of the same revision.
+func older(a, b *olmv1alpha1.ClusterExtensionRevision) bool {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order < 0
+}
 
 // recollections keeps memories by chain. One pass at a time works on those of a chain.
 type recollections struct {

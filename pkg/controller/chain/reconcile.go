@@ -149,7 +149,7 @@ func (v *visit) prepare(ctx context.Context) error {
 	if v.ledger, err = openLedger(ctx, v.Inventories, v.chain); err != nil {
 		return fmt.Errorf("reading the inventory of chain %s: %w", v.chain, err)
 	}
-	if err := v.confirm(ctx); err != nil {
+	if err := v.number(ctx); err != nil {
 		return fmt.Errorf("confirming the numbers of chain %s: %w", v.chain, err)
 	}
 	if err := v.hold(ctx); err != nil {
@@ -171,6 +171,7 @@ func (v *visit) list(ctx context.Context) error {
 	v.revisions, err = bychain.List(ctx, v.Client, v.chain)
 	if err == nil {
 		v.known = v.recollections.open(v.chain, v.revisions)
+		v.revisions = v.known.recall(v.revisions)
 	}
 	return err
 }

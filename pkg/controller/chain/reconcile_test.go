@@ -55,9 +55,9 @@ func (c *confirmed) Release(_ context.Context, _ string, revision types.UID) err
 	return c.broken
 }
 
-func (c *confirmed) MarkSucceeded(context.Context, string) error {
-	c.succeeded = true
-	return c.broken
+func (c *confirmed) Succeed(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error {
+	c.succeeded = c.broken == nil
+	return c.Confirm(ctx, chain, number, uid, row)
 }
 
 // setting is a visit to a chain whose revisions are stored, newest first.
@@ -286,6 +286,55 @@ func TestRelease(t *testing.T) {
 			t.Error("a revision went whose end could not be recorded")
 		}
 	})
+}
+
+// behind lists what there was before, as a cache does for a moment.
+type behind struct {
+	client.Client
+	seen []olmv1alpha1.ClusterExtensionRevision
+}
+
+func (b *behind) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	list := into.(*olmv1alpha1.ClusterExtensionRevisionList)
+	for i := range b.seen {
+		list.Items = append(list.Items, *b.seen[i].DeepCopy())
+	}
+	return nil
+}
+
+// TestOwnWritesAreKnown: a pass that begins before the cache has come to what the
+// last one wrote works with that, and is not refused.
+func TestOwnWritesAreKnown(t *testing.T) {
+	s := set(t, numbered(3), numbered(2), numbered(1, finalized))
+	late := &behind{Client: s.api, seen: slices.Clone(s.revisions)}
+	s.Client = late
+	said := *s.revisions[0].Status.DeepCopy()
+	said.ObservedGeneration = 7
+	if err := s.update(t.Context(), &s.revisions[0], said); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.meanwhile(t, 2)
+	for range 2 {
+		if err := s.list(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.revisions) != 2 || s.revisions[0].Status.ObservedGeneration != 7 {
+			t.Fatalf("the next pass begins with %d revisions, the newest at %d", len(s.revisions), s.revisions[0].Status.ObservedGeneration)
+		}
+	}
+	said.ObservedGeneration++
+	if err := s.update(t.Context(), &s.revisions[0], said); err != nil || s.stale {
+		t.Errorf("an update behind our own one was refused: %v", err)
+	}
+	// What the cache has that is newer counts.
+	s.meanwhile(t, 3)
+	late.seen = []olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 3), *s.stored(t, 2)}
+	if err := s.list(t.Context()); err != nil || s.revisions[0].Annotations["somebody"] == "" {
+		t.Errorf("what somebody else changed is not seen: %v", err)
+	}
 }
 
 // TestGiveUpAsksTheStore: a cache that has not heard of a revision is no reason to

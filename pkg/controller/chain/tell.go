@@ -79,6 +79,7 @@ func (v *visit) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 		return fmt.Errorf("writing the status of %s: %w", revision.Name, err)
 	}
 	logStory(ctx, revision, next.Conditions)
+	v.known.wrote(updated)
 	revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
 	return nil
 }

@@ -85,8 +85,8 @@ func (p *process) Release(ctx context.Context, chain string, revision types.UID)
 	return p.write(func() error { return p.heads.Release(ctx, chain, revision) })
 }
 
-func (p *process) MarkSucceeded(ctx context.Context, chain string) error {
-	return p.write(func() error { return p.heads.MarkSucceeded(ctx, chain) })
+func (p *process) Succeed(ctx context.Context, chain string, number int64, uid types.UID, row store.Row) error {
+	return p.write(func() error { return p.heads.Succeed(ctx, chain, number, uid, row) })
 }
 
 // Rollback does what the server does, and in the same order.

@@ -69,11 +69,12 @@ func (l level) stagesOf(phase Phase, order order, options Options) []Stage {
 		}
 	}
 	var stages []Stage
-	for _, steps := range byWave {
+	for wave, steps := range byWave {
 		if len(steps) > 0 {
 			// Stages are kept for long: they have no room for more steps.
 			stages = append(stages, Stage{
-				Phase: phase.Name, Level: l.number, Wave: len(stages), Steps: slices.Clip(slices.Clone(steps)), Gates: slices.Clip(slices.Clone(gates(steps, options))),
+				Phase: phase.Name, Level: l.number, Wave: len(stages), Early: order.early(wave, steps, stages),
+				Steps: slices.Clip(slices.Clone(steps)), Gates: slices.Clip(slices.Clone(gates(steps, options))),
 			})
 		}
 	}

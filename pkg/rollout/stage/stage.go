@@ -99,6 +99,9 @@ type Stage struct {
 	// Wave orders the stages of one phase (and level): 0, 1 and so on, without
 	// gaps.
 	Wave int
+	// Early is true for a stage that needs of those before it in its phase (and
+	// level) that their objects exist, and no more: it does not wait for their gates.
+	Early bool
 	// Steps in the order in which the phase lists them. There is at least one.
 	Steps []Step
 	// Gates of the steps whose kind has a probe, in the order of the steps.

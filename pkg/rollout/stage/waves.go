@@ -1,6 +1,13 @@
 package stage
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
 
 // Wave is a group of kinds that are rolled out together within a phase.
 type Wave struct {
@@ -10,6 +17,9 @@ type Wave struct {
 	Kinds []schema.GroupKind
 	// Rest is true for the one wave that also has every kind of no wave.
 	Rest bool
+	// Early is true for kinds that need the objects of the waves before theirs to
+	// exist, and not to be ready: nothing of theirs runs.
+	Early bool
 }
 
 // Waves is the order of kinds within a phase, so that a phase that lists a
@@ -34,7 +44,7 @@ func Waves() []Wave {
 		)},
 		// What workloads find when they start: who they are, what they may do,
 		// their configuration and addresses, and the limits they live in.
-		{Name: "configuration", Kinds: flatten(
+		{Name: "configuration", Early: true, Kinds: flatten(
 			kinds("", "ConfigMap", "Endpoints", "LimitRange", "PersistentVolumeClaim", "PodTemplate",
 				"ResourceQuota", "Secret", "Service", "ServiceAccount"),
 			kinds("certificates.k8s.io", "ClusterTrustBundle"),
@@ -62,13 +72,14 @@ func Waves() []Wave {
 
 // order is the table turned around.
 type order struct {
+	table []Wave
 	waves map[schema.GroupKind]int
 	rest  int
 	count int
 }
 
 func newOrder(table []Wave) order {
-	o := order{waves: map[schema.GroupKind]int{}, count: len(table)}
+	o := order{table: table, waves: map[schema.GroupKind]int{}, count: len(table)}
 	for i, wave := range table {
 		if wave.Rest {
 			o.rest = i
@@ -85,6 +96,22 @@ func (o order) waveOf(kind schema.GroupKind) int {
 		return wave
 	}
 	return o.rest
+}
+
+// early is true for a stage of a wave that need not wait for the gates of those
+// before it. A kind that one of them defines is not served before its gate opens.
+func (o order) early(wave int, steps []Step, before []Stage) bool {
+	return len(before) > 0 && o.table[wave].Early && !slices.ContainsFunc(steps, func(step Step) bool {
+		return slices.ContainsFunc(before, func(stage Stage) bool { return stage.defines(step.ID) })
+	})
+}
+
+// defines is true for a stage with a definition in the API group of an object. The
+// name of a definition ends in its group.
+func (s Stage) defines(id manifest.ID) bool {
+	return id.Group != "" && slices.ContainsFunc(s.Steps, func(step Step) bool {
+		return step.IsDefinition() && strings.HasSuffix(step.Name, "."+id.Group)
+	})
 }
 
 func kinds(group string, names ...string) []schema.GroupKind {

@@ -98,11 +98,13 @@ func (s *Heads) Record(ctx context.Context, name string, row Row) error {
 	return s.Confirm(ctx, name, row.Revision, row.UID, row)
 }
 
-// MarkSucceeded notes that a revision of the chain succeeded.
-func (s *Heads) MarkSucceeded(ctx context.Context, name string) error {
-	return s.change(ctx, name, "noting success", func(h *Head) error {
+// Succeed is Confirm for a revision that succeeded: from then on one of the chain
+// has, whatever becomes of that revision and its row.
+func (s *Heads) Succeed(ctx context.Context, name string, number int64, uid types.UID, row Row) error {
+	row.Revision, row.UID = number, uid
+	return s.change(ctx, name, fmt.Sprintf("noting the success of revision number %d", number), func(h *Head) error {
 		h.Succeeded = true
-		return nil
+		return h.confirm(row)
 	})
 }
 

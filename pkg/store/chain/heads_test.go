@@ -35,7 +35,7 @@ func TestHeads(t *testing.T) {
 	steps := []func() error{
 		func() error { return s.Advance(ctx, Head{Name: "argocd"}, 3, "a") },
 		func() error { return s.Confirm(ctx, "argocd", 3, "a", Row{RequestedBy: "jane", PackRoot: "sha256:0"}) },
-		func() error { return s.MarkSucceeded(ctx, "argocd") },
+		func() error { return s.Succeed(ctx, "argocd", 3, "a", Row{}) },
 		func() error { return s.SetOwner(ctx, "argocd", "owner") },
 		func() error { return s.Record(ctx, "argocd", Row{Revision: 3, UID: "a", Result: "Succeeded"}) },
 	}

@@ -113,6 +113,16 @@ func (s *Inventories) save(ctx context.Context, chain string, inv Inventory, mod
 		return 0, err
 	}
 	key := s.keys.Inventory(chain)
+	if modRevision != 0 || !inv.Empty() {
+		var others []clientv3.Cmp
+		if modRevision != 0 {
+			others = append(others, clientv3.Compare(clientv3.Value(key), "!=", string(record)))
+		}
+		revision, done, err := store.Swap(ctx, s.kv, key, record, modRevision, others...)
+		if err != nil || done {
+			return revision, err
+		}
+	}
 	stored, err := store.Get(ctx, s.kv, key)
 	if err != nil {
 		return 0, err
@@ -120,12 +130,6 @@ func (s *Inventories) save(ctx context.Context, chain string, inv Inventory, mod
 	found := stored.ModRevision
 	if bytes.Equal(stored.Bytes, record) || found == 0 && modRevision == 0 && inv.Empty() {
 		return found, nil
-	}
-	if found == modRevision {
-		var done bool
-		if found, done, err = store.Swap(ctx, s.kv, key, record, modRevision); err != nil || done {
-			return found, err
-		}
 	}
 	return 0, &FencedError{Chain: chain, ModRevision: modRevision, Found: found}
 }
