@@ -100,6 +100,11 @@ func (s *story) upgrade(t *rapid.T) {
 	}
 	layer := r.layer()
 	layer.Key = s.key(layer)
+	for i := 1; i < len(layer.Stages); i++ {
+		if stg := &layer.Stages[i]; rapid.Bool().Draw(t, "early") {
+			stg.Phase, stg.Early = layer.Stages[i-1].Phase, true
+		}
+	}
 	s.layers = append([]Layer{layer}, s.layers...)
 	s.note()
 }

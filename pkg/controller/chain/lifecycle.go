@@ -38,8 +38,7 @@ func (v *visit) archive(ctx context.Context) error {
 func (v *visit) release(ctx context.Context) error {
 	for i := range v.revisions {
 		revision := &v.revisions[i]
-		if revision.DeletionTimestamp.IsZero() || v.ledger.holder(revision.Spec.Revision) != nil ||
-			!controllerutil.ContainsFinalizer(revision, olmv1alpha1.TeardownFinalizer) {
+		if !v.free(revision) {
 			continue
 		}
 		if err := v.retire(ctx, i); err != nil {
@@ -52,6 +51,13 @@ func (v *visit) release(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// free is true for a revision that is being deleted, and held by nothing but our
+// finalizer.
+func (v *visit) free(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return !revision.DeletionTimestamp.IsZero() && v.ledger.holder(revision.Spec.Revision) == nil &&
+		controllerutil.ContainsFinalizer(revision, olmv1alpha1.TeardownFinalizer)
 }
 
 // patch changes a revision that is still as it was read, and tells whether it was.

@@ -38,6 +38,9 @@ func (v *visit) writeStatus(ctx context.Context) error {
 		if v.awaits(revision, found.layer) {
 			continue // what it says was true when somebody could see it
 		}
+		if v.free(revision) && len(revision.Finalizers) == 1 {
+			continue // it goes with this pass
+		}
 		before := meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
 		errs = append(errs, v.update(ctx, revision, status(revision, found, v.Clock.Now())))
 		back := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)

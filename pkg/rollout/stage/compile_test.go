@@ -101,6 +101,47 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+// TestEarly: what stages of configuration wait for.
+func TestEarly(t *testing.T) {
+	const definition = "CustomResourceDefinition.apiextensions.k8s.io "
+	cases := map[string]struct {
+		reason string
+		phases []Phase
+		want   []bool
+	}{
+		"Configuration": {
+			reason: "accounts and rights do not need definitions that are served; workloads do",
+			phases: []Phase{phase("a", definition+"widgets.example.com", "ServiceAccount s", "Deployment.apps d")},
+			want:   []bool{false, true, false},
+		},
+		"Alone": {
+			reason: "the first stage of a phase waits for the phase before, whatever it has",
+			phases: []Phase{phase("a", definition+"widgets.example.com"), phase("b", "ServiceAccount s", "Deployment.apps d")},
+			want:   []bool{false, false, false},
+		},
+		"Defined": {
+			reason: "what is defined in the same phase cannot be made before that is served",
+			phases: []Phase{phase("a", definition+"securitycontextconstraints.security.openshift.io", "SecurityContextConstraints.security.openshift.io s")},
+			want:   []bool{false, false},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			stages, err := Compile(tc.phases, Options{Probes: probe.Builtin()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []bool
+			for _, stage := range stages {
+				got = append(got, stage.Early)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestCompileErrors(t *testing.T) {
 	noVersion := phase("a", "ConfigMap x")
 	noVersion.Steps[0].Version = ""

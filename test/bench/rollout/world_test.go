@@ -233,6 +233,8 @@ func (w *world) repaired(ctx context.Context, r release) error {
 // sample is what one step took.
 type sample struct {
 	millis, clientCPU, serverCPU, peak float64
+	// waited is how much of the time went by with waiting for the cluster.
+	waited float64
 	// writes, dryRuns, reads and asks are requests: those that may change
 	// something, dry-runs, those that read, and questions about rights.
 	writes, dryRuns, reads, asks int
@@ -247,10 +249,12 @@ func (w *world) step(s system, do func(ctx context.Context) (time.Duration, erro
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	before, server, mark := w.begin(s)
+	began := time.Now()
 	took, err := do(ctx)
 	if err != nil {
 		w.t.Fatalf("%s: %v", s.name(), err)
 	}
+	ended := time.Now()
 	<-time.After(settling)
 	after, err := s.usage()
 	if err != nil {
@@ -261,7 +265,11 @@ func (w *world) step(s system, do func(ctx context.Context) (time.Duration, erro
 		w.t.Fatal(err)
 	}
 	result := sample{millis: millis(took), clientCPU: millis(after.cpu - before.cpu), serverCPU: millis(serverAfter - server), peak: float64(after.peak)}
-	result.count(w.cluster.Audit().Since(mark, s.sends, plane.Not(plane.ByVerb("watch"))))
+	requests := w.cluster.Audit().Since(mark)
+	result.count(requests.Where(s.sends, plane.Not(plane.ByVerb("watch"))))
+	if _, waits := s.(*ours); waits {
+		result.waited = millis(waiting(requests, s.sends, began, ended))
+	}
 	return result
 }
 
