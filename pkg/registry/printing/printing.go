@@ -4,6 +4,7 @@ package printing
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,9 @@ import (
 // they are is for the error when one is something else.
 func Table[T runtime.Object](what string, object, options runtime.Object, columns []metav1.TableColumnDefinition, cells func(T) []any) (*metav1.Table, error) {
 	out := &metav1.Table{}
+	if meta.IsListType(object) {
+		out.Rows = slices.Grow(out.Rows, meta.LenList(object))
+	}
 	add := func(obj runtime.Object) error {
 		one, ok := obj.(T)
 		if !ok {
