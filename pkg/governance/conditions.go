@@ -49,7 +49,7 @@ func Reasons() []Reason {
 		{ReasonCompletedWithErrors, "the plan was executed, and items failed"},
 		{ReasonItemFailed, "an item was refused or did not become healthy in time; the items behind it are Pending"},
 		{ReasonMissingDependency, "the cluster lacks something; the message says what to install. It is noticed when it comes"},
-		{ReasonPlanStale, "a target is not as it was reviewed; the message says who wrote it last. Retry computes the plan anew"},
+		{ReasonPlanStale, "a target is not as it was reviewed, or somebody else came to have a field that would be taken; the message says who. Targets are looked at before the first write, and each again before its own. Retry computes the plan anew"},
 		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
 		{ReasonConflict, "the plan waits: fields belong to others, the message says whose. onConflict: Take takes them"},
 		{ReasonProfileLocked, "another active plan has the profile; the message names it"},

@@ -30,12 +30,12 @@ import (
 func (p *pass) shareWrite(ctx context.Context, t task, now Seen, live *unstructured.Unstructured, wanted map[string]any) carried {
 	options, may := onto(now), t.step.Policy.Takes
 	options.Unforced = len(may) == 0 && len(live.GetManagedFields()) > 0
-	if !options.Unforced && len(beyond(takers(wanted, live, p.who.Manager), may)) > 0 {
+	if !options.Unforced && len(Beyond(takers(wanted, live, p.who.Manager), may)) > 0 {
 		found, err := p.wouldTake(ctx, t, live)
 		if err != nil {
 			return carried{seen: now, err: err}
 		}
-		if more := beyond(found, may); len(more) > 0 {
+		if more := Beyond(found, may); len(more) > 0 {
 			return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(more, ", "))
 		}
 	}
@@ -44,6 +44,13 @@ func (p *pass) shareWrite(ctx context.Context, t task, now Seen, live *unstructu
 		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(theirs, ", "))
 	}
 	return result
+}
+
+// TakesMore says which fields an apply of wanted onto a shared object would take beyond
+// what may be taken, as far as that can be told without the server: a value that it
+// names may be the same to the server, see Beyond. Us is our own field manager.
+func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string, may []stage.Take) []string {
+	return Beyond(takers(wanted, live, us), may)
 }
 
 // takers are the managers whose fields an apply would change, as far as that can be
@@ -87,8 +94,8 @@ func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstruc
 	return taken(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager), nil
 }
 
-// beyond says what is found and may not be taken.
-func beyond(found []Taken, may []stage.Take) []string {
+// Beyond says what is found and may not be taken.
+func Beyond(found []Taken, may []stage.Take) []string {
 	known := map[string][]string{}
 	for _, one := range may {
 		known[one.Manager] = append(known[one.Manager], one.Fields...)

@@ -65,12 +65,12 @@ func (v *visit) execute(ctx context.Context) error {
 		}
 		v.allowed = status.Run
 	}
-	if ready, err := v.unchanged(ctx); err != nil || !ready {
-		return err
-	}
 	manifests, err := v.Packs.Read(ctx, status.Manifests)
 	if err != nil {
 		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+	}
+	if ready, err := v.unchanged(ctx, manifests); err != nil || !ready {
+		return err
 	}
 	for i := range status.Items {
 		item := &status.Items[i]
@@ -97,9 +97,10 @@ func (v *visit) execute(ctx context.Context) error {
 }
 
 // unchanged makes sure before the first write of a run that every target is as it
-// was reviewed: the first item may reboot nodes, and must not for the sake of a plan
-// that ends at the second. Each is judged again when its turn comes.
-func (v *visit) unchanged(ctx context.Context) (bool, error) {
+// was reviewed, and nobody else has come to have fields that would be taken: the first
+// item may reboot nodes, and must not for the sake of a plan that ends at the second.
+// Each is judged again when its turn comes.
+func (v *visit) unchanged(ctx context.Context, manifests map[manifest.Digest][]byte) (bool, error) {
 	status := &v.plan.Status
 	seen := v.followItems()
 	if slices.ContainsFunc(status.Items, func(item v1alpha1.PlanItem) bool { return item.State != v1alpha1.ItemPending }) {
@@ -112,7 +113,13 @@ func (v *visit) unchanged(ctx context.Context) (bool, error) {
 	for i := range status.Items {
 		item := &status.Items[i]
 		why, known := v.stale(*item)
-		if !known || why == "" {
+		if known && why == "" {
+			var err error
+			if why, err = v.takesMore(ctx, *item, manifests); err != nil {
+				return false, err
+			}
+		}
+		if why == "" {
 			continue // what cannot be watched is judged by reading it, when its turn comes
 		}
 		v.settle(item, v1alpha1.ItemFailed, why)
