@@ -108,7 +108,7 @@ func TestTarget(t *testing.T) {
 		"orphaned": {
 			reason: "who leaves objects needs no cluster for it", revisions: revisions{numbered(1, on("hosted"), orphaned)},
 			targets: known{"hosted": missing}, recorded: "c-1", held: 1,
-			astray: true, available: no, failing: no, cluster: "c-1", left: 0,
+			astray: true, cluster: "c-1", left: 0,
 		},
 	}
 	for name, tc := range cases {
@@ -141,13 +141,20 @@ func TestTarget(t *testing.T) {
 			if err := s.writeStatus(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			if tc.left == 0 {
+				// It goes, and tells nothing any more.
+				if err := s.release(t.Context()); err != nil || s.stored(t, tc.revisions[0].Spec.Revision) != nil {
+					t.Errorf("%s: it is still there: %v", tc.reason, err)
+				}
+				return
+			}
 			got := s.stored(t, tc.revisions[0].Spec.Revision).Status.Conditions
 			for kind, want := range map[string]metav1.ConditionStatus{olmv1alpha1.ConditionAvailable: tc.available, olmv1alpha1.ConditionFailing: tc.failing} {
 				if !meta.IsStatusConditionPresentAndEqual(got, kind, want) {
 					t.Errorf("%s: %s is not %s: %+v", tc.reason, kind, want, got)
 				}
 			}
-			if said := meta.FindStatusCondition(got, olmv1alpha1.ConditionProgressing).Reason; tc.left > 0 && said != reasonTargetUnavailable {
+			if said := meta.FindStatusCondition(got, olmv1alpha1.ConditionProgressing).Reason; said != reasonTargetUnavailable {
 				t.Errorf("%s: Progressing says %s", tc.reason, said)
 			}
 		})
