@@ -77,12 +77,17 @@ func (w *watcher) describe(event map[string]any) string {
 	return fmt.Sprintf("%v %v %v", event["type"], object["kind"], strings.TrimPrefix(fmt.Sprint(at(object, "metadata", "name")), w.s.base+"-"))
 }
 
-// events are the next n.
+// take returns the next n events. Bookmarks that come once in a while, whatever is
+// done, are none; those that end the initial events are.
 func (w *watcher) take(n int) string {
 	w.s.t.Helper()
 	var all []string
-	for range n {
-		all = append(all, w.describe(w.next()))
+	for len(all) < n {
+		event := w.next()
+		if event["type"] == "BOOKMARK" && at(event, "object", "metadata", "annotations", "k8s.io/initial-events-end") == nil {
+			continue
+		}
+		all = append(all, w.describe(event))
 	}
 	return strings.Join(all, "; ")
 }
