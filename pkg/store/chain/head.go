@@ -49,8 +49,9 @@ type Head struct {
 	// PendingHold becomes Hold when its revision is confirmed: a rollback whose
 	// revision was never written holds nobody. It came with format 2.
 	PendingHold *Hold `json:"pendingHold,omitempty"`
-	// Importing names the archive whose revisions are being written to the chain,
-	// by its digest; empty when all of them are. It came with format 3.
+	// Importing names the import whose revisions are being written to the chain: the
+	// digest of its archive, and how they are written; empty when all of them are. It
+	// came with format 3.
 	Importing string `json:"importing,omitempty"`
 	// ImportedFrom names the archive that the chain came from, once all of it is
 	// here; it stays. It came with format 3.

@@ -180,7 +180,7 @@ func TestHold(t *testing.T) {
 		"Written":      {"the revision exists", []func(*Head) error{rollBack(2, "r", 7), written(2, "r")}, &Hold{2, "r", 7}},
 		"NotWritten":   {"the create died: nobody is held", []func(*Head) error{rollBack(2, "r", 7)}, nil},
 		"TakenOver":    {"another create took the number of one that died", []func(*Head) error{rollBack(2, "r", 7), take(2, "x"), written(2, "x")}, nil},
-		"NextTaken":    {"a create behind it takes nothing away", []func(*Head) error{rollBack(2, "r", 7), take(3, "x"), written(2, "r")}, &Hold{2, "r", 7}},
+		"NextTaken":    {"a create behind it takes nothing away", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), take(3, "x")}, &Hold{2, "r", 7}},
 		"NextWritten":  {"a person's next revision does not release", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), take(3, "x"), written(3, "x")}, &Hold{2, "r", 7}},
 		"EarlierStays": {"a rollback that died leaves the hold of the one before", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), rollBack(3, "s", 8), take(3, "x"), written(3, "x")}, &Hold{2, "r", 7}},
 		"Later":        {"the later rollback holds", []func(*Head) error{rollBack(2, "r", 7), written(2, "r"), rollBack(3, "s", 8), written(3, "s")}, &Hold{3, "s", 8}},

@@ -14,7 +14,7 @@ import (
 // one, or what was there already, which it does not change. Rows and texts are
 // bounded as everywhere.
 //
-// Who finds his own archive in Importing of the head that is returned was
+// Who finds his own import in Importing of the head that is returned was
 // interrupted, and goes on with the uids of its rows.
 func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	if head.Importing == "" || head.Highest < 1 || head.HighestUID == "" {
@@ -46,10 +46,11 @@ func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	return present, nil
 }
 
-// Imported notes that all revisions of an archive have been written.
-func (s *Heads) Imported(ctx context.Context, name, archive string) error {
+// Imported notes that all revisions of an import have been written, which were those
+// of an archive.
+func (s *Heads) Imported(ctx context.Context, name, importing, archive string) error {
 	return s.change(ctx, name, "finishing the import", func(h *Head) error {
-		if h.Importing == archive {
+		if h.Importing == importing {
 			h.Importing, h.ImportedFrom = "", archive
 		}
 		return nil

@@ -49,7 +49,7 @@ func TestHeadsImport(t *testing.T) {
 		if got := mustHead(t, s, "argocd").Importing; got != "sha256:a" {
 			t.Errorf("before %s is finished: %q", archive, got)
 		}
-		if err := s.Imported(ctx, "argocd", archive); err != nil {
+		if err := s.Imported(ctx, "argocd", archive, archive); err != nil {
 			t.Fatal(err)
 		}
 	}
