@@ -448,6 +448,57 @@ func TestImportInterrupted(t *testing.T) {
 	}
 }
 
+// An import that was begun with paused revisions is not finished with active ones, nor
+// the other way round.
+func TestImportInterruptedPaused(t *testing.T) {
+	for query, other := range map[string]string{"?paused=true": "", "": "?paused=true"} {
+		s := newServer(t, settings{})
+		s.imported("e", query, sample(t)).want(t, http.StatusCreated)
+		head, _, err := s.heads.Get(t.Context(), "e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if query != "" {
+			head.ImportedFrom += " paused"
+		}
+		s.interrupt(head, []string{"e-2"})
+		got := s.imported("e", other, sample(t)).want(t, http.StatusConflict)
+		if want := fmt.Sprintf("begun with paused=%t and is not finished: it cannot go on with paused=%t", query != "", other != ""); !strings.Contains(got.raw, want) {
+			t.Errorf("begun with %q: got %s, want %q", query, got.raw, want)
+		}
+		s.imported("e", query, sample(t)).want(t, http.StatusCreated)
+		if state := at(s.get("e-3"), "spec", "lifecycleState"); state == "Paused" != (query != "") {
+			t.Errorf("begun with %q: e-3 is %v", query, state)
+		}
+	}
+}
+
+// Whoever sends nothing more of an archive does not keep others from importing theirs.
+func TestImportSlowSender(t *testing.T) {
+	s := newServer(t, settings{patience: 50 * time.Millisecond})
+	body, sender := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+histories+"/e/import", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Test-User", "bob")
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		// What he is told is in TestPatient: here his connection may end first.
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	text := newArchived(t).revision(1, "Active", nil, configMap("a", "1")).String()
+	if _, err := sender.Write([]byte(text[:len(text)/2])); err != nil {
+		t.Fatal(err)
+	}
+	s.imported("e", "", sample(t)).want(t, http.StatusCreated)
+	_ = sender.Close()
+	<-answered
+}
+
 // interrupt brings the store back to where an import had written some revisions.
 func (s *server) interrupt(head chain.Head, written []string) {
 	s.t.Helper()

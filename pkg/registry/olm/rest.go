@@ -4,6 +4,7 @@ package olm
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -39,6 +40,9 @@ type Deps struct {
 	// Imports is where chains of other stores are made known, the heads in full; nil
 	// takes none in.
 	Imports revisionimport.Heads
+	// ImportPatience is how long nothing may come of an archive that is imported; 0 is
+	// revisionimport.DefaultPatience.
+	ImportPatience time.Duration
 	// Live compares revisions with the cluster; nil answers 501.
 	Live revisiondiff.Live
 }
@@ -85,7 +89,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		served["revisionhistories/import"] = revisionimport.NewREST(revisionimport.Deps{
 			Scheme: deps.Scheme, Revisions: storage.Revision, Heads: deps.Imports, Histories: histories,
 			Importer:   clusterextensionrevision.NewImporter(storage.Revision, deps.Scheme, deps.Admission),
-			Authorizer: deps.Authorizer, Owners: deps.Owners,
+			Authorizer: deps.Authorizer, Owners: deps.Owners, Patience: deps.ImportPatience,
 		})
 	}
 	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = served

@@ -74,6 +74,7 @@ type settings struct {
 	live         revisiondiff.Live
 	budget       *clusterextensionrevision.Budget
 	maxBodyBytes int64
+	patience     time.Duration
 }
 
 func newServer(t *testing.T, settings settings) *server {
@@ -141,6 +142,8 @@ func newServer(t *testing.T, settings settings) *server {
 		Admission: s.policy,
 		Live:      settings.live,
 		Imports:   s.heads,
+
+		ImportPatience: settings.patience,
 	}
 	if settings.owners != nil {
 		deps.Owners = settings.owners

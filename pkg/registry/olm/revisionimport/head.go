@@ -9,7 +9,7 @@ import (
 // head is what the store shall know of the chain before its first revision.
 func (in *incoming) head() chain.Head {
 	head := chain.Head{
-		Name: in.name, Importing: in.digest,
+		Name: in.name, Importing: in.importing(in.mode),
 		Highest: in.chain.Highest, HighestUID: in.uid(in.chain.Highest),
 	}
 	for _, row := range in.chain.History {

@@ -93,7 +93,7 @@ func (in *incoming) read(ctx context.Context, body io.Reader) error {
 	if in.chain.Name == "" {
 		return apierrors.NewBadRequest("the archive has no extension")
 	}
-	if in.present != nil && !in.finished() && in.present.Importing != in.digest {
+	if in.present != nil && !in.finished() && in.present.Importing != in.importing(in.mode) {
 		return in.unfinished(*in.present)
 	}
 	return nil
@@ -138,7 +138,7 @@ func (in *incoming) write(ctx context.Context) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if head.Importing != in.digest {
+	if head.Importing != in.importing(in.mode) {
 		// Another one was faster, or has finished this very import.
 		return in.unfinished(head)
 	}
@@ -155,7 +155,7 @@ func (in *incoming) write(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := in.deps.Heads.Imported(ctx, in.name, in.digest); err != nil {
+	if err := in.deps.Heads.Imported(ctx, in.name, in.importing(in.mode), in.digest); err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	return nil
@@ -184,10 +184,22 @@ func (in *incoming) uid(number int64) types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
 }
 
+// importing names the import of the archive. What was begun in one mode is not finished
+// in another one: some revisions would be paused, and some rolled out.
+func (in *incoming) importing(m mode) string {
+	if m.paused {
+		return in.digest + " paused"
+	}
+	return in.digest
+}
+
 // unfinished is the answer when the chain turns out to be another one's.
 func (in *incoming) unfinished(head chain.Head) error {
-	if head.Importing == "" {
+	switch head.Importing {
+	case "":
 		return had(in.name)
+	case in.importing(mode{paused: !in.paused}):
+		return conflict(in.name, fmt.Sprintf("its import was begun with paused=%t and is not finished: it cannot go on with paused=%t", !in.paused, in.paused))
 	}
 	return conflict(in.name, fmt.Sprintf("the import of another archive (%s) was begun and is not finished: import that one again", head.Importing))
 }
@@ -201,5 +213,8 @@ func conflict(name, detail string) error {
 }
 
 func badArchive(err error) error {
+	if slow := (*apierrors.StatusError)(nil); errors.As(err, &slow) {
+		return slow // it is not the archive that is bad
+	}
 	return apierrors.NewBadRequest(err.Error())
 }

@@ -51,8 +51,9 @@ type Heads interface {
 	Get(ctx context.Context, name string) (chain.Head, bool, error)
 	// Import makes a chain known, unless it is, and returns its head.
 	Import(ctx context.Context, head chain.Head) (chain.Head, error)
-	// Imported notes that all revisions have been written.
-	Imported(ctx context.Context, name, archive string) error
+	// Imported notes that all revisions of an import have been written, which were
+	// those of an archive.
+	Imported(ctx context.Context, name, importing, archive string) error
 }
 
 // Importer takes single revisions in, as a *clusterextensionrevision.Importer.
@@ -80,7 +81,13 @@ type Deps struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Owners is asked whether the owner of a revision exists here; nil keeps none.
 	Owners clusterextensionrevision.Owners
+	// Patience is how long nothing may come of an archive; 0 is DefaultPatience.
+	Patience time.Duration
 }
+
+// DefaultPatience is how long an import waits for more of its archive. Others wait for
+// it to end.
+const DefaultPatience = 10 * time.Second
 
 // REST serves the subresource import: a POST of an archive with one chain.
 type REST struct {
@@ -93,6 +100,9 @@ var _ rest.Connecter = &REST{}
 
 // NewREST returns the subresource.
 func NewREST(deps Deps) *REST {
+	if deps.Patience == 0 {
+		deps.Patience = DefaultPatience
+	}
 	return &REST{deps: deps, turns: semaphore.NewWeighted(1)}
 }
 
@@ -135,13 +145,13 @@ func parseMode(req *http.Request) (mode, error) {
 
 // Connect returns the handler of one import.
 func (r *REST) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
-	return http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		m, err := parseMode(req)
 		if err != nil {
 			responder.Error(err)
 			return
 		}
-		status, history, err := r.run(ctx, name, req.Body, m)
+		status, history, err := r.run(ctx, name, newPatient(w, req, r.deps.Patience), m)
 		if err != nil {
 			responder.Error(err)
 			return
