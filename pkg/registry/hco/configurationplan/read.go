@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
 // ManifestsREST serves the subresource manifests: what the items make of their
@@ -77,13 +79,25 @@ func (r *HistoryREST) Get(ctx context.Context, name string, _ *metav1.GetOptions
 		if err := json.Unmarshal(row.Body, &external); err != nil {
 			return nil, apierrors.NewInternalError(fmt.Errorf("reading run %d of %s: %w", row.Number, name, err))
 		}
-		var run hco.PlanRun
-		if err := v1alpha1.Convert_v1alpha1_PlanRun_To_hco_PlanRun(&external, &run, nil); err != nil {
+		var internal hco.PlanRun
+		if err := v1alpha1.Convert_v1alpha1_PlanRun_To_hco_PlanRun(&external, &internal, nil); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		history.Runs = append(history.Runs, run)
+		history.Runs = append(history.Runs, internal)
+	}
+	if n := dropped(rows); n > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("dropped: at least %d earlier runs are not kept; of a name the newest %d are, and 1 MiB", n, run.MaxRows))
 	}
 	return history, nil
+}
+
+// dropped is how many runs before those of a history there must have been. Of plans
+// before, which had the name too, nothing is known.
+func dropped(rows []run.Row) int64 {
+	if len(rows) == 0 {
+		return 0
+	}
+	return rows[len(rows)-1].Number - 1
 }
 
 // Differ says what a plan would change now, as far as the caller may know and do

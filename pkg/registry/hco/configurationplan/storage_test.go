@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/warning"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
@@ -307,5 +308,33 @@ func TestTable(t *testing.T) {
 	}
 	if len(out.ColumnDefinitions) != len(want) {
 		t.Errorf("%d columns, %d cells", len(out.ColumnDefinitions), len(want))
+	}
+}
+
+// said are the warnings of a request.
+type said []string
+
+func (s *said) AddWarning(_, text string) { *s = append(*s, text) }
+
+// What is not kept any more is not passed over in silence.
+func TestHistoryDropped(t *testing.T) {
+	d := newDesk(t)
+	for n := range int64(run.MaxRows + 3) {
+		body := fmt.Appendf(nil, `{"plan":"u","run":%d,"profile":"p","planHash":"h"}`, n+1)
+		if err := d.runs.Put(t.Context(), "a", run.Row{Plan: "u", Number: n + 1, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		var warnings said
+		found, err := d.History.Get(warning.WithWarningRecorder(t.Context(), &warnings), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want said
+		if dropped := n + 1 - run.MaxRows; dropped > 0 {
+			want = said{fmt.Sprintf("dropped: at least %d earlier runs are not kept; of a name the newest 50 are, and 1 MiB", dropped)}
+		}
+		if diff := cmp.Diff(want, warnings); diff != "" || len(found.(*hco.PlanHistory).Runs) != int(min(n+1, run.MaxRows)) {
+			t.Fatalf("after run %d, %d rows, warnings (-want +got):\n%s", n+1, len(found.(*hco.PlanHistory).Runs), diff)
+		}
 	}
 }
