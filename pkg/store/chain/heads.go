@@ -157,7 +157,7 @@ func (s *Heads) attempt(ctx context.Context, name string, apply func(*Head) erro
 	if stored.Exists() && bytes.Equal(before, after) {
 		return true, nil
 	}
-	record, err := encodeHead(head)
+	record, err := wrapHead(after)
 	if err != nil {
 		return false, err
 	}
@@ -190,6 +190,11 @@ func encodeHead(head Head) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return wrapHead(body)
+}
+
+// wrapHead is encodeHead for a head that is JSON already.
+func wrapHead(body []byte) ([]byte, error) {
 	frame, err := store.Compress(body)
 	if err != nil {
 		return nil, err
