@@ -21,7 +21,7 @@ func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
 	if status.Run == 0 || status.Approval == nil && outcome == "" {
 		return nil
 	}
-	row, err := v.runSoFar(ctx)
+	row, err := v.runOf(ctx, status.Run)
 	if err != nil {
 		return err
 	}
@@ -53,11 +53,6 @@ func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
 		return fmt.Errorf("writing run %d of plan %s: %w", status.Run, v.plan.Name, err)
 	}
 	return nil
-}
-
-// runSoFar is the row of the run that goes on, or nil.
-func (v *visit) runSoFar(ctx context.Context) (*v1alpha1.PlanRun, error) {
-	return v.runOf(ctx, v.plan.Status.Run)
 }
 
 // runOf is the row of a run of this plan, or nil.

@@ -3,8 +3,9 @@ package plan
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
@@ -93,17 +94,9 @@ func staleMessage(item v1alpha1.PlanItem) string {
 
 // refOf names an item's target and content.
 func refOf(item v1alpha1.PlanItem) manifest.Ref {
-	group, version := splitAPIVersion(item.TargetRef.APIVersion)
+	kind := schema.FromAPIVersionAndKind(item.TargetRef.APIVersion, item.TargetRef.Kind)
 	return manifest.Ref{
-		ID:      manifest.ID{Group: group, Kind: item.TargetRef.Kind, Namespace: item.TargetRef.Namespace, Name: item.TargetRef.Name},
-		Version: version, Digest: manifest.Digest(item.Digest),
+		ID:      manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: item.TargetRef.Namespace, Name: item.TargetRef.Name},
+		Version: kind.Version, Digest: manifest.Digest(item.Digest),
 	}
-}
-
-// splitAPIVersion is the group and the version of an apiVersion.
-func splitAPIVersion(apiVersion string) (group, version string) {
-	if group, version, found := strings.Cut(apiVersion, "/"); found {
-		return group, version
-	}
-	return "", apiVersion
 }
