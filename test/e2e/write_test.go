@@ -276,13 +276,16 @@ func manyAtOnce(w world) {
 }
 
 // statusIsNotOurs: who writes the main resource does not write status, nor the
-// line of it that describe shows.
+// line of it that describe shows; and nobody else writes status by itself.
 func statusIsNotOurs(w world) {
 	w.roll(small("status", 1))
 	w.unchanged("status-1", func() {
 		w.MustKubectl("patch", "cer", "status-1", "--type=merge", "-p",
 			`{"status":{"conditions":[]},"metadata":{"annotations":{"penstock.dev/summary":"all is lost"}}}`)
 	})
-	w.MustKubectl("patch", "cer", "status-1", "--subresource=status", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	for _, patch := range []string{`{"spec":{"lifecycleState":"Archived"}}`, `{"status":{"observedGeneration":0}}`} {
+		out := w.Kubectl("patch", "cer", "status-1", "--subresource=status", "--type=merge", "-p", patch)
+		w.says(out.Stderr, "Forbidden", "nobody but Penstock writes it")
+	}
 	w.says(w.MustKubectl("get", "cer", "status-1", "--no-headers"), "Active", "True")
 }
