@@ -120,7 +120,7 @@ func TestMissingRights(t *testing.T) {
 
 	// Deliberately without.
 	start(t, newOptions(t, user, dataDir(t), "--disable-admission-plugins=MutatingAdmissionPolicy"))
-	writesSoon(t, c)
+	writes(t, c)
 }
 
 // A host that lacks what our library would like to have is served all the same.
@@ -128,17 +128,14 @@ func TestOlderHost(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerArgs("--emulated-version=1.34"))
 	start(t, newOptions(t, c, dataDir(t)))
-	writesSoon(t, c)
+	writes(t, c)
 }
 
-// writesSoon fails when a write waits for a plugin that never becomes ready.
-func writesSoon(t *testing.T, c *cluster.Cluster) {
+// writes fails when a plugin never becomes ready: after 10 s of waiting for it, a write
+// is refused.
+func writes(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	begin := time.Now()
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	if took := time.Since(begin); took > 8*time.Second {
-		t.Errorf("a write took %s", took)
-	}
 }
 
 // The host's policies judge what is in a revision.
