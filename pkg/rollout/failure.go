@@ -84,7 +84,6 @@ func (p *pass) hide(id manifest.ID) {
 
 // schedule decides when a failed task is tried again.
 func (p *pass) schedule(t task, result carried) {
-	now := p.engine.Clock.Now()
 	if result.watching {
 		p.again(settleFallback)
 		return
@@ -100,9 +99,9 @@ func (p *pass) schedule(t task, result carried) {
 		p.again(settleFallback)
 	default:
 		if !result.held {
-			p.memory.retry(t.step.Ref, attemptOf(result.seen), *result.failure, now, p.engine.Jitter)
+			p.memory.retry(t.step.Ref, attemptOf(result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
 		}
-		p.again(p.memory.failed[t.step.Ref].until.Sub(now))
+		p.due(p.memory.failed[t.step.Ref].until)
 	}
 }
 

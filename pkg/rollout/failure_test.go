@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/host"
@@ -110,5 +112,28 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	other := manifest.Ref{ID: manifest.ID{Group: "example.com", Kind: "Secret", Name: "x"}, Version: "v1"}
 	if got := classify(other, invalid); !strings.Contains(got.Message, value) {
 		t.Errorf("a kind that is only called so has nothing to hide: %s", got.Message)
+	}
+}
+
+// TestTimePassesDuringAPass: an object that is too early for another try when a pass
+// looks at it may be due when the pass ends. Something must bring the next one.
+func TestTimePassesDuringAPass(t *testing.T) {
+	for tick := 50 * time.Millisecond; tick < 2*time.Second; tick += 50 * time.Millisecond {
+		s := newSaga()
+		s.engine.Clock = &clocktesting.SimpleIntervalClock{Time: s.clock.Now(), Duration: tick}
+		s.refuse = func(_ string, ref manifest.Ref) error {
+			return apierrors.NewForbidden(resourceOf(ref), ref.Name, errors.New("no"))
+		}
+		s.become(s.revision(1).phase("a", "ConfigMap a/x=1", "ConfigMap a/y=1"))
+		for n := range 10 {
+			report, err := s.pass()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.RequeueAfter <= 0 {
+				t.Errorf("with %s between two looks at the clock nothing follows pass %d", tick, n+1)
+				break
+			}
+		}
 	}
 }

@@ -302,7 +302,13 @@ func (p *pass) tidy() {
 	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] }, func(id manifest.ID) bool { return known[id] })
 }
 
-// again asks for another pass after d at the latest.
+// due asks for another pass at a time, at once when that has passed meanwhile: what was
+// left alone because it was too early must not be forgotten.
+func (p *pass) due(at time.Time) {
+	p.again(max(at.Sub(p.engine.Clock.Now()), 1))
+}
+
+// again asks for another pass after d at the latest; 0 is for nothing to wait for.
 func (p *pass) again(d time.Duration) {
 	if d > 0 && (p.requeue == 0 || d < p.requeue) {
 		p.requeue = d

@@ -203,14 +203,15 @@ func (p *pass) settled(entry Entry, at place, step stage.Step) Entry {
 // held returns the last failure again while it is too early for another try of
 // the same write.
 func (p *pass) held(t task, seen Seen) (carried, bool) {
-	if late := p.memory.overtaken[t.step.ID]; p.engine.Clock.Now().Before(late.until) {
+	now := p.engine.Clock.Now()
+	if late := p.memory.overtaken[t.step.ID]; now.Before(late.until) {
 		result := p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf(
 			"others wrote to it between each read and write of %d passes; the next try waits", late.count))
-		result.held, result.wait = true, late.until.Sub(p.engine.Clock.Now())
+		result.held, result.wait = true, late.until.Sub(now)
 		return result, true
 	}
 	last, failed := p.memory.failed[t.step.Ref]
-	if !failed || last.attempt != attemptOf(seen) || !last.forever && !p.engine.Clock.Now().Before(last.until) {
+	if !failed || last.attempt != attemptOf(seen) || !last.forever && !now.Before(last.until) {
 		return carried{}, false
 	}
 	return carried{outcome: outcome{failure: &last.failure}, seen: seen, held: true}, true

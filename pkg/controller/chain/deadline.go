@@ -58,7 +58,11 @@ func (v *visit) next() time.Duration {
 		after = staleRetry
 	}
 	sooner := func(at time.Time) {
-		if left := at.Sub(v.Clock.Now()); left > 0 && (after == 0 || left < after) {
+		if !at.After(v.judged) {
+			return // this pass has seen it
+		}
+		// What has come while the pass went on is looked at at once.
+		if left := max(at.Sub(v.Clock.Now()), 1); after == 0 || left < after {
 			after = left
 		}
 	}

@@ -123,3 +123,22 @@ func TestSoakIsLookedAtWhenItEnds(t *testing.T) {
 		t.Errorf("a minute later it is %+v, next in %s", got, s.next())
 	}
 }
+
+// TestDeadlinePassesDuringAPass: what status could not know yet is looked at by another
+// pass, at once, and what it knows by none.
+func TestDeadlinePassesDuringAPass(t *testing.T) {
+	s := set(t, numbered(1, withDelay(60), withDeadline(1)))
+	if err := s.writeStatus(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock = clocktesting.NewFakePassiveClock(noon.Add(61 * time.Second))
+	if got := s.next(); got <= 0 || got > time.Second {
+		t.Errorf("a soak that ended during the pass: looks again after %s", got)
+	}
+	if err := s.writeStatus(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.next(); got != 0 {
+		t.Errorf("nothing is left to come, and it looks again after %s", got)
+	}
+}

@@ -48,6 +48,8 @@ type visit struct {
 	invalid map[string]error
 	held    holding
 	report  rollout.Report
+	// judged is the time by which status judges deadlines.
+	judged time.Time
 	// freeze is why nothing may be written; nil when it may.
 	freeze *rollout.Freeze
 	// cluster is where the chain is rolled out, and astray why that is not known or not

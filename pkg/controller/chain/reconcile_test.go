@@ -474,7 +474,7 @@ func TestNext(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := set(t, tc.revision)
-			s.report.RequeueAfter, s.stale = tc.engine, tc.stale
+			s.report.RequeueAfter, s.stale, s.judged = tc.engine, tc.stale, noon
 			if got := s.next(); got != tc.want {
 				t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
 			}

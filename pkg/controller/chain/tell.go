@@ -28,6 +28,7 @@ func (v *visit) announce() {
 
 // writeStatus writes the status of each revision whose status changed.
 func (v *visit) writeStatus(ctx context.Context) error {
+	v.judged = v.Clock.Now()
 	var errs []error
 	for i := range v.revisions {
 		revision := &v.revisions[i]
@@ -42,7 +43,7 @@ func (v *visit) writeStatus(ctx context.Context) error {
 			continue // it goes with this pass
 		}
 		before := meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
-		errs = append(errs, v.update(ctx, revision, status(revision, found, v.Clock.Now())))
+		errs = append(errs, v.update(ctx, revision, status(revision, found, v.judged)))
 		back := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
 		if !before && back != nil && back.Status == metav1.ConditionTrue {
 			v.event(revision, back.Reason == reasonDeadline, "RolledBack", back.Message)
