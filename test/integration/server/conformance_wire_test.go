@@ -63,7 +63,7 @@ func newSubject(t *testing.T, w world, breed breed, base string) *subject {
 func (s *subject) name(letter string) string { return s.base + "-" + letter + "-1" }
 
 // volatile is what no two objects have in common.
-var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|Key: \S+,|\(\d+\)|\d{4}-\d\d-\d\dT[0-9:.]+Z|\b\d{2,}\b`)
+var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|Key: \S+,|\(\d+\)|\d{4}-\d\d-\d\dT[0-9:.]+Z|current: \d+|\b\d{2,}\b`)
 
 // note notes an observation, without what is no manner: the type's names, uids,
 // times and large numbers.
