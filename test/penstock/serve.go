@@ -14,6 +14,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // Served is what the log says when the host has answered for our API.
@@ -43,7 +52,32 @@ func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string
 	t.Helper()
 	s := p.Launch(t, host, dataDir, flags...)
 	s.Await(t, Served)
+	s.reached(t, host)
 	return s
+}
+
+// reached returns when requests for our API reach it. What the host says of an
+// APIService, and where it sends requests, are two things: one follows the other.
+func (s *Server) reached(t testing.TB, host Host) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", host.Kubeconfig())
+	if err != nil {
+		t.Fatalf("penstock: reading the kubeconfig of the host: %v", err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatalf("penstock: making a client for the host: %v", err)
+	}
+	for _, version := range []schema.GroupVersion{olmv1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion} {
+		var answer error
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+			_, answer = client.ServerResourcesForGroupVersion(version.String())
+			return !apierrors.IsServiceUnavailable(answer), nil
+		})
+		if err != nil {
+			t.Fatalf("penstock: %s is not reached through the host: %v", version, answer)
+		}
+	}
 }
 
 // Launch is Serve that waits for nothing.
