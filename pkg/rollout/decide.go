@@ -150,10 +150,12 @@ func belongs(who Identity, seen observe.Observation, memo *Entry) (ours bool, ow
 		return true, ""
 	}
 	// Without a record we recognise our own write by all three marks: this is the
-	// crash between the write and its record. Whoever may write the object could
-	// forge them, and so hand it to the chain, which is no more than he could do
-	// to it himself.
-	if _, found := seen.Entry(who.Manager); found && seen.Applied != "" && seen.Chain == who.Chain {
+	// crash between the write and its record. Of an object that we meant to write the
+	// label may be gone: somebody was faster than the process that came back. Whoever
+	// may write the object could forge marks, and so hand it to the chain, which is no
+	// more than he could do to it himself.
+	labelled := seen.Chain == who.Chain || seen.Chain == "" && memo != nil
+	if _, found := seen.Entry(who.Manager); found && seen.Applied != "" && labelled {
 		return true, ""
 	}
 	if c := seen.Controller; c != nil {

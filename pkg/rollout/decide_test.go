@@ -186,6 +186,18 @@ func TestDecide(t *testing.T) {
 		"intent to adopt": {
 			reason: "the crash came before the adoption", adopt: stage.AdoptUncontrolled, seen: present().Seen, memo: &Entry{}, want: Adopt,
 		},
+		"written, killed, robbed of its label": {
+			reason: "we meant to make it, and a label is an edit", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Chain = "" }).Seen, memo: &Entry{}, want: Update,
+		},
+		"made anew, killed, robbed of its label": {
+			reason: "the record is of the object before", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Chain = "uid-2", "" }).Seen, memo: recorded(want), want: Update,
+		},
+		"robbed of its label, never meant": {
+			reason: "nothing but what anyone can set says that it is ours", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Chain = "" }).Seen, want: Collision,
+		},
 		"marks incomplete": {
 			reason: "a label alone, which anyone can set, does not make it ours", adopt: stage.AdoptNever,
 			seen: present().with(func(o *observe.Observation) { o.Chain = "argocd" }).Seen, want: Collision,
