@@ -28,7 +28,7 @@ type settings struct {
 // readSettings are the default ones, more with FULL=1, and next to nothing with
 // FULL=0, which is for working on the benchmark itself.
 func readSettings() settings {
-	s := settings{revisions: 5000, chainLength: 5, rounds: 7, burst: 25, rest: 20 * time.Second}
+	s := settings{revisions: 5000, chainLength: 5, rounds: 5, burst: 25, rest: 20 * time.Second}
 	switch os.Getenv("FULL") {
 	case "0":
 		s.revisions, s.rounds, s.burst, s.rest = 300, 3, 5, 2*time.Second
