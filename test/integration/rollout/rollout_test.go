@@ -193,8 +193,9 @@ func prunesInReverse(t *testing.T, c *chain) {
 	for _, r := range c.requests(mark).Where(plane.ByVerb("delete")) {
 		order = append(order, r.Name)
 	}
-	if diff := cmp.Diff([]string{"c", "b", "a"}, order); diff != "" {
-		t.Errorf("each is deleted once, in reverse (-want +got):\n%s", diff)
+	// A delete is refused, and comes again, when the watch has not come to the patch.
+	if diff := cmp.Diff([]string{"c", "b", "a"}, slices.Compact(order)); diff != "" {
+		t.Errorf("each is deleted, in reverse (-want +got):\n%s", diff)
 	}
 	c.settled(t)
 }
