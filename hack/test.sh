@@ -18,6 +18,8 @@ say() { printf "%s\n" "$@"; }
 mark="penstock-$$-${RANDOM}${RANDOM}"
 summary=()
 failed=()
+failures="$(mktemp)"
+trap 'rm -f "${failures}"' EXIT
 
 # watched CMD... runs a command and says every half minute that it still runs:
 # a first compile of Kubernetes' libraries is silent for minutes.
@@ -65,6 +67,9 @@ gotest() {
 	status=${PIPESTATUS[0]}
 	note="$(awk '/^ok / {ok++} /^ok .*\(cached\)/ {c++} /^FAIL\t/ {f++} /^[ \t]*--- FAIL:/ {t++}
 		END {printf "%d packages ok (%d cached), %d failed, %d tests failed", ok, c, f, t}' "${out}")"
+	# What failed and why, for the summary: each failed test with the first line of
+	# each of its complaints.
+	grep -E '^(panic:|FAIL	)|^ *--- FAIL:|^ +[A-Za-z0-9_]+\.go:[0-9]+: ' "${out}" | cut -c1-300 >>"${failures}"
 	rm -f "${out}"
 	return "${status}"
 }
@@ -169,7 +174,9 @@ step "nothing left" nothing_left
 say "" "== summary (${SECONDS} s)"
 printf '%s\n' "${summary[@]}"
 if [ "${#failed[@]}" -gt 0 ]; then
-	say "FAILED: ${failed[*]}"
+	say "" "what failed, its first lines:"
+	head -n 60 "${failures}"
+	say "" "FAILED: ${failed[*]}"
 	exit 1
 fi
 say "all is well"

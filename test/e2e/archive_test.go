@@ -130,7 +130,7 @@ func (w world) accepted(dataDir, says string) *penstock.Server {
 	server := w.program.Serve(w.t, w, dataDir, "--accept-identity="+token)
 	w.t.Cleanup(func() {
 		if w.t.Failed() || strings.Contains(server.Log(), "panic") {
-			w.t.Errorf("the log of the new server:\n%s", server.Log())
+			w.t.Errorf("what the new server complained of:\n%s", server.Complaints())
 		}
 	})
 	return server

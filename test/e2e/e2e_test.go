@@ -113,7 +113,7 @@ func start(t *testing.T) world {
 	server := program.Serve(t, c, dir)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of the server:\n%s", server.Log())
+			t.Logf("what the server complained of:\n%s", server.Complaints())
 		}
 		if strings.Contains(server.Log(), "panic") {
 			t.Errorf("the server panicked:\n%s", server.Log())

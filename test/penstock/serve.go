@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,6 +145,14 @@ func (s *Server) Log() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.String()
+}
+
+// Complaints are the lines of the log above the level of information, panics
+// included, the last 100 of them: what a test that fails has to show.
+func (s *Server) Complaints() string {
+	lines := slices.Collect(strings.Lines(s.Log()))
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "I") })
+	return strings.Join(lines[max(0, len(lines)-100):], "")
 }
 
 // Await returns when the log has the text.

@@ -29,7 +29,7 @@ func TestDoor(t *testing.T) {
 	d := door{t, c, penstock.Build(t).Serve(t, c, penstock.DataDir(t))}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of the server:\n%s", d.server.Log())
+			t.Logf("what the server complained of:\n%s", d.server.Complaints())
 		}
 	})
 	t.Run("Governed", func(t *testing.T) { d.in(t).governed() })

@@ -40,7 +40,7 @@ func TestSecrecy(t *testing.T) {
 	)}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of the server:\n%s", s.server.Log())
+			t.Logf("what the server complained of:\n%s", s.server.Complaints())
 		}
 	})
 	t.Run("Ways", func(t *testing.T) { s.in(t).ways() })
