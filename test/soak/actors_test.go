@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -108,6 +110,26 @@ func (a *author) set(c *chain, state olmv1alpha1.LifecycleState) {
 		_, err := a.revisions.Patch(context.Background(), revision.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "author"})
 		a.did("made "+string(state), err)
 		return
+	}
+}
+
+// answer is what status tells to do before more goes than the deletion budget allows.
+var answer = regexp.MustCompile(regexp.QuoteMeta(olmv1alpha1.AcknowledgeDeletionAnnotation) + `=(\S+)`)
+
+// acknowledge lets the deletions go on that revisions of a chain ask about.
+func (a *author) acknowledge(c *chain) {
+	for _, revision := range a.of(c) {
+		stalled := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionStalled)
+		if stalled == nil || stalled.Status != metav1.ConditionTrue {
+			continue
+		}
+		found := answer.FindStringSubmatch(stalled.Message)
+		if found == nil || revision.Annotations[olmv1alpha1.AcknowledgeDeletionAnnotation] == found[1] {
+			continue
+		}
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, olmv1alpha1.AcknowledgeDeletionAnnotation, found[1])
+		_, err := a.revisions.Patch(context.Background(), revision.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "author"})
+		a.did("acknowledged", err)
 	}
 }
 

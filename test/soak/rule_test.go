@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/test/rule"
 )
 
-// settle lets every chain go on that is paused, and waits until all are as the rule
-// says. It fails the test when that does not come.
+// settle lets every chain go on that is paused or asks before it deletes, and waits
+// until all are as the rule says. It fails the test when that does not come.
 func (w *world) settle() {
 	w.t.Helper()
 	w.say("settling: %s", w.tally.String())
@@ -23,6 +23,7 @@ func (w *world) settle() {
 	for {
 		for _, c := range w.chains {
 			w.author.set(c, olmv1alpha1.LifecycleStateActive)
+			w.author.acknowledge(c)
 		}
 		wrong := w.rule().Wrong(w.t.Context())
 		if len(wrong) == 0 {
