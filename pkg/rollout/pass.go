@@ -156,9 +156,10 @@ func (p *pass) hold(ctx context.Context) error {
 }
 
 // advance reaches the stages of the newest layer that is not paused, one after the
-// other, while all that was reached is complete, or needs to be no more than applied. Older layers hold what they have:
-// that one is about to supersede them. Paused ones hold what they have, too; that
-// somebody prepares the next revision does not stop this one's rollout.
+// other, while all that was reached is complete, or, where an early stage comes next,
+// applied. Older layers hold what they have: that one is about to supersede them.
+// Paused ones hold what they have, too; that somebody prepares the next revision does
+// not stop this one's rollout.
 func (p *pass) advance(ctx context.Context) error {
 	li := slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
 	if li < 0 || p.Freeze != nil {

@@ -19,6 +19,11 @@ func isLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
 }
 
+// leaves is true for revisions that are being deleted and whose objects stay.
+func leaves(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
+}
+
 // layer compiles a revision, by install level or not. An error means that the revision can never be rolled
 // out as it is; validation keeps such revisions out of the store.
 func layer(revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {

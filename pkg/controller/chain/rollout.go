@@ -39,8 +39,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		}
 		work.Budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero()
 		if !isLayer(revision) {
-			orphan := !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
-			work.Orphan[revision.Spec.Revision] = orphan
+			work.Orphan[revision.Spec.Revision] = leaves(revision)
 			continue
 		}
 		byLevels, err := v.byLevels(ctx, revision)

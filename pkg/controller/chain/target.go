@@ -103,8 +103,7 @@ func (v *visit) letGo(ctx context.Context) error {
 	}
 	orphaned := map[int64]bool{}
 	for i := range v.revisions {
-		revision := &v.revisions[i]
-		orphaned[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
+		orphaned[v.revisions[i].Spec.Revision] = leaves(&v.revisions[i])
 	}
 	inventory := v.ledger.inventory
 	inventory.Entries = maps.Clone(inventory.Entries)

@@ -181,6 +181,7 @@ func prunesInReverse(t *testing.T, c *chain) {
 	a, b, last := configMap(ns, "a", "1"), configMap(ns, "b", "1"), configMap(ns, "c", "1")
 	c.roll(rev(1).phase("first", a).phase("second", b).phase("third", last))
 	c.patch(id(last), "somebody", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	c.seen(last) // a delete that does not know of the patch is refused, and comes again
 	mark := c.Audit().Mark()
 	c.become()
 	c.stuck("leaving ConfigMap prune-order/c: Terminating", "leaving ConfigMap prune-order/b: Waiting", "leaving ConfigMap prune-order/a: Waiting")
@@ -193,9 +194,8 @@ func prunesInReverse(t *testing.T, c *chain) {
 	for _, r := range c.requests(mark).Where(plane.ByVerb("delete")) {
 		order = append(order, r.Name)
 	}
-	// A delete is refused, and comes again, when the watch has not come to the patch.
-	if diff := cmp.Diff([]string{"c", "b", "a"}, slices.Compact(order)); diff != "" {
-		t.Errorf("each is deleted, in reverse (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"c", "b", "a"}, order); diff != "" {
+		t.Errorf("each is deleted once, in reverse (-want +got):\n%s", diff)
 	}
 	c.settled(t)
 }
