@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -50,20 +49,13 @@ func newServeCommand() *cobra.Command {
 	return command
 }
 
-// garbagePercent is how much garbage there may be beside what is in use, in
-// percent. Go's default of 100 makes the process twice as large as its caches are,
-// and much of that stays: memory between what is in use is not given back. What a
-// smaller number costs is hardly seen, as most of the garbage is made by few, large
-// answers: a list of 5000 revisions makes 10 MB.
-const garbagePercent = 40
-
 func serve(options *server.Options, settings *rolloutSettings) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
-	}
 	encoding.StreamTables()
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
+	if os.Getenv("GOGC") == "" {
+		limitGarbage(ctx)
+	}
 	options.Version = programVersion()
 	options.Controllers, options.Profiles = controllers(settings), profiles()
 	if err := server.Run(ctx, options); err != nil {
