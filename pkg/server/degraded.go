@@ -5,9 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -23,13 +21,7 @@ func withDegraded(next http.Handler, reason string, groups sets.Set[string], cod
 	if reason == "" {
 		return next
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info, ok := request.RequestInfoFrom(r.Context())
-		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-		responsewriters.ErrorNegotiated(apierrors.NewServiceUnavailable(reason), codecs, version, w, r)
+	return withRefusal(next, groups, codecs, func(*request.RequestInfo, *http.Request) error {
+		return apierrors.NewServiceUnavailable(reason)
 	})
 }

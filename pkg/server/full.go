@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -20,19 +19,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// withRoom answers writes of the groups with 507 while the store is known to be full,
-// before anything is done for them. Dry-runs need no room.
+// withRoom answers writes of the groups with 507 while the store is known to be full.
+// Dry-runs need no room.
 func withRoom(next http.Handler, room *room, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	writes := sets.New("create", "update", "patch", "delete", "deletecollection")
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info, ok := request.RequestInfoFrom(r.Context())
-		if !room.full.Load() || !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !writes.Has(info.Verb) ||
-			r.URL.Query().Get("dryRun") == metav1.DryRunAll {
-			next.ServeHTTP(w, r)
-			return
+	return withRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
+		if !room.full.Load() || !writes.Has(info.Verb) || r.URL.Query().Get("dryRun") == metav1.DryRunAll {
+			return nil
 		}
-		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-		responsewriters.ErrorNegotiated(clusterextensionrevision.StoreFull(), codecs, version, w, r)
+		return clusterextensionrevision.StoreFull()
 	})
 }
 

@@ -9,9 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -54,6 +52,14 @@ func (r *reach) deaf() bool { return r.gone.Load() }
 // would keep it from the replicas that are well. Nothing was done for the request, so
 // it may be sent again. Watches go on, and so does what is read from the cache.
 func withReach(next http.Handler, deaf func() bool, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
+	refusing := withRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
+		if info.Verb == "watch" || r.URL.Query().Get("resourceVersion") == "0" {
+			return nil
+		}
+		err := apierrors.NewServiceUnavailable("etcd does not answer this replica of Penstock; others may be reached by trying again")
+		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
+		return err
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !deaf() {
 			next.ServeHTTP(w, r)
@@ -61,15 +67,7 @@ func withReach(next http.Handler, deaf func() bool, groups sets.Set[string], cod
 		}
 		// Over HTTP/2 this is a GOAWAY: what is under way on the connection is finished.
 		w.Header().Set("Connection", "close")
-		info, ok := request.RequestInfoFrom(r.Context())
-		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || info.Verb == "watch" || r.URL.Query().Get("resourceVersion") == "0" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		err := apierrors.NewServiceUnavailable("etcd does not answer this replica of Penstock; others may be reached by trying again")
-		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
-		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-		responsewriters.ErrorNegotiated(err, codecs, version, w, r)
+		refusing.ServeHTTP(w, r)
 	})
 }
 
