@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
@@ -45,14 +43,28 @@ func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
 			Message: item.Message, StartedAt: item.StartedAt, Applied: ptr.To(applied(item)), EndedAt: item.LastTransitionTime,
 		})
 	}
-	body, err := json.Marshal(row)
-	if err != nil {
-		return fmt.Errorf("writing run %d of plan %s: %w", status.Run, v.plan.Name, err)
+	return v.writeRun(ctx, v.plan.Name, row)
+}
+
+// writeRun stores a run of a plan, in place of the one with its number.
+func (r *reconciler) writeRun(ctx context.Context, name string, did *v1alpha1.PlanRun) error {
+	body, err := json.Marshal(did)
+	if err == nil {
+		err = r.Runs.Put(ctx, name, run.Row{Plan: did.Plan, Number: did.Run, Body: body})
 	}
-	if err := v.Runs.Put(ctx, v.plan.Name, run.Row{Plan: string(v.plan.UID), Number: status.Run, Body: body}); err != nil {
-		return fmt.Errorf("writing run %d of plan %s: %w", status.Run, v.plan.Name, err)
+	if err != nil {
+		return fmt.Errorf("writing run %d of plan %s: %w", did.Run, name, err)
 	}
 	return nil
+}
+
+// readRun is the run of a plan that a row holds.
+func readRun(name string, row run.Row) (*v1alpha1.PlanRun, error) {
+	did := &v1alpha1.PlanRun{}
+	if err := json.Unmarshal(row.Body, did); err != nil {
+		return nil, fmt.Errorf("reading run %d of plan %s: %w", row.Number, name, err)
+	}
+	return did, nil
 }
 
 // runOf is the row of a run of this plan, or nil.
@@ -77,11 +89,11 @@ func (v *visit) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 		if row.Plan != string(v.plan.UID) {
 			continue
 		}
-		var found v1alpha1.PlanRun
-		if err := json.Unmarshal(row.Body, &found); err != nil {
-			return nil, fmt.Errorf("reading run %d of plan %s: %w", row.Number, v.plan.Name, err)
+		did, err := readRun(v.plan.Name, row)
+		if err != nil {
+			return nil, err
 		}
-		runs = append(runs, found)
+		runs = append(runs, *did)
 	}
 	return runs, nil
 }
@@ -105,25 +117,22 @@ func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 		return fmt.Errorf("reading the runs of plan %s: %w", name, err)
 	}
 	for _, row := range rows {
-		var going v1alpha1.PlanRun
-		if err := json.Unmarshal(row.Body, &going); err != nil {
-			return fmt.Errorf("reading run %d of plan %s: %w", row.Number, name, err)
+		going, err := readRun(name, row)
+		if err != nil {
+			return err
 		}
 		if going.EndedAt != nil || going.Plan == but {
 			continue
 		}
-		now := metav1.NewTime(r.Clock.Now().Truncate(time.Second))
+		now := r.now()
 		going.EndedAt, going.Outcome = &now, v1alpha1.PhaseIgnored
 		for i := range going.Items {
 			if item := &going.Items[i]; item.State == v1alpha1.ItemInProgress {
 				item.State, item.Message, item.EndedAt = v1alpha1.ItemFailed, clip("interrupted, the plan was deleted: "+item.Message), &now
 			}
 		}
-		if row.Body, err = json.Marshal(going); err != nil {
-			return fmt.Errorf("writing run %d of plan %s: %w", row.Number, name, err)
-		}
-		if err := r.Runs.Put(ctx, name, row); err != nil {
-			return fmt.Errorf("writing run %d of plan %s: %w", row.Number, name, err)
+		if err := r.writeRun(ctx, name, going); err != nil {
+			return err
 		}
 	}
 	return nil

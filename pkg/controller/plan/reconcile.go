@@ -316,7 +316,7 @@ func (v *visit) save(ctx context.Context) error {
 }
 
 // now is the time in the resolution of the API.
-func (v *visit) now() metav1.Time { return metav1.NewTime(v.Clock.Now().Truncate(time.Second)) }
+func (r *reconciler) now() metav1.Time { return metav1.NewTime(r.Clock.Now().Truncate(time.Second)) }
 
 func orElse(text, other string) string {
 	if text == "" {
