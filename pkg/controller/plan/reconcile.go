@@ -47,7 +47,7 @@ type visit struct {
 //  2. step from phase to phase as far as that goes now,
 //  3. write what is known.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	plan := &v1alpha1.ConfigurationPlan{}
+	plan := &v1alpha1.ConfigurationPlan{} // its own: Get copies what the cache has
 	err := r.Client.Get(ctx, request.NamespacedName, plan)
 	if apierrors.IsNotFound(err) {
 		return ctrl.Result{}, r.forget(ctx, request.Name)
@@ -55,7 +55,6 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading plan %s: %w", request.Name, err)
 	}
-	plan = plan.DeepCopy()
 	v := &visit{
 		reconciler: r, mind: r.mindOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),
 		observed: plan.Status.ObservedGeneration, speaks: plan.Generation,
