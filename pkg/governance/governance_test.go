@@ -205,3 +205,21 @@ func TestPage(t *testing.T) {
 		t.Errorf("%s is not what the tables say; UPDATE_DOCS=1 go test ./pkg/governance (-want +got):\n%s", page, diff)
 	}
 }
+
+// A message that is cut stays text: half a character would be refused by the API.
+func TestClip(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, message, want string
+	}{
+		"Short":     {reason: "nothing is lost without need", message: "short", want: "short"},
+		"Full":      {reason: "the limit itself is allowed", message: strings.Repeat("a", v1alpha1.MaxMessageBytes), want: strings.Repeat("a", v1alpha1.MaxMessageBytes)},
+		"Long":      {reason: "what is cut says so", message: strings.Repeat("a", v1alpha1.MaxMessageBytes+1), want: strings.Repeat("a", v1alpha1.MaxMessageBytes-3) + "..."},
+		"Character": {reason: "no half of one is kept", message: "a" + strings.Repeat("é", v1alpha1.MaxMessageBytes), want: "a" + strings.Repeat("é", (v1alpha1.MaxMessageBytes-4)/2) + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, governance.Clip(tc.message)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -39,7 +40,7 @@ func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]b
 	case wait.Failed:
 		v.settle(item, v1alpha1.ItemFailed, verdict.Message)
 	default:
-		item.Message = clip(verdict.Message)
+		item.Message = governance.Clip(verdict.Message)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -197,5 +198,5 @@ func (r *reconciler) event(plan *v1alpha1.ConfigurationPlan, warning bool, reaso
 		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "ConfigurationPlan",
 		Name: plan.Name, UID: plan.UID, ResourceVersion: plan.ResourceVersion,
 	}
-	r.Events.Event(about, kind, reason, clip(message))
+	r.Events.Event(about, kind, reason, governance.Clip(message))
 }

@@ -92,7 +92,7 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanItem, seen rollout.PreviewItem) error {
 	out.Stale = seen.Fingerprint != item.Fingerprint
 	if seen.Failure != nil {
-		out.Message = clip(seen.Failure.Message)
+		out.Message = governance.Clip(seen.Failure.Message)
 		return nil
 	}
 	before, err := ofJSON(seen.Before)

@@ -34,7 +34,7 @@ type wanted struct {
 func (v *visit) draft(ctx context.Context) error {
 	facts, err := v.World.Facts()
 	if err != nil {
-		v.plan.Status.Message = clip("waiting for the facts of the cluster: " + err.Error())
+		v.plan.Status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil
 	}
 	if missing := v.missing(facts); missing != nil {

@@ -44,7 +44,7 @@ func (v *visit) execute(ctx context.Context) error {
 	}
 	facts, err := v.World.Facts()
 	if err != nil {
-		status.Message = clip("waiting for the facts of the cluster: " + err.Error())
+		status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil
 	}
 	if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
@@ -86,7 +86,7 @@ func (v *visit) execute(ctx context.Context) error {
 		}
 		switch {
 		case item.State == v1alpha1.ItemInProgress:
-			status.Message = clip(fmt.Sprintf("item %d of %d: %s", i+1, len(status.Items), item.Message))
+			status.Message = governance.Clip(fmt.Sprintf("item %d of %d: %s", i+1, len(status.Items), item.Message))
 			return nil
 		case item.State == v1alpha1.ItemFailed && v.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
 			return v.fail(ctx, orElse(v.reason, governance.ReasonItemFailed), fmt.Sprintf(
@@ -141,10 +141,10 @@ func (v *visit) frozen() bool {
 	freeze, err := v.Freezes.Frozen()
 	switch {
 	case err != nil:
-		v.plan.Status.Message = clip("waiting: " + err.Error())
+		v.plan.Status.Message = governance.Clip("waiting: " + err.Error())
 		v.soon(unknownFreeze)
 	case freeze != nil:
-		v.plan.Status.Message = clip(freeze.String() + "; nothing is written")
+		v.plan.Status.Message = governance.Clip(freeze.String() + "; nothing is written")
 	default:
 		return false
 	}
@@ -255,7 +255,7 @@ func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 		item.Applied = item.Applied || failure.Reason == rollout.ReasonDrifted
 		v.settle(item, v1alpha1.ItemFailed, failure.Message)
 	default:
-		item.Message = clip(failure.Message)
+		item.Message = governance.Clip(failure.Message)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
@@ -128,7 +129,7 @@ func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 		going.EndedAt, going.Outcome = &now, v1alpha1.PhaseIgnored
 		for i := range going.Items {
 			if item := &going.Items[i]; item.State == v1alpha1.ItemInProgress {
-				item.State, item.Message, item.EndedAt = v1alpha1.ItemFailed, clip("interrupted, the plan was deleted: "+item.Message), &now
+				item.State, item.Message, item.EndedAt = v1alpha1.ItemFailed, governance.Clip("interrupted, the plan was deleted: "+item.Message), &now
 			}
 		}
 		if err := r.writeRun(ctx, name, going); err != nil {

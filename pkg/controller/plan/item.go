@@ -25,7 +25,7 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 	now := v.now()
 	item.LastTransitionTime = &now
 	if seen.Failure != nil {
-		item.State, item.Message = v1alpha1.ItemFailed, clip(seen.Failure.Message)
+		item.State, item.Message = v1alpha1.ItemFailed, governance.Clip(seen.Failure.Message)
 		return item, nil, nil
 	}
 	if seen.Action == rollout.Deferred {
@@ -51,7 +51,7 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 	case target.delete && before != nil && !v.governs(before):
 		// The run had it to be made, and did not come to that.
 		item.Action, item.State = v1alpha1.ItemDelete, v1alpha1.ItemFailed
-		item.Message = clip(fmt.Sprintf("%s exists, and no run of this plan has written it: it is not deleted", before.ID))
+		item.Message = governance.Clip(fmt.Sprintf("%s exists, and no run of this plan has written it: it is not deleted", before.ID))
 		return item, before, nil
 	case target.delete && before != nil:
 		item.Action = v1alpha1.ItemDelete
@@ -107,5 +107,5 @@ func (v *visit) settle(item *v1alpha1.PlanItem, state v1alpha1.ItemState, messag
 		now := v.now()
 		item.LastTransitionTime = &now
 	}
-	item.State, item.Message = state, clip(message)
+	item.State, item.Message = state, governance.Clip(message)
 }

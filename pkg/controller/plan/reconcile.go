@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -98,7 +97,7 @@ func (v *visit) complain(ctx context.Context, why error) error {
 	}
 	v.speaks = v.stored.ObservedGeneration
 	v.plan.Status = *v.stored.DeepCopy()
-	v.plan.Status.Message, v.reason = clip(why.Error()), v.reasonBefore()
+	v.plan.Status.Message, v.reason = governance.Clip(why.Error()), v.reasonBefore()
 	err := v.save(ctx)
 	if errors.As(err, new(*overtakenError)) {
 		return nil
@@ -172,7 +171,7 @@ func (v *visit) move(event governance.Event, reason, message string) error {
 	v.observed, v.speaks = v.plan.Generation, v.plan.Generation
 	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", orElse(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
 	status.Phase, v.reason = next, reason
-	status.Message = clip(message)
+	status.Message = governance.Clip(message)
 	return nil
 }
 
@@ -202,7 +201,7 @@ func (v *visit) lacking() error {
 	if missing == nil || v.changed() && !errors.As(missing, new(*profile.MissingError)) {
 		return v.move(governance.EventDraft, "", "")
 	}
-	v.plan.Status.Message, v.reason = clip(missing.Error()), governance.ReasonMissingDependency
+	v.plan.Status.Message, v.reason = governance.Clip(missing.Error()), governance.ReasonMissingDependency
 	return nil
 }
 
@@ -322,12 +321,4 @@ func orElse(text, other string) string {
 		return other
 	}
 	return text
-}
-
-// clip bounds a message.
-func clip(message string) string {
-	if len(message) <= v1alpha1.MaxMessageBytes {
-		return message
-	}
-	return strings.ToValidUTF8(message[:v1alpha1.MaxMessageBytes-3], "") + "..."
 }

@@ -48,7 +48,7 @@ func (v *visit) review(ctx context.Context) error {
 	} else {
 		v.soon(left)
 	}
-	status.Message = clip(message)
+	status.Message = governance.Clip(message)
 	v.compare()
 	return nil
 }
@@ -69,11 +69,11 @@ func (v *visit) compare() {
 	for i := range v.plan.Status.Items {
 		item := &v.plan.Status.Items[i]
 		if stale, known := v.stale(*item); known {
-			item.Message = clip(stale)
+			item.Message = governance.Clip(stale)
 		}
 		if item.Message != "" {
 			v.reason = governance.ReasonPlanStale
-			v.plan.Status.Message = clip(staleMessage(*item))
+			v.plan.Status.Message = governance.Clip(staleMessage(*item))
 		}
 	}
 }

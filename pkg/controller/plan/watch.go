@@ -37,7 +37,7 @@ func (v *visit) watch(ctx context.Context) error {
 		message := "not as the plan says: " + strings.Join(drifts, "; ") +
 			"; set spec.action to DryRun, then to Apply, to enforce it; set Ignore, or delete the plan, to accept it"
 		if drifted {
-			status.Message = clip(message)
+			status.Message = governance.Clip(message)
 			return nil
 		}
 		return v.move(governance.EventDrift, "", message)
@@ -122,7 +122,7 @@ func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err er
 			switch failure.Reason {
 			case rollout.ReasonDrifted:
 				item := &status.Items[names[failure.ID]]
-				item.Message = clip("drifted: " + failure.Message)
+				item.Message = governance.Clip("drifted: " + failure.Message)
 				drifts = append(drifts, fmt.Sprintf("item %s: %s", item.Name, failure.Message))
 				delete(names, failure.ID)
 			case rollout.ReasonProbe:

@@ -117,7 +117,7 @@ func (s sight) requirements() []hco.ProfileRequirement {
 			one.State, one.Message = hco.PrerequisiteMissing, "install "+requirement.Install
 		}
 		if err := s.unread[requirement.Definition]; err != nil {
-			one.State, one.Message = hco.PrerequisiteUnknown, clip(err.Error())
+			one.State, one.Message = hco.PrerequisiteUnknown, governance.Clip(err.Error())
 		}
 		out = append(out, one)
 	}
@@ -133,14 +133,14 @@ func (s sight) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
 	for _, t := range s.items {
 		item := hco.ProfileItem{
 			Name: t.Name, TargetRef: hco.TargetRef{APIVersion: t.ref.APIVersion(), Kind: t.ref.Kind, Namespace: t.ref.Namespace, Name: t.ref.Name},
-			Action: t.action, ImpactSeverity: hco.ImpactSeverity(t.Impact), ImpactReason: t.Reason, Notes: t.Notes, Message: clip(t.refusal),
+			Action: t.action, ImpactSeverity: hco.ImpactSeverity(t.Impact), ImpactReason: t.Reason, Notes: t.Notes, Message: governance.Clip(t.refusal),
 		}
 		if t.Blast != nil {
 			item.BlastRadius = &hco.BlastRadius{Pools: t.Blast.Pools, Nodes: t.Blast.Nodes, Reboot: t.Blast.Reboot, Waves: t.Blast.Waves}
 		}
 		switch {
 		case t.err != nil:
-			item.Message, known = clip(t.err.Error()), false
+			item.Message, known = governance.Clip(t.err.Error()), false
 		case t.action == hco.ItemNone:
 			item.ImpactSeverity, item.ImpactReason, item.BlastRadius = hco.ImpactNone, "it is as it should be already", nil
 		case slices.Index(order, t.Impact) > slices.Index(order, highest):
@@ -162,10 +162,10 @@ func (s sight) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
 //   - and what it would change is drifted when a plan had made it so.
 func (s sight) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, string) {
 	if prerequisites == hco.PrerequisiteMissing {
-		return hco.ProfileInactive, clip(s.lacks.Error())
+		return hco.ProfileInactive, governance.Clip(s.lacks.Error())
 	}
 	if why := s.unknown(); why != "" {
-		return hco.ProfileUnknown, clip(why)
+		return hco.ProfileUnknown, governance.Clip(why)
 	}
 	differing, nodes := s.differing()
 	switch {
@@ -173,11 +173,11 @@ func (s sight) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, str
 		// The plan goes by what it applied, and today it would be another one.
 		return s.byPlan()
 	case s.applied() && len(differing) > 0:
-		return hco.ProfileDrifted, clip(fmt.Sprintf("not as plan %s says: %s", s.plan.Name, strings.Join(differing, ", ")))
+		return hco.ProfileDrifted, governance.Clip(fmt.Sprintf("not as plan %s says: %s", s.plan.Name, strings.Join(differing, ", ")))
 	case s.applied():
 		return hco.ProfileActive, ""
 	case s.plan != nil:
-		return hco.ProfileInactive, clip(fmt.Sprintf("plan %s is %s: %s", s.plan.Name, s.plan.Status.Phase, s.plan.Status.Message))
+		return hco.ProfileInactive, governance.Clip(fmt.Sprintf("plan %s is %s: %s", s.plan.Name, s.plan.Status.Phase, s.plan.Status.Message))
 	case len(differing) > 0:
 		return hco.ProfileInactive, ""
 	case nodes > 0:
@@ -258,13 +258,5 @@ func (s sight) byPlan() (hco.ProfileState, string) {
 	case meta.IsStatusConditionTrue(s.plan.Status.Conditions, v1alpha1.ConditionProfileActive):
 		state = hco.ProfileActive
 	}
-	return state, clip(fmt.Sprintf("as plan %s applied it and says of it; the plan would be another one today", s.plan.Name))
-}
-
-// clip bounds a message.
-func clip(message string) string {
-	if len(message) <= v1alpha1.MaxMessageBytes {
-		return message
-	}
-	return strings.ToValidUTF8(message[:v1alpha1.MaxMessageBytes-3], "") + "..."
+	return state, governance.Clip(fmt.Sprintf("as plan %s applied it and says of it; the plan would be another one today", s.plan.Name))
 }
