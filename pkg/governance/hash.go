@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
@@ -48,6 +49,10 @@ func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 		RestoreRun int64
 	}{spec.Profile, spec.OnConflict, spec.Options, spec.RestoreRun})
 }
+
+// Outdated tells whether a plan would be another one today: with other items, or other
+// manifests of them. Both are the digests of the manifests, by the names of the items.
+func Outdated(planned, today map[string]string) bool { return !maps.Equal(planned, today) }
 
 // digest is over the JSON of content, in which keys are sorted.
 func digest(kind string, content any) string {

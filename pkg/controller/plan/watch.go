@@ -73,15 +73,14 @@ func (v *visit) upgrade(ctx context.Context) {
 	if err != nil {
 		return // what is missing was looked at
 	}
-	digests := map[string]string{}
+	planned, today := map[string]string{}, map[string]string{}
 	for _, item := range status.Items {
-		digests[item.Name] = item.Digest
+		planned[item.Name] = item.Digest
 	}
-	v.outdated = len(targets) != len(status.Items)
 	for _, target := range targets {
-		v.outdated = v.outdated || digests[target.Name] != string(target.object.Digest)
+		today[target.Name] = string(target.object.Digest)
 	}
-	if !v.outdated {
+	if v.outdated = governance.Outdated(planned, today); !v.outdated {
 		status.OperatorVersion = v.Version
 	}
 }

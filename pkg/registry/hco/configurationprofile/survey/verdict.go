@@ -236,17 +236,18 @@ func (s sight) sticky() bool {
 	if !s.applied() {
 		return false
 	}
-	digests := map[string]string{}
+	planned, today := map[string]string{}, map[string]string{}
 	for _, item := range s.plan.Status.Items {
-		digests[item.Name] = item.Digest
+		planned[item.Name] = item.Digest
 	}
-	if len(digests) != len(s.items) {
-		return true
-	}
-	return slices.ContainsFunc(s.items, func(t trial) bool {
+	for _, t := range s.items {
 		marked, err := governance.Marked(t.Item, s.plan.Name)
-		return err != nil || digests[t.Name] != string(marked.Digest)
-	})
+		if err != nil {
+			return true
+		}
+		today[t.Name] = string(marked.Digest)
+	}
+	return governance.Outdated(planned, today)
 }
 
 // byPlan is the state as the plan tells it.
