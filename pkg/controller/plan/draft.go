@@ -195,13 +195,10 @@ func (v *visit) keep(ctx context.Context, before, after []manifest.Object) error
 // describe fills status in.
 func (v *visit) describe(items []v1alpha1.PlanItem) {
 	status := &v.plan.Status
-	order := []v1alpha1.ImpactSeverity{v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh}
 	status.ImpactSeverity = v1alpha1.ImpactNone
 	var diffs []string
 	for _, item := range items {
-		if slices.Index(order, item.ImpactSeverity) > slices.Index(order, status.ImpactSeverity) {
-			status.ImpactSeverity = item.ImpactSeverity
-		}
+		status.ImpactSeverity = governance.Worse(status.ImpactSeverity, item.ImpactSeverity)
 		if item.Diff != "" {
 			diffs = append(diffs, fmt.Sprintf("# %s: %s %s\n%s", item.Name, item.TargetRef.Kind, item.TargetRef.Name, item.Diff))
 		}

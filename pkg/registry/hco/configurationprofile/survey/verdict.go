@@ -127,7 +127,6 @@ func (s sight) requirements() []hco.ProfileRequirement {
 // impact is what a plan would do, and the highest severity of that; none while
 // something of it is not known.
 func (s sight) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
-	order := []v1alpha1.ImpactSeverity{v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh}
 	highest, known := v1alpha1.ImpactNone, len(s.items) > 0
 	var out []hco.ProfileItem
 	for _, t := range s.items {
@@ -143,8 +142,8 @@ func (s sight) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
 			item.Message, known = governance.Clip(t.err.Error()), false
 		case t.action == hco.ItemNone:
 			item.ImpactSeverity, item.ImpactReason, item.BlastRadius = hco.ImpactNone, "it is as it should be already", nil
-		case slices.Index(order, t.Impact) > slices.Index(order, highest):
-			highest = t.Impact
+		default:
+			highest = governance.Worse(highest, t.Impact)
 		}
 		out = append(out, item)
 	}
