@@ -74,8 +74,7 @@ func (v *visit) holder(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// inactive tells whether a holder is gone or does not need the profile. One that
-// nobody has looked at yet is about to.
+// inactive tells whether a holder is gone or does not need the profile.
 func (v *visit) inactive(ctx context.Context, name, uid string) (bool, error) {
 	var other v1alpha1.ConfigurationPlan
 	err := v.Reader.Get(ctx, client.ObjectKey{Name: name}, &other)
@@ -85,11 +84,7 @@ func (v *visit) inactive(ctx context.Context, name, uid string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading plan %s, which holds profile %s: %w", name, v.plan.Spec.Profile, err)
 	}
-	if string(other.UID) != uid || other.Spec.Action == v1alpha1.ActionIgnore {
-		return true, nil
-	}
-	pending := other.Status.Phase == "" || other.Status.Phase == v1alpha1.PhasePending
-	return !pending && !governance.Active(other.Status.Phase), nil
+	return string(other.UID) != uid || !governance.Needs(other.Spec.Action, other.Status.Phase), nil
 }
 
 // release gives the profile free if the plan has it.

@@ -107,8 +107,8 @@ func (c *claiming) settle(ctx context.Context, failed error) error {
 	return nil
 }
 
-// inactive tells whether a holder is gone or does not need its profile. One that
-// nobody has looked at yet is about to. It reads past every cache.
+// inactive tells whether a holder is gone or does not need its profile. It reads past
+// every cache.
 func (r *REST) inactive(ctx context.Context, name, uid string) (bool, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -118,9 +118,5 @@ func (r *REST) inactive(ctx context.Context, name, uid string) (bool, error) {
 		return false, err
 	}
 	plan := found.(*hco.ConfigurationPlan)
-	if string(plan.UID) != uid || plan.Spec.Action == hco.ActionIgnore {
-		return true, nil
-	}
-	pending := plan.Status.Phase == "" || plan.Status.Phase == hco.PhasePending
-	return !pending && !governance.Active(v1alpha1.Phase(plan.Status.Phase)), nil
+	return string(plan.UID) != uid || !governance.Needs(v1alpha1.Action(plan.Spec.Action), v1alpha1.Phase(plan.Status.Phase)), nil
 }
