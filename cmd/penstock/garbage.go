@@ -13,10 +13,11 @@ const (
 	// and much of that stays: memory between what is in use is not given back.
 	garbagePercent = 40
 	// leastGarbage is how many bytes of garbage there may be however little is in use.
-	// A collection looks at all that is in use, and at all stacks: with 40 MB in use,
-	// 40 percent of garbage are made by every other extension that is installed. It is
-	// given back when nothing happens.
-	leastGarbage = 64 << 20
+	// A collection looks at all that is in use and at all stacks. With 30 MB in use, 40
+	// percent of garbage would be a collection for every five extensions that are
+	// installed, a fifth of the processor time that takes. Much more than this leaves
+	// more between what is in use. It is given back when nothing happens.
+	leastGarbage = 32 << 20
 )
 
 // limitGarbage sets after each collection when the next one comes, until the context

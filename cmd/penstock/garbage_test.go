@@ -15,9 +15,9 @@ func TestGarbageFor(t *testing.T) {
 		inUse  uint64
 		want   int
 	}{
-		"nothing yet": {"the first collection comes before the process is large", 0, 6400},
-		"small":       {"a share of little is little", 32 << 20, 200},
-		"even":        {"64 MB are 40 percent of 160", 160 << 20, 40},
+		"nothing yet": {"the first collection comes before the process is large", 0, 3200},
+		"small":       {"a share of little is little", 16 << 20, 200},
+		"even":        {"32 MB are 40 percent of 80", 80 << 20, 40},
 		"large":       {"a share of much is much", 1 << 30, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,13 +37,13 @@ func TestLimitGarbage(t *testing.T) {
 		debug.SetGCPercent(before)
 	})
 	limitGarbage(ctx)
-	for _, size := range []int{200 << 20, 32 << 20, 200 << 20} {
+	for _, size := range []int{200 << 20, 16 << 20, 200 << 20} {
 		held := make([]byte, size)
 		deadline := time.Now().Add(time.Minute)
 		for percent := 0; ; {
 			runtime.GC()
 			percent = currentPercent()
-			if want := garbageFor(inUse()); percent == want && (percent == garbagePercent) == (size > 160<<20) {
+			if want := garbageFor(inUse()); percent == want && (percent == garbagePercent) == (size > 80<<20) {
 				break
 			}
 			if time.Now().After(deadline) {
