@@ -128,6 +128,7 @@ func edit(w world) {
 	}
 	w.says(w.kubectlWith("KUBE_EDITOR="+editor, "edit", "cer", "edit-1"), "edit-1 edited")
 	w.says(w.read(".spec.lifecycleState", "cer", "edit-1"), "Paused")
+	w.condition("edit-1", "Progressing", "False", "paused") // the last write of Penstock's own
 	w.unchanged("edit-1", func() {
 		w.says(w.kubectlWith("KUBE_EDITOR=true", "edit", "cer", "edit-1"), "no changes made")
 	})
