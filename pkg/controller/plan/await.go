@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -36,7 +37,7 @@ func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]b
 		if item.Action == v1alpha1.ItemNone {
 			state = v1alpha1.ItemSkipped
 		}
-		v.settle(item, state, orElse(verdict.Message, "applied"))
+		v.settle(item, state, cmp.Or(verdict.Message, "applied"))
 	case wait.Failed:
 		v.settle(item, v1alpha1.ItemFailed, verdict.Message)
 	default:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -89,7 +90,7 @@ func (v *visit) execute(ctx context.Context) error {
 			status.Message = governance.Clip(fmt.Sprintf("item %d of %d: %s", i+1, len(status.Items), item.Message))
 			return nil
 		case item.State == v1alpha1.ItemFailed && v.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
-			return v.fail(ctx, orElse(v.reason, governance.ReasonItemFailed), fmt.Sprintf(
+			return v.fail(ctx, cmp.Or(v.reason, governance.ReasonItemFailed), fmt.Sprintf(
 				"item %s failed: %s; the items behind it are Pending; POST to the subresource retry plans what is left, rollback what is done", item.Name, item.Message))
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,7 +170,7 @@ func (v *visit) move(event governance.Event, reason, message string) error {
 	// Whatever this is, it was decided for the spec as it is: what fails in the pass
 	// that finds the approval stays failed.
 	v.observed, v.speaks = v.plan.Generation, v.plan.Generation
-	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", orElse(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
+	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", cmp.Or(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
 	status.Phase, v.reason = next, reason
 	status.Message = governance.Clip(message)
 	return nil
@@ -308,17 +309,10 @@ func (v *visit) save(ctx context.Context) error {
 	v.stored = *v.plan.Status.DeepCopy()
 	if moved {
 		stalled := meta.IsStatusConditionTrue(v.stored.Conditions, v1alpha1.ConditionStalled)
-		v.event(v.plan, stalled, string(v.stored.Phase), orElse(v.stored.Message, "the plan is "+string(v.stored.Phase)))
+		v.event(v.plan, stalled, string(v.stored.Phase), cmp.Or(v.stored.Message, "the plan is "+string(v.stored.Phase)))
 	}
 	return nil
 }
 
 // now is the time in the resolution of the API.
 func (r *reconciler) now() metav1.Time { return metav1.NewTime(r.Clock.Now().Truncate(time.Second)) }
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
-}

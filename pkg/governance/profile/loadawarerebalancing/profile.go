@@ -5,12 +5,14 @@
 package loadawarerebalancing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
@@ -139,7 +141,7 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 		return profile.Item{}, err
 	}
 	item := profile.Item{Name: ItemDescheduler, Impact: v1alpha1.ImpactMedium, Reason: "virtual machines are live-migrated"}
-	mode := orElse(options.Mode, v1alpha1.DeschedulerAutomatic)
+	mode := cmp.Or(options.Mode, v1alpha1.DeschedulerAutomatic)
 	if mode == v1alpha1.DeschedulerAutomatic {
 		item.Notes = append(item.Notes, "mode Automatic starts real evictions; Predictive, the default of the KubeDescheduler, only says what it would evict")
 	} else {
@@ -151,7 +153,7 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 	}
 	spec := map[string]any{
 		"managementState":             "Managed",
-		"deschedulingIntervalSeconds": int64(orDefault(options.DeschedulingIntervalSeconds, 60)),
+		"deschedulingIntervalSeconds": int64(ptr.Deref(options.DeschedulingIntervalSeconds, 60)),
 		"mode":                        string(mode),
 		"profiles":                    profiles,
 	}
@@ -227,7 +229,7 @@ func addCustomizations(spec map[string]any, version profile.Version, options v1a
 	for name, value := range map[string]any{
 		"devEnableEvictionsInBackground": true,
 		"devEnableSoftTainter":           true,
-		"devDeviationThresholds":         string(orElse(options.DeviationThresholds, v1alpha1.DeviationAsymmetricLow)),
+		"devDeviationThresholds":         string(cmp.Or(options.DeviationThresholds, v1alpha1.DeviationAsymmetricLow)),
 	} {
 		if version.Has("spec", "profileCustomizations", name) {
 			customizations[name] = value
@@ -243,10 +245,10 @@ func addLimits(spec map[string]any, version profile.Version, facts profile.Facts
 	total, node, source := migrations(facts)
 	limits, notes := map[string]any{}, []string{}
 	if version.Has("spec", "evictionLimits", "total") {
-		limits["total"] = int64(orDefault(options.EvictionLimitTotal, scaled(total)))
+		limits["total"] = int64(ptr.Deref(options.EvictionLimitTotal, scaled(total)))
 	}
 	if version.Has("spec", "evictionLimits", "node") {
-		limits["node"] = int64(orDefault(options.EvictionLimitNode, scaled(node)))
+		limits["node"] = int64(ptr.Deref(options.EvictionLimitNode, scaled(node)))
 	} else if options.EvictionLimitNode != nil {
 		notes = append(notes, "evictionLimitNode has no effect: this KubeDescheduler has no limit for a node")
 	}
@@ -287,18 +289,4 @@ func scaled(migrations int32) int32 {
 		return migrations
 	}
 	return 10 + (migrations-10)*4/5
-}
-
-func orElse[T ~string](value, other T) T {
-	if value == "" {
-		return other
-	}
-	return value
-}
-
-func orDefault(value *int32, other int32) int32 {
-	if value == nil {
-		return other
-	}
-	return *value
 }
