@@ -92,14 +92,12 @@ func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Off
 		if !found {
 			return "", false
 		}
-		// Into a pointer: null would pass for the empty string.
-		var given *string
-		err := json.Unmarshal(raw, &given)
-		if err != nil || given == nil || !slices.Contains(values, *given) {
+		given, isText := Text(raw)
+		if !isText || !slices.Contains(values, given) {
 			offences = append(offences, Offence{ID: id, Annotation: key, Value: Shown(raw), Allowed: allowed})
 			return "", true
 		}
-		return *given, true
+		return given, true
 	}
 	only, onlyFound := text(CreateOnlyAnnotation, `want "true" or "false"`, "true", "false")
 	level, levelFound := text(InstallLevelAnnotation, `want "0" or "1"`, "0", "1")
@@ -141,6 +139,16 @@ func Check(objects []manifest.Object) []Offence {
 
 func (o Offence) compare(other Offence) int {
 	return cmp.Or(cmp.Compare(o.ID.String(), other.ID.String()), cmp.Compare(o.Annotation, other.Annotation), cmp.Compare(o.Allowed, other.Allowed))
+}
+
+// Text is the string that a value is, if it is one; null is none.
+func Text(raw json.RawMessage) (string, bool) {
+	// Into a pointer: null would pass for the empty string.
+	var value *string
+	if err := json.Unmarshal(raw, &value); err != nil || value == nil {
+		return "", false
+	}
+	return *value, true
 }
 
 // mostValue is how much of a value is shown, in bytes.

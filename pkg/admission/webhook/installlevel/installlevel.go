@@ -3,7 +3,6 @@
 package installlevel
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -88,20 +87,11 @@ func judge(r webhook.Review) string {
 	if !ok || r.Old != nil && string(r.Old.Metadata.Annotations[levelAnnotation]) == string(level) {
 		return ""
 	}
-	if value, ok := text(level); !ok || value != "0" && value != "1" {
+	if value, ok := release.Text(level); !ok || value != "0" && value != "1" {
 		return fmt.Sprintf(`%s: annotation %s is %s, want "0" or "1"`, r, levelAnnotation, release.Shown(level))
 	}
-	if value, _ := text(r.Object.Metadata.Annotations[createOnlyAnnotation]); value != "true" {
+	if value, _ := release.Text(r.Object.Metadata.Annotations[createOnlyAnnotation]); value != "true" {
 		return fmt.Sprintf(`%s: annotation %s is %s, which needs %s: "true" beside it`, r, levelAnnotation, release.Shown(level), createOnlyAnnotation)
 	}
 	return ""
-}
-
-// text returns a value that is a string; null is none.
-func text(raw json.RawMessage) (string, bool) {
-	var value *string
-	if err := json.Unmarshal(raw, &value); err != nil || value == nil {
-		return "", false
-	}
-	return *value, true
 }
