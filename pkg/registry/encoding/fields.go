@@ -105,8 +105,11 @@ func (f *fields) strings(name string, m map[string]string) {
 		r.keys = append(r.keys, key)
 	}
 	slices.Sort(r.keys)
+	r.text("{")
 	for i, key := range r.keys {
-		r.text([]string{"{", ","}[min(i, 1)])
+		if i > 0 {
+			r.text(",")
+		}
 		f.note(r.string(key))
 		r.text(":")
 		f.note(r.string(m[key]))
