@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"fmt"
 	"net/url"
 
 	"k8s.io/apimachinery/pkg/conversion"
@@ -44,11 +43,10 @@ func share(s *string, other string) {
 }
 
 // Convert_url_Values_To_v1alpha1_RevisionDiffOptions reads the query of a diff. The
-// library takes any word but "false" and "0" for true; who writes unified=no, or
-// misspells false, is told so.
+// library takes any word but "false" and "0" for true.
 func Convert_url_Values_To_v1alpha1_RevisionDiffOptions(in *url.Values, out *RevisionDiffOptions, s conversion.Scope) error {
-	if values := (*in)["unified"]; len(values) > 0 && values[0] != "true" && values[0] != "false" {
-		return fmt.Errorf("unified=%q: want true or false", values[0])
+	if _, err := olm.QueryBool(*in, "unified"); err != nil {
+		return err
 	}
 	return autoConvert_url_Values_To_v1alpha1_RevisionDiffOptions(in, out, s)
 }

@@ -2,7 +2,6 @@ package revisionimport
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -129,18 +128,16 @@ type mode struct {
 }
 
 func parseMode(req *http.Request) (mode, error) {
-	var m mode
-	for name, to := range map[string]*bool{"check": &m.check, "paused": &m.paused} {
-		values := req.URL.Query()[name]
-		if len(values) == 0 {
-			continue
-		}
-		if values[0] != "true" && values[0] != "false" {
-			return mode{}, apierrors.NewBadRequest(fmt.Sprintf("%s=%q: want true or false", name, values[0]))
-		}
-		*to = values[0] == "true"
+	query := req.URL.Query()
+	check, err := olm.QueryBool(query, "check")
+	if err != nil {
+		return mode{}, apierrors.NewBadRequest(err.Error())
 	}
-	return m, nil
+	paused, err := olm.QueryBool(query, "paused")
+	if err != nil {
+		return mode{}, apierrors.NewBadRequest(err.Error())
+	}
+	return mode{check: check, paused: paused}, nil
 }
 
 // Connect returns the handler of one import.
