@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
@@ -61,7 +62,7 @@ type Deps struct {
 // Storage is every endpoint of the resource.
 type Storage struct {
 	Plan      *REST
-	Status    *StatusREST
+	Status    *status.REST
 	Approve   *ApproveREST
 	Retry     *RetryREST
 	Rollback  *RollbackREST
@@ -92,19 +93,14 @@ func NewStorage(deps Deps) (*Storage, error) {
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: deps.OptsGetter, AttrFunc: getAttrs}); err != nil {
 		return nil, fmt.Errorf("completing the store of %s: %w", resource, err)
 	}
-	with := func(update rest.RESTUpdateStrategy) *genericregistry.Store {
-		copied := *store
-		copied.UpdateStrategy = update
-		return &copied
-	}
-	status := with(statusStrategy{main})
-	status.ResetFieldsStrategy = statusStrategy{main}
+	acts := *store
+	acts.UpdateStrategy = actStrategy{main}
 	storage := &Storage{
 		Plan:      &REST{Store: store, claims: deps.Claims},
-		Status:    &StatusREST{store: status},
-		Approve:   &ApproveREST{store: with(actStrategy{main}), clock: deps.Clock},
-		Retry:     &RetryREST{store: with(actStrategy{main})},
-		Rollback:  &RollbackREST{store: with(actStrategy{main}), runs: deps.Runs},
+		Status:    status.New(store, statusStrategy{main}),
+		Approve:   &ApproveREST{store: &acts, clock: deps.Clock},
+		Retry:     &RetryREST{store: &acts},
+		Rollback:  &RollbackREST{store: &acts, runs: deps.Runs},
 		Manifests: &ManifestsREST{store: store, packs: deps.Packs},
 		History:   &HistoryREST{runs: deps.Runs},
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
@@ -64,7 +65,7 @@ type Deps struct {
 // Storage is every endpoint of the resource.
 type Storage struct {
 	Revision  *REST
-	Status    *StatusREST
+	Status    *status.REST
 	Manifests *ManifestsREST
 }
 
@@ -101,13 +102,9 @@ func NewStorage(deps Deps) (*Storage, error) {
 	if err := revision.CompleteWithOptions(options); err != nil {
 		return nil, fmt.Errorf("completing the store of %s: %w", resource, err)
 	}
-
-	statusStore := *revision.Store
-	statusStore.UpdateStrategy = statusStrategy{strategy}
-	statusStore.ResetFieldsStrategy = statusStrategy{strategy}
 	return &Storage{
 		Revision:  revision,
-		Status:    &StatusREST{store: &statusStore},
+		Status:    status.New(revision.Store, statusStrategy{strategy}),
 		Manifests: &ManifestsREST{store: revision.Store, contents: revision.contents, authorizer: deps.Authorizer},
 	}, nil
 }

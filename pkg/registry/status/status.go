@@ -1,0 +1,60 @@
+// Package status is the subresource status as all our resources serve it.
+package status
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Strategy says what a write of status changes, and what it cannot set.
+type Strategy interface {
+	rest.RESTUpdateStrategy
+	rest.ResetFieldsStrategy
+}
+
+// REST serves the subresource status of a resource.
+type REST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.Patcher             = &REST{}
+	_ rest.ResetFieldsStrategy = &REST{}
+	_ rest.TableConvertor      = &REST{}
+)
+
+// New returns the subresource of a resource, over its store.
+func New(resource *genericregistry.Store, strategy Strategy) *REST {
+	store := *resource
+	store.UpdateStrategy, store.ResetFieldsStrategy = strategy, strategy
+	return &REST{store: &store}
+}
+
+// New returns an empty object of the resource.
+func (r *REST) New() runtime.Object { return r.store.New() }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*REST) Destroy() {}
+
+// Get returns the whole object.
+func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update writes status. It never creates an object.
+func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, create, update, false, options)
+}
+
+// GetResetFields names what writes of status cannot set.
+func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable prints the object as the main resource does.
+func (r *REST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, options)
+}
