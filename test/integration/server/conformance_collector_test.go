@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,17 +30,16 @@ func collectorManners() map[string]manner {
 	}
 }
 
-// collected bounds waits for the collector, which discovers types twice a minute.
-const collected = 2 * time.Minute
-
-// settled repeats a look until it is what it should be, and notes what it was last.
+// settled waits until something is as it should be, and notes that.
 func (s *subject) settled(what, want string, look func() string) {
 	s.t.Helper()
-	got := look()
-	for deadline := time.Now().Add(collected); got != want && time.Now().Before(deadline); got = look() {
-		time.Sleep(50 * time.Millisecond)
-	}
-	s.note(what, "%s", got)
+	eventually(s.t, what, func() error {
+		if got := look(); got != want {
+			return fmt.Errorf("%s, want %s", got, want)
+		}
+		return nil
+	})
+	s.note(what, "%s", want)
 }
 
 // reference to an object as an owner.

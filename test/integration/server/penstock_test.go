@@ -22,8 +22,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds every wait: what takes longer does not happen.
-const patience = 30 * time.Second
+// patience bounds every wait: what takes longer does not happen. The garbage collector
+// looks twice a minute for types that are new to it.
+const patience = 2 * time.Minute
 
 // user has a kubeconfig file: a *cluster.Cluster, or one of its users.
 type user interface{ Kubeconfig() string }
