@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -131,7 +130,7 @@ func recorder(ctx context.Context, term server.Term, requests *host.Counter) (re
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events(corev1.NamespaceAll)})
 	context.AfterFunc(ctx, broadcaster.Shutdown)
-	return broadcaster.NewRecorder(clientscheme.Scheme, corev1.EventSource{Component: "penstock"}), nil
+	return broadcaster.NewRecorder(term.Manager.GetScheme(), corev1.EventSource{Component: "penstock"}), nil
 }
 
 // component is a client configuration whose requests can be told apart in the

@@ -43,7 +43,8 @@ type Options struct {
 	Engine *rollout.Engine
 	// Targets leads to the clusters that chains name.
 	Targets Targets
-	// Events is where people are told; they are stored in the host cluster.
+	// Events is where people are told; they are stored in the host cluster. It knows
+	// the kinds of our own API.
 	Events      record.EventRecorder
 	Packs       Packs
 	Heads       Heads
@@ -114,9 +115,5 @@ func (r *reconciler) event(revision *olmv1alpha1.ClusterExtensionRevision, warni
 	if warning {
 		kind = corev1.EventTypeWarning
 	}
-	about := &corev1.ObjectReference{
-		APIVersion: olmv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterExtensionRevision",
-		Name: revision.Name, UID: revision.UID, ResourceVersion: revision.ResourceVersion,
-	}
-	r.Events.Event(about, kind, reason, clip(message))
+	r.Events.Event(revision, kind, reason, clip(message))
 }

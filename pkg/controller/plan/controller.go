@@ -88,7 +88,7 @@ type Options struct {
 	Rights   Rights
 	// Freezes stop a run; nil when nothing does.
 	Freezes Freezes
-	// Events is where people are told.
+	// Events is where people are told. It knows the kinds of our own API.
 	Events record.EventRecorder
 	Clock  clock.PassiveClock
 	// Version of this program.
@@ -194,9 +194,5 @@ func (r *reconciler) event(plan *v1alpha1.ConfigurationPlan, warning bool, reaso
 	if warning {
 		kind = corev1.EventTypeWarning
 	}
-	about := &corev1.ObjectReference{
-		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "ConfigurationPlan",
-		Name: plan.Name, UID: plan.UID, ResourceVersion: plan.ResourceVersion,
-	}
-	r.Events.Event(about, kind, reason, governance.Clip(message))
+	r.Events.Event(plan, kind, reason, governance.Clip(message))
 }
