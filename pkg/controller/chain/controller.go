@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
@@ -15,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -77,8 +77,9 @@ func Add(mgr manager.Manager, options Options) error {
 		}))
 	loop := builder.ControllerManagedBy(mgr).
 		Named("chain").
-		Watches(&olmv1alpha1.ClusterExtensionRevision{}, handler.EnqueueRequestsFromMapFunc(bychain.Requests),
-			builder.WithPredicates(predicate.Funcs{UpdateFunc: concerns})).
+		Watches(&olmv1alpha1.ClusterExtensionRevision{}, revisions{
+			EventHandler: handler.EnqueueRequestsFromMapFunc(bychain.Requests), saw: r.saw,
+		}).
 		WatchesRawSource(changed)
 	if options.Freezes != nil {
 		loop = loop.WatchesRawSource(source.TypedChannel[string, reconcile.Request](options.Freezes.Changed(),
@@ -90,6 +91,22 @@ func Add(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("setting up the chain controller: %w", err)
 	}
 	return nil
+}
+
+// revisions asks for a pass when a revision comes, goes, or changes in a way that
+// concerns the controller.
+type revisions struct {
+	handler.EventHandler
+	// saw is told of each revision that changed, also by the controller itself.
+	saw func(revision client.Object)
+}
+
+// Update implements handler.EventHandler. The cache has the revision by then.
+func (r revisions) Update(ctx context.Context, update event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	r.saw(update.ObjectNew)
+	if concerns(update) {
+		r.EventHandler.Update(ctx, update, queue)
+	}
 }
 
 // concerns is true for updates that may change what is to be done. Status, and the

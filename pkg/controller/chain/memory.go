@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -38,9 +39,63 @@ type memory struct {
 	// true when they were looked for.
 	inverted []release.Inversion
 	searched bool
-	// latest is the revision as this controller wrote it last, until the cache has
-	// come to that; nil otherwise.
+	own      ownWrite
+}
+
+// ownWrite is what this controller wrote of a revision and the cache does not have
+// yet. The cache tells what it has come to while a pass works.
+type ownWrite struct {
+	mu sync.Mutex
+	// latest is the revision as it was written last, nil when the cache has come to
+	// that: it is a copy of its own, and most revisions have no other pass for days.
 	latest *olmv1alpha1.ClusterExtensionRevision
+	// seen is the version of the last change that the cache told of, empty for none.
+	seen string
+}
+
+// wrote notes a revision as it was answered.
+func (o *ownWrite) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.latest = revision; includes(o.seen, revision) {
+		o.latest = nil
+	}
+}
+
+// saw notes a version that the cache has come to.
+func (o *ownWrite) saw(version string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen = version; o.latest != nil && includes(version, o.latest) {
+		o.latest = nil
+	}
+}
+
+// pending is what the cache, which has a version of the revision, lacks; nil for
+// nothing.
+func (o *ownWrite) pending(version string) *olmv1alpha1.ClusterExtensionRevision {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.latest != nil && includes(version, o.latest) {
+		o.latest = nil
+	}
+	return o.latest
+}
+
+// includes is true when a cache that has come to a version of a revision, empty for
+// none, has come to what was written. A cache that has the revision has not, when that
+// went with the write.
+func includes(version string, written *olmv1alpha1.ClusterExtensionRevision) bool {
+	if version == "" || gone(written) {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, written.ResourceVersion)
+	return err != nil || order >= 0
+}
+
+// gone is true for a revision that went with the write that was answered so.
+func gone(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return !revision.DeletionTimestamp.IsZero() && len(revision.Finalizers) == 0
 }
 
 // memories are those of a chain's revisions, by uid.
@@ -49,7 +104,7 @@ type memories map[types.UID]*memory
 // wrote notes a revision as it was answered to a write of ours.
 func (m memories) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 	if known := m[revision.UID]; known != nil {
-		known.latest = revision
+		known.own.wrote(revision)
 	}
 }
 
@@ -59,25 +114,16 @@ func (m memories) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 func (m memories) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
 	current := revisions[:0]
 	for _, seen := range revisions {
-		known := m[seen.UID]
-		switch latest := known.latest; {
+		switch latest := m[seen.UID].own.pending(seen.ResourceVersion); {
 		case latest == nil:
-		case !latest.DeletionTimestamp.IsZero() && len(latest.Finalizers) == 0:
-			continue // it went with that write; the cache will hear of it
-		case older(&seen, latest):
-			seen = *latest
+		case gone(latest):
+			continue // the cache will hear of it
 		default:
-			known.latest = nil // the cache has come to it
+			seen = *latest
 		}
 		current = append(current, seen)
 	}
 	return current
-}
-
-// older is true for an earlier state of the same revision.
-func older(a, b *olmv1alpha1.ClusterExtensionRevision) bool {
-	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
-	return err == nil && order < 0
 }
 
 // recollections keeps memories by chain. One pass at a time works on those of a chain.
@@ -110,6 +156,16 @@ func (r *recollections) open(chain string, revisions []olmv1alpha1.ClusterExtens
 	}
 	r.chains[chain] = kept
 	return kept
+}
+
+// saw is told of each revision that the cache has come to.
+func (r *recollections) saw(revision client.Object) {
+	r.mu.Lock()
+	known := r.chains[revision.GetLabels()[olmv1alpha1.ChainLabel]][revision.GetUID()]
+	r.mu.Unlock()
+	if known != nil {
+		known.own.saw(revision.GetResourceVersion())
+	}
 }
 
 // refs lists what a revision refers to, in its order.

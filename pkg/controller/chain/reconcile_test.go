@@ -14,10 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -334,6 +337,69 @@ func TestOwnWritesAreKnown(t *testing.T) {
 	late.seen = []olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 3), *s.stored(t, 2)}
 	if err := s.list(t.Context()); err != nil || s.revisions[0].Annotations["somebody"] == "" {
 		t.Errorf("what somebody else changed is not seen: %v", err)
+	}
+}
+
+// TestOwnWritesAreForgotten: a write of our own is in memory only until the cache tells
+// that it has it, which brings no pass, and most revisions have no other for days.
+func TestOwnWritesAreForgotten(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		// before and after the answer to our write come what the cache tells; true is
+		// the write, false the state before.
+		before, after []bool
+		kept          bool
+	}{
+		"Not told":     {reason: "the next pass may begin before the cache has it", kept: true},
+		"Told":         {reason: "the cache has it", after: []bool{true}},
+		"Told early":   {reason: "the watch was faster than the answer", before: []bool{true}},
+		"Told before":  {reason: "that was an earlier change", before: []bool{false}, kept: true},
+		"Told of less": {reason: "the watch is behind", after: []bool{false}, kept: true},
+		"Told of both": {reason: "one change after the other", before: []bool{false}, after: []bool{true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := set(t, numbered(1))
+			events := revisions{EventHandler: handler.Funcs{UpdateFunc: func(context.Context, event.UpdateEvent, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+				t.Error("a status that this controller wrote brings another pass")
+			}}, saw: s.saw}
+			old := s.revisions[0].DeepCopy()
+			written := s.revisions[0].DeepCopy()
+			written.Status.ObservedGeneration = 7
+			if err := s.api.Status().Update(t.Context(), written); err != nil {
+				t.Fatal(err)
+			}
+			tell := func(told []bool) {
+				for _, ours := range told {
+					update := event.UpdateEvent{ObjectOld: old, ObjectNew: old}
+					if ours {
+						update.ObjectNew = written
+					}
+					events.Update(t.Context(), update, nil)
+				}
+			}
+			tell(tc.before)
+			s.known.wrote(written)
+			tell(tc.after)
+			if kept := s.known[written.UID].own.latest != nil; kept != tc.kept {
+				t.Errorf("%s: kept is %t, want %t", tc.reason, kept, tc.kept)
+			}
+		})
+	}
+}
+
+// TestOwnDeletesAreKept: until the cache tells that a revision is gone it tells of
+// states before that.
+func TestOwnDeletesAreKept(t *testing.T) {
+	s := set(t, numbered(2), numbered(1, finalized))
+	last := s.revisions[1].DeepCopy()
+	if err := s.release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.saw(last)
+	left := s.known.recall([]olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 2), *last})
+	if len(left) != 1 || left[0].Spec.Revision != 2 {
+		t.Errorf("%d revisions are left, want the second only", len(left))
 	}
 }
 
