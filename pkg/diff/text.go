@@ -79,7 +79,21 @@ func writeHex(b *strings.Builder, r rune) {
 
 // quote writes a JSON string in which only characters that print are left as
 // they are.
-func quote(s string) string {
+func quote(s string) string { return quoted(s, writeEscape) }
+
+// quoteYAML is quote with the escapes that YAML has: it knows no surrogates.
+func quoteYAML(s string) string {
+	return quoted(s, func(b *strings.Builder, r rune) {
+		if r <= 0xffff {
+			writeEscape(b, r)
+			return
+		}
+		hex := strconv.FormatUint(uint64(r), 16)
+		b.WriteString(`\U` + "00000000"[len(hex):] + hex)
+	})
+}
+
+func quoted(s string, escape func(*strings.Builder, rune)) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteByte('"')
@@ -91,32 +105,7 @@ func quote(s string) string {
 		case unicode.IsPrint(r) && r != utf8.RuneError:
 			b.WriteRune(r)
 		default:
-			writeEscape(&b, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// quoteYAML is quote with the escapes that YAML has: it knows no surrogates.
-func quoteYAML(s string) string {
-	if printable(s) {
-		return quote(s)
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r > 0xffff && !unicode.IsPrint(r):
-			hex := strconv.FormatUint(uint64(r), 16)
-			b.WriteString(`\U` + "00000000"[len(hex):] + hex)
-		case unicode.IsPrint(r) && r != utf8.RuneError:
-			b.WriteRune(r)
-		default:
-			writeEscape(&b, r)
+			escape(&b, r)
 		}
 	}
 	b.WriteByte('"')
