@@ -1,6 +1,10 @@
 package diff
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
 
 // delta is how one value becomes another, down to where they differ. Field
 // changes, the unified diff and notes are all read from it, so they never
@@ -232,7 +236,7 @@ func (d differ) label(item *node, keys []string) (label, bool) {
 }
 
 func keyName(name string) string {
-	if isIdentifier(name) {
+	if manifest.IsIdentifier(name) {
 		return name
 	}
 	return quote(name)

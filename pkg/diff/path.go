@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // path is a place in a document, as a list from the leaf to the root: most
@@ -43,7 +45,7 @@ func (p *path) String() string {
 }
 
 func fieldStep(name string) string {
-	if isIdentifier(name) {
+	if manifest.IsIdentifier(name) {
 		return "." + name
 	}
 	return "[" + quote(name) + "]"
@@ -51,17 +53,4 @@ func fieldStep(name string) string {
 
 func indexStep(i int) string {
 	return "[" + strconv.Itoa(i) + "]"
-}
-
-// isIdentifier tells whether a key needs no quotes in a path. Dashes are common
-// in keys and read well.
-func isIdentifier(name string) bool {
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$'
-		if !letter && (i == 0 || (c < '0' || c > '9') && c != '-') {
-			return false
-		}
-	}
-	return name != ""
 }

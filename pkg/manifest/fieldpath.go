@@ -102,11 +102,25 @@ func (p FieldPath) String() string {
 		case len(step.Keys) == 0:
 			out.WriteString("[*]")
 		default:
+			pairs := make([]string, len(step.Keys))
 			for j, key := range step.Keys {
-				out.WriteString(map[bool]string{true: "[", false: ","}[j == 0] + key.Name + "=" + key.Value)
+				pairs[j] = key.Name + "=" + key.Value
 			}
-			out.WriteString("]")
+			out.WriteString("[" + strings.Join(pairs, ",") + "]")
 		}
 	}
 	return out.String()
+}
+
+// IsIdentifier tells whether a key needs no quotes in the path of a field as people
+// are shown it. Dashes are common in keys and read well.
+func IsIdentifier(name string) bool {
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$'
+		if !letter && (i == 0 || (c < '0' || c > '9') && c != '-') {
+			return false
+		}
+	}
+	return name != ""
 }

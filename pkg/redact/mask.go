@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // Mask is what is still to be matched of the paths that may hide something below
@@ -102,7 +104,7 @@ func parseStep(path string) (next step, rest string, err error) {
 	switch {
 	case name == "*":
 		return step{kind: anyKey}, rest, nil
-	case !isIdentifier(name):
+	case !manifest.IsIdentifier(name):
 		return step{}, "", fmt.Errorf("%q is no identifier: write [%q]", name, name)
 	}
 	return step{key: name}, rest, nil
@@ -121,17 +123,4 @@ func parseKey(quoted string) (next step, rest string, err error) {
 		return step{}, "", fmt.Errorf("a ] is missing before %q", rest)
 	}
 	return step{key: key}, rest, nil
-}
-
-// isIdentifier tells whether a key needs no quotes in a path. Dashes are common
-// in keys and read well.
-func isIdentifier(name string) bool {
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$'
-		if !letter && (i == 0 || (c < '0' || c > '9') && c != '-') {
-			return false
-		}
-	}
-	return name != ""
 }

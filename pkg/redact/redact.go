@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // Hidden stands for a value that is hidden.
@@ -56,7 +58,7 @@ func (r Rule) check() error {
 	if r.Kind == "" {
 		return fmt.Errorf("the kind is missing")
 	}
-	if first := r.Kind[0]; first < 'A' || first > 'Z' || !isIdentifier(r.Kind) {
+	if first := r.Kind[0]; first < 'A' || first > 'Z' || !manifest.IsIdentifier(r.Kind) {
 		return fmt.Errorf("%q is no kind: write it as in manifests (Deployment), and not as a resource (deployments)", r.Kind)
 	}
 	if _, err := parsePath(r.Path); err != nil {
