@@ -125,6 +125,11 @@ func Next(phase v1alpha1.Phase, event Event) (v1alpha1.Phase, error) {
 	return phase, fmt.Errorf("a plan that is %s does not know the event %s", phase, event)
 }
 
+// Done tells whether an item is as its plan says: it was applied, or was so already.
+func Done(state v1alpha1.ItemState) bool {
+	return state == v1alpha1.ItemCompleted || state == v1alpha1.ItemSkipped
+}
+
 // Active tells whether a plan in a phase holds its profile.
 func Active(phase v1alpha1.Phase) bool {
 	switch phase {

@@ -98,7 +98,7 @@ func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err er
 	var steps []stage.Step
 	names := map[manifest.ID]int{}
 	for i, item := range status.Items {
-		if item.State != v1alpha1.ItemCompleted && item.State != v1alpha1.ItemSkipped {
+		if !governance.Done(item.State) {
 			continue
 		}
 		ref := refOf(item)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
@@ -57,7 +59,7 @@ func runCells(run *hco.PlanRun) []any {
 	var items []string
 	done := 0
 	for _, item := range run.Items {
-		if item.State == hco.ItemCompleted || item.State == hco.ItemSkipped {
+		if governance.Done(v1alpha1.ItemState(item.State)) {
 			done++
 		}
 		items = append(items, fmt.Sprintf("%s %s/%s: %s", item.Action, item.TargetRef.Kind, item.TargetRef.Name, item.State))

@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
@@ -45,7 +47,7 @@ func (t table) cells(plan *hco.ConfigurationPlan) []any {
 	}
 	done := 0
 	for _, item := range plan.Status.Items {
-		if item.State == hco.ItemCompleted || item.State == hco.ItemSkipped {
+		if governance.Done(v1alpha1.ItemState(item.State)) {
 			done++
 		}
 	}
