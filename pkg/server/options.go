@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
 	baseversion "k8s.io/component-base/version"
 
@@ -154,68 +151,6 @@ func newComponentRegistry() (compatibility.ComponentGlobalsRegistry, error) {
 	return registry, nil
 }
 
-// Flags returns the options as flags, our own in the first set.
-func (o *Options) Flags() cliflag.NamedFlagSets {
-	var sets cliflag.NamedFlagSets
-	fs := sets.FlagSet("penstock")
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"Kubeconfig file for the host cluster. In a pod it may be left out.")
-	fs.StringVar(&o.TargetKubeconfig, "target-kubeconfig", o.TargetKubeconfig,
-		"Kubeconfig file for the cluster that all revisions are rolled out into, when it is not the host. It must have everything in itself: no programs, no other files. It is read again when it changes.")
-	fs.StringVar(&o.AcceptTarget, "accept-target", o.AcceptTarget,
-		"Give up what was rolled out into another cluster than the one to be used now. The value is the one that the refusal ends with, and is good for that cluster only.")
-	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
-		"Directory of the store, created when absent. One process at a time may use it.")
-	fs.Var(&o.DataQuota, "data-quota",
-		"Size of the store's database at which it takes no more writes.")
-	fs.StringVar(&o.SnapshotDir, "snapshot-dir", o.SnapshotDir,
-		"Directory for snapshots of the store, created when absent; penstock restore makes a store of one. They hold the Secrets of all revisions. Without it none are taken.")
-	fs.DurationVar(&o.SnapshotInterval, "snapshot-interval", o.SnapshotInterval, "How often to take a snapshot, with --snapshot-dir.")
-	fs.IntVar(&o.SnapshotKeep, "snapshot-keep", o.SnapshotKeep, "How many snapshots to keep, with --snapshot-dir; older ones are removed.")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace in the host cluster for the certificate authority, the store's identity and the lease.")
-	fs.BoolVar(&o.Register, "register", o.Register,
-		"Make the host cluster send requests for Penstock's API to this process: create the namespace, a Service and the APIService.")
-	fs.StringVar(&o.RegisterHost, "register-host", o.RegisterHost,
-		"DNS name or IPv4 address at which kube-apiserver reaches this process, with --register.")
-	fs.IntVar(&o.RegisterServicePort, "register-service-port", o.RegisterServicePort,
-		"Port of a Service \"penstock\" in --namespace that leads to all replicas, with --register: it is used, not written, and --register-host is not needed. 0: a Service is made that leads to --register-host.")
-	fs.StringVar(&o.RegisterCAFile, "register-ca-file", o.RegisterCAFile,
-		"PEM bundle that verifies --tls-cert-file, with --register. The file is read again when it changes.")
-	fs.StringVar(&o.AcceptIdentity, "accept-identity", o.AcceptIdentity,
-		"Serve a store although it is not the one that the host cluster knows. The value is the one that the refusal ends with: it is good for this one decision, and for no other store or later loss.")
-	fs.StringArrayVar(&o.Redact, "redact", o.Redact,
-		"Field whose value appears in no diff, condition, event or log, as is the content of Secrets. May be given several times. "+redact.Grammar+".")
-	fs.StringSliceVar(&o.GuardInstallLevels, "guard-install-levels", o.GuardInstallLevels,
-		"Resources of the host cluster, as group/resource, whose annotation release.openshift.io/install-level is checked when it is set or changed. Empty for none.")
-
-	etcd := &o.Recommended.Etcd.StorageConfig
-	fs = sets.FlagSet("external etcd")
-	fs.StringSliceVar(&etcd.Transport.ServerList, "etcd-servers", nil,
-		"Servers of an etcd to use instead of --data-dir (scheme://host:port), separated by commas.")
-	fs.StringVar(&etcd.Transport.TrustedCAFile, "etcd-cafile", "", "PEM bundle that verifies the etcd servers.")
-	fs.StringVar(&etcd.Transport.CertFile, "etcd-certfile", "", "Client certificate for etcd.")
-	fs.StringVar(&etcd.Transport.KeyFile, "etcd-keyfile", "", "Key of the client certificate for etcd.")
-	fs.DurationVar(&etcd.CompactionInterval, "etcd-compaction-interval", etcd.CompactionInterval,
-		"How often to compact etcd; 0 when somebody else does.")
-
-	fs = sets.FlagSet("secure serving")
-	o.Recommended.SecureServing.AddFlags(fs)
-	fs.Lookup("secure-port").Usage = "The port on which to serve HTTPS; 0 takes any free port."
-	fs.Lookup("tls-cert-file").Usage = "Certificate to serve with. Without it one is made, signed by an authority in a Secret, and renewed."
-	// There is nothing to put there.
-	_ = fs.MarkHidden("cert-dir")
-
-	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
-	o.Recommended.Authorization.AddFlags(sets.FlagSet("authorization"))
-	o.Recommended.Admission.AddFlags(sets.FlagSet("admission"))
-	o.Recommended.Audit.AddFlags(sets.FlagSet("auditing"))
-	o.Recommended.Features.AddFlags(sets.FlagSet("features"))
-	o.Recommended.Traces.AddFlags(sets.FlagSet("tracing"))
-	o.Run.AddUniversalFlags(sets.FlagSet("generic"))
-	return sets
-}
-
 // forRun returns a copy for one run, which fills in what it finds out. Of what is
 // behind pointers it copies what a run changes.
 func (o *Options) forRun() *Options {
@@ -255,42 +190,6 @@ func (o *Options) ownCertificates() bool {
 	return files.CertFile == "" && files.KeyFile == ""
 }
 
-// Validate says everything that is wrong with the options.
-func (o *Options) Validate() error {
-	var errs []error
-	switch servers := o.Recommended.Etcd.StorageConfig.Transport.ServerList; {
-	case o.DataDir == "" && len(servers) == 0:
-		errs = append(errs, errors.New("--data-dir is missing: it is where the store is kept (or name an external etcd with --etcd-servers)"))
-	case o.DataDir != "" && len(servers) > 0:
-		errs = append(errs, errors.New("--data-dir and --etcd-servers exclude each other: the store is here or there"))
-	}
-	if quantity := resource.MustParse(minQuota); o.DataQuota.Cmp(quantity) < 0 {
-		errs = append(errs, fmt.Errorf("--data-quota is %s, and must be %s or more", o.DataQuota.String(), minQuota))
-	}
-	errs = append(errs, o.validateSnapshots()...)
-	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("--namespace %q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, ", ")))
-	}
-	if port := o.Recommended.SecureServing.BindPort; port < 0 || port > 65535 {
-		errs = append(errs, fmt.Errorf("--secure-port is %d, and must be 0 (any free port) to 65535", port))
-	}
-	if _, err := o.redactor(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := o.webhooks(); err != nil {
-		errs = append(errs, err)
-	}
-	errs = append(errs, o.validateRegistration()...)
-	errs = append(errs, o.Run.Validate()...)
-	errs = append(errs, o.Recommended.Authentication.Validate()...)
-	errs = append(errs, o.Recommended.Authorization.Validate()...)
-	errs = append(errs, o.Recommended.Audit.Validate()...)
-	errs = append(errs, o.Recommended.Features.Validate()...)
-	errs = append(errs, o.Recommended.Admission.Validate()...)
-	errs = append(errs, o.Recommended.Traces.Validate()...)
-	return errors.Join(errs...)
-}
-
 // redactor hides what the rules say. All rules that are wrong are named.
 func (o *Options) redactor() (*redact.Redactor, error) {
 	rules, err := parseEach("--redact", o.Redact, redact.ParseRule)
@@ -317,45 +216,4 @@ func parseEach[T any](flag string, values []string, parse func(string) (T, error
 		return nil, errors.Join(errs...)
 	}
 	return parsed, nil
-}
-
-func (o *Options) validateSnapshots() []error {
-	var errs []error
-	if o.SnapshotDir != "" && o.external() {
-		errs = append(errs, errors.New("--snapshot-dir is for --data-dir: an etcd elsewhere is backed up where it is run"))
-	}
-	if o.SnapshotInterval < minSnapshotInterval {
-		errs = append(errs, fmt.Errorf("--snapshot-interval is %s, and must be %s or more", o.SnapshotInterval, minSnapshotInterval))
-	}
-	if o.SnapshotKeep < 1 {
-		errs = append(errs, fmt.Errorf("--snapshot-keep is %d, and must be 1 or more", o.SnapshotKeep))
-	}
-	return errs
-}
-
-func (o *Options) validateRegistration() []error {
-	var errs []error
-	files := o.Recommended.SecureServing.ServerCert.CertKey
-	if (files.CertFile == "") != (files.KeyFile == "") {
-		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file belong together: give both or none"))
-	}
-	if port := o.RegisterServicePort; port < 0 || port > 65535 {
-		errs = append(errs, fmt.Errorf("--register-service-port is %d, and must be 0 (make a Service) to 65535", port))
-	}
-	if o.RegisterServicePort != 0 && !o.Register {
-		errs = append(errs, errors.New("--register-service-port is for --register"))
-	}
-	if o.RegisterCAFile != "" && (o.ownCertificates() || !o.Register) {
-		errs = append(errs, errors.New("--register-ca-file is for --register with --tls-cert-file: otherwise there is nothing to verify with it"))
-	}
-	if !o.Register {
-		return errs
-	}
-	if !o.ownCertificates() && o.RegisterCAFile == "" {
-		errs = append(errs, errors.New("--register with --tls-cert-file needs --register-ca-file: kube-apiserver must be able to verify that certificate"))
-	}
-	if problems := validation.IsDNS1123Subdomain(o.RegisterHost); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("--register-host %q must be a DNS name or an IPv4 address: %s", o.RegisterHost, strings.Join(problems, ", ")))
-	}
-	return errs
 }
