@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"unicode/utf8"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -171,54 +169,6 @@ func validateRollback(body *olm.RevisionRollback) field.ErrorList {
 	return nil
 }
 
-// wayBack is from where to where a rollback goes.
-type wayBack struct {
-	chain          string
-	target, newest *olm.ClusterExtensionRevision
-	// number of the revision that the rollback makes.
-	number int64
-}
-
-// wayBack finds the way to a revision. The newest one must be from, if that is
-// given: whoever asks twice for the same gets it once.
-func (r *RollbackREST) wayBack(ctx context.Context, name, from string) (wayBack, error) {
-	target, err := r.deps.Revisions.Stored(ctx, name)
-	if err != nil {
-		return wayBack{}, err
-	}
-	way := wayBack{target: target}
-	way.chain, _, _ = olm.ChainOf(name)
-	if way.newest, err = r.newest(ctx, way.chain); err != nil {
-		return wayBack{}, err
-	}
-	if way.newest == nil || way.newest.Spec.Revision <= target.Spec.Revision {
-		return wayBack{}, conflict(name, "it is the newest revision of its extension: there is nothing to roll back")
-	}
-	if from != "" && from != way.newest.Name {
-		return wayBack{}, conflict(name, fmt.Sprintf("%s is not the newest revision of its extension any more: %s is", from, way.newest.Name))
-	}
-	head, _, err := r.deps.Revisions.heads.Get(ctx, way.chain)
-	if err != nil {
-		return wayBack{}, apierrors.NewInternalError(err)
-	}
-	way.number = max(head.Next(), way.newest.Spec.Revision+1)
-	return way, nil
-}
-
-func (r *RollbackREST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionRevision, error) {
-	revisions, err := r.deps.Revisions.Chain(ctx, chain)
-	if err != nil {
-		return nil, err
-	}
-	var newest *olm.ClusterExtensionRevision
-	for i := range revisions {
-		if newest == nil || revisions[i].Spec.Revision > newest.Spec.Revision {
-			newest = &revisions[i]
-		}
-	}
-	return newest, nil
-}
-
 // create stores the new revision as the endpoint of the main resource would: it
 // is mutated and validated as one, and not as the rollback that it comes from.
 func (r *RollbackREST) create(ctx context.Context, way wayBack, cause string, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
@@ -266,38 +216,6 @@ func (r *RollbackREST) overtaken(ctx context.Context, way wayBack, err error) er
 		return err
 	}
 	return conflict(way.target.Name, fmt.Sprintf("%s was created meanwhile: look at it, then try again", newest.Name))
-}
-
-// revision is what is created: the content is the target's; whose it is, and what
-// may change over time, are as of the newest revision. (The target's wish to leave
-// its objects behind may come from its own deletion.)
-//
-// Acknowledgements, such as that of losing custom resources, were given for the
-// target's own time and are not repeated.
-func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
-	newest, target := w.newest.DeepCopy(), w.target.DeepCopy()
-	revision := &olm.ClusterExtensionRevision{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            olm.RevisionName(w.chain, w.number),
-			Labels:          target.Labels,
-			Annotations:     maps.Clone(target.Annotations),
-			OwnerReferences: newest.OwnerReferences,
-		},
-		Spec: target.Spec,
-	}
-	for _, key := range append(serverAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation,
-		v1alpha1.ReleaseHoldAnnotation, v1alpha1.ChangeCauseAnnotation) {
-		delete(revision.Annotations, key)
-	}
-	setAnnotation(revision, v1alpha1.ChangeCauseAnnotation, cause)
-	revision.Spec.LifecycleState = olm.LifecycleStateActive
-	revision.Spec.Revision = w.number
-	revision.Spec.Previous = nil // the server knows
-	revision.Spec.ProgressDeadlineMinutes = newest.Spec.ProgressDeadlineMinutes
-	revision.Spec.SuccessDelaySeconds = newest.Spec.SuccessDelaySeconds
-	revision.Spec.OnFailure = newest.Spec.OnFailure
-	revision.Spec.TeardownPolicy = newest.Spec.TeardownPolicy
-	return revision
 }
 
 // rollbackOf says what becomes of the owner of the extension, if it has one.
