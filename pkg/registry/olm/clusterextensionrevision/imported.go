@@ -2,7 +2,6 @@ package clusterextensionrevision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/rest"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 
 	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
@@ -61,15 +58,14 @@ func (p *Past) restore(revision *olm.ClusterExtensionRevision) {
 // revisions of a chain are found in order before the first one is written, or none
 // is written.
 type Importer struct {
-	revisions  *REST
-	admission  admission.Interface
-	interfaces admission.ObjectInterfaces
+	revisions *REST
+	admitter  admitter
 }
 
 // NewImporter returns an importer of revisions. Admission is the server's, for
 // creates of revisions; nil admits all.
 func NewImporter(revisions *REST, scheme *runtime.Scheme, admit admission.Interface) *Importer {
-	return &Importer{revisions: revisions, admission: admit, interfaces: admission.NewObjectInterfacesFromScheme(scheme)}
+	return &Importer{revisions: revisions, admitter: newAdmitter(admit, scheme)}
 }
 
 // Admit does all that a create of the revision by the caller does, but for writing
@@ -88,19 +84,11 @@ func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevi
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	caller, ok := request.UserFrom(ctx)
-	if !ok {
-		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	admitted, err := i.admitter.admit(ctx, revision, options)
+	if err != nil {
+		return nil, err
 	}
-	attributes := admission.NewAttributesRecord(revision, nil, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), "", revision.Name,
-		v1alpha1.SchemeGroupVersion.WithResource(resource), "", admission.Create, options, dryRun, caller)
-	admit := admission.WithAudit(i.admission)
-	if mutator, ok := admit.(admission.MutationInterface); ok && mutator.Handles(admission.Create) {
-		if err := mutator.Admit(ctx, attributes, i.interfaces); err != nil {
-			return nil, err
-		}
-	}
-	validate := i.revisions.takeContents(rest.AdmissionToValidateObjectFunc(admit, attributes, i.interfaces), packAnnotation+"-"+revision.Name, dryRun)
+	validate := i.revisions.takeContents(admitted, packAnnotation+"-"+revision.Name, dryRun)
 	// The record is for Write: here the store only makes and checks it.
 	out, err := i.revisions.Store.Create(ctx, revision, validate, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/apiserver/pkg/warning"
@@ -73,8 +72,8 @@ type RollbackDeps struct {
 // of the chain with the content of this one. No manifest travels; both revisions
 // name the same pack.
 type RollbackREST struct {
-	deps       RollbackDeps
-	interfaces admission.ObjectInterfaces
+	deps     RollbackDeps
+	admitter admitter
 }
 
 var (
@@ -84,7 +83,7 @@ var (
 
 // NewRollbackREST returns the subresource.
 func NewRollbackREST(deps RollbackDeps) *RollbackREST {
-	return &RollbackREST{deps: deps, interfaces: admission.NewObjectInterfacesFromScheme(deps.Scheme)}
+	return &RollbackREST{deps: deps, admitter: newAdmitter(deps.Admission, deps.Scheme)}
 }
 
 // New returns an empty request.
@@ -178,31 +177,16 @@ func (r *RollbackREST) create(ctx context.Context, way wayBack, cause string, op
 	held.seal()
 	ctx = context.WithValue(ctx, rollbackKey{}, r.rollbackOf(ctx, way))
 	revision := way.revision(cause)
-	attributes, err := r.attributes(ctx, revision, options)
+	validate, err := r.admitter.admit(ctx, revision, options)
 	if err != nil {
 		return nil, err
 	}
-	admit := admission.WithAudit(r.deps.Admission)
-	if mutator, ok := admit.(admission.MutationInterface); ok && mutator.Handles(admission.Create) {
-		if err := mutator.Admit(ctx, attributes, r.interfaces); err != nil {
-			return nil, err
-		}
-	}
-	out, err := r.deps.Revisions.Create(ctx, revision, rest.AdmissionToValidateObjectFunc(admit, attributes, r.interfaces), options)
+	out, err := r.deps.Revisions.Create(ctx, revision, validate, options)
 	if err != nil {
 		return nil, r.overtaken(ctx, way, err)
 	}
 	audit.AddAuditAnnotation(ctx, v1alpha1.RollbackOfAnnotation, way.target.Name)
 	return out.(*olm.ClusterExtensionRevision), nil
-}
-
-func (r *RollbackREST) attributes(ctx context.Context, revision *olm.ClusterExtensionRevision, options *metav1.CreateOptions) (admission.Attributes, error) {
-	caller, ok := request.UserFrom(ctx)
-	if !ok {
-		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
-	}
-	return admission.NewAttributesRecord(revision, nil, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), "", revision.Name,
-		v1alpha1.SchemeGroupVersion.WithResource(resource), "", admission.Create, options, dryrun.IsDryRun(options.DryRun), caller), nil
 }
 
 // overtaken tells whoever lost against another create that he may try again: what
