@@ -149,19 +149,34 @@ func belongs(who Identity, seen observe.Observation, memo *Entry) (ours bool, ow
 	if recorded {
 		return true, ""
 	}
-	// Without a record we recognise our own write by all three marks: this is the
-	// crash between the write and its record. Of an object that we meant to write the
-	// label may be gone: somebody was faster than the process that came back. Whoever
-	// may write the object could forge marks, and so hand it to the chain, which is no
-	// more than he could do to it himself.
-	labelled := seen.Chain == who.Chain || seen.Chain == "" && memo != nil
-	if _, found := seen.Entry(who.Manager); found && seen.Applied != "" && labelled {
+	// Without a record we recognise our own write by its three marks: this is the crash
+	// between the write and its record. Of an object that we meant to write one may be
+	// gone: somebody was faster than the process that came back. Whoever may write the
+	// object could forge marks, and so hand it to the chain, which is no more than he
+	// could do to it himself.
+	if lost := who.marksLost(seen); lost == 0 || lost == 1 && memo != nil {
 		return true, ""
 	}
 	if c := seen.Controller; c != nil {
 		return false, controlledBy(c)
 	}
 	return false, "was not made by this extension"
+}
+
+// marksLost counts which of the marks that our write leaves an object does not have: the
+// chain's label, the annotation, and our field manager's entry.
+func (i Identity) marksLost(seen observe.Observation) int {
+	lost := 0
+	if seen.Chain != i.Chain {
+		lost++
+	}
+	if seen.Applied == "" {
+		lost++
+	}
+	if _, found := seen.Entry(i.Manager); !found {
+		lost++
+	}
+	return lost
 }
 
 func controlledBy(controller *metav1.OwnerReference) string {

@@ -194,6 +194,26 @@ func TestDecide(t *testing.T) {
 			reason: "the record is of the object before", adopt: stage.AdoptNever,
 			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Chain = "uid-2", "" }).Seen, memo: recorded(want), want: Update,
 		},
+		"written, killed, managedFields wiped": {
+			reason: "we meant to make it, and the label and the annotation say that it was us", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, memo: &Entry{}, want: Update,
+		},
+		"made anew, killed, managedFields wiped": {
+			reason: "the record is of the object before", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Update,
+		},
+		"written, killed, robbed of its annotation": {
+			reason: "two marks are left", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Applied = "" }).Seen, memo: &Entry{}, want: Update,
+		},
+		"one mark is left": {
+			reason: "it may have come from anywhere", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Chain, o.Entries = "uid-2", "", nil }).Seen, memo: recorded(want), want: Collision,
+		},
+		"managedFields wiped, never meant": {
+			reason: "nothing but what anyone can set says that it is ours", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, want: Collision,
+		},
 		"robbed of its label, never meant": {
 			reason: "nothing but what anyone can set says that it is ours", adopt: stage.AdoptNever,
 			seen: present().ours(want).with(func(o *observe.Observation) { o.Chain = "" }).Seen, want: Collision,
