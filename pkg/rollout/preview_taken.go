@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // mostTaken bounds the paths that are named of one manager.
@@ -75,7 +77,7 @@ func spell(path fieldpath.Path) string {
 	var out strings.Builder
 	for _, element := range path {
 		switch {
-		case element.FieldName != nil && isIdentifier(*element.FieldName):
+		case element.FieldName != nil && manifest.IsIdentifier(*element.FieldName):
 			out.WriteString("." + *element.FieldName)
 		case element.FieldName != nil:
 			out.WriteString("[" + quoted(*element.FieldName) + "]")
@@ -107,16 +109,4 @@ func quoted(v any) string {
 		return `"?"` // what came as JSON can be written as JSON
 	}
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-// isIdentifier tells whether a key needs no quotes in a path.
-func isIdentifier(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$'
-		if !letter && (i == 0 || (c < '0' || c > '9') && c != '-') {
-			return false
-		}
-	}
-	return name != ""
 }
