@@ -73,8 +73,8 @@ test-matrix: ## What we rely on of the host, on each of its supported minors; HO
 	@hack/test-matrix.sh $(HOSTS)
 
 .PHONY: soak
-soak: tools ## Minutes of trouble, then everything must be as the rule says; SOAK=3m EXTENSIONS=200 SEED=n, FULL=1 for ten minutes of it; FAULTS=all (or names) for replicas
-	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" SOAK="$(or $(SOAK),1)" FULL="$(FULL)" EXTENSIONS="$(EXTENSIONS)" SEED="$(SEED)" FAULTS="$(FAULTS)" go test -run '^Test(Soak|Faults)$$' -count 1 -v -timeout 1h ./test/soak
+soak: tools ## Minutes of trouble, then everything must be as the rule says; SOAK=3m EXTENSIONS=200 SEED=n, FULL=1 for ten minutes of it; PROFILE=<folder> for the heap before and after; FAULTS=all (or names) for replicas
+	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" SOAK="$(or $(SOAK),1)" FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" EXTENSIONS="$(EXTENSIONS)" SEED="$(SEED)" FAULTS="$(FAULTS)" go test -run '^Test(Soak|Faults)$$' -count 1 -v -timeout 1h ./test/soak
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target in turn, FUZZTIME=30s each

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,16 +19,24 @@ type state struct {
 	goroutines, heap float64
 }
 
-// rest waits a little and looks several times: the smallest numbers are those
-// without garbage and without what is just going on.
-func (w *world) rest() state {
+// rest waits a little and looks several times: the smallest numbers are those without
+// what is just going on. PROFILE names a folder for what was on the heap in the end.
+func (w *world) rest(name string) state {
 	w.t.Helper()
 	const looks = 12
 	best := state{goroutines: 1e9, heap: 1e18}
+	var profile string
 	for range looks {
 		pause(w.t.Context(), 2*time.Second)
-		now := w.scrape()
+		profile = w.fetch("/debug/pprof/heap?gc=1") // without garbage
+		metrics := w.fetch("/metrics")
+		now := state{goroutines: sample(metrics, "go_goroutines"), heap: sample(metrics, "go_memstats_heap_alloc_bytes")}
 		best.goroutines, best.heap = min(best.goroutines, now.goroutines), min(best.heap, now.heap)
+	}
+	if dir := os.Getenv("PROFILE"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "heap-"+name+".pprof"), []byte(profile), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	w.say("%.0f goroutines, %.0f MB of heap", best.goroutines, best.heap/1e6)
 	return best
@@ -44,17 +54,17 @@ func (w *world) grown(before, after state) {
 	}
 }
 
-// scrape reads the metrics of the process.
-func (w *world) scrape() state {
+// fetch reads from the process itself.
+func (w *world) fetch(path string) string {
 	w.t.Helper()
 	config := w.Config()
 	config.Host = fmt.Sprint("https://127.0.0.1:", w.server.Port())
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData, CertFile: config.CertFile, KeyFile: config.KeyFile}
-	body, err := fetch(w.t.Context(), config, "/metrics")
+	body, err := fetch(w.t.Context(), config, path)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return state{goroutines: sample(body, "go_goroutines"), heap: sample(body, "go_memstats_heap_alloc_bytes")}
+	return body
 }
 
 func fetch(ctx context.Context, config *rest.Config, path string) (string, error) {

@@ -67,11 +67,11 @@ func TestSoak(t *testing.T) {
 	w.say("measuring at rest, after a restart")
 	w.restart()
 	w.settle()
-	before := w.rest()
+	before := w.rest("before")
 	w.say("trouble, without kills")
 	w.trouble(s.duration/3, false)
 	w.settle()
-	w.grown(before, w.rest())
+	w.grown(before, w.rest("after"))
 
 	w.say("deleting everything")
 	for _, c := range w.chains {
