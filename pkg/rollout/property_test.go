@@ -30,9 +30,9 @@ type story struct {
 	foreign map[types.UID]string
 	// adoptable objects were foreign and may have been taken over.
 	adoptable map[types.UID]bool
-	// stripped objects lost one of our marks while a crash may have kept us from
-	// recording them: then nobody can tell that they were ours.
-	stripped map[types.UID]bool
+	// stripped objects lost these of our marks, perhaps while a crash had kept us from
+	// recording them: without two of them nobody can tell that they were ours.
+	stripped map[types.UID]map[string]bool
 	// unrecorded objects are ours, and the store that knew of them is lost.
 	unrecorded map[types.UID]bool
 	// scaled objects have a value that an autoscaler gave them while they were
@@ -40,6 +40,8 @@ type story struct {
 	scaled  map[types.UID]bool
 	reached map[string]int
 	died    int
+	// lost is true when a store was put back, or another one made.
+	lost bool
 }
 
 func pool() []string {
@@ -50,7 +52,7 @@ func pool() []string {
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &story{
-			saga: newSaga(), foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{}, stripped: map[types.UID]bool{},
+			saga: newSaga(), foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{}, stripped: map[types.UID]map[string]bool{},
 			unrecorded: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
 		}
 		s.budget = &Budget{}
@@ -153,6 +155,7 @@ func (s *story) loseStore(t *rapid.T) {
 		s.reimport(s.key)
 	}
 	s.died++
+	s.lost = true
 	s.reached = map[string]int{}
 	for id, o := range s.objects {
 		s.unrecorded[o.uid] = s.applied[o.uid] && s.stored.Entries[id].UID != o.uid
@@ -211,7 +214,7 @@ func (s *story) meddle(t *rapid.T) {
 	}
 	switch rapid.SampledFrom([]string{"change", "remove", "strip", "wipe", "delete", "replace", "hold", "same", "scale", "keep"}).Draw(t, "how") {
 	case "scale":
-		s.scaled[have.uid] = s.applied[have.uid] && !s.stripped[have.uid]
+		s.scaled[have.uid] = s.applied[have.uid] && len(s.stripped[have.uid]) == 0
 		s.alter(ref.ID, func(o *thing) { o.set("data:value", "scaled", "autoscaler@scale") })
 	case "change":
 		delete(s.scaled, have.uid)
@@ -220,10 +223,10 @@ func (s *story) meddle(t *rapid.T) {
 		delete(s.scaled, have.uid)
 		s.alter(ref.ID, func(o *thing) { delete(o.fields, "data:value") })
 	case "strip":
-		s.stripped[have.uid] = true
+		s.strip(have.uid, "label")
 		s.alter(ref.ID, func(o *thing) { delete(o.fields, "labels:"+testNames().ChainLabel) })
 	case "wipe":
-		s.stripped[have.uid] = true
+		s.strip(have.uid, "entry")
 		delete(s.scaled, have.uid)
 		s.alter(ref.ID, func(o *thing) {
 			for path, field := range o.fields {
@@ -243,6 +246,20 @@ func (s *story) meddle(t *rapid.T) {
 	case "same":
 		s.alter(ref.ID, func(o *thing) { o.set("annotations:note", "hello", "somebody") })
 	}
+}
+
+// strip notes that an object lost a mark.
+func (s *story) strip(uid types.UID, mark string) {
+	if s.stripped[uid] == nil {
+		s.stripped[uid] = map[string]bool{}
+	}
+	s.stripped[uid][mark] = true
+}
+
+// strange is true for objects of which nobody may be able to tell that they were ours. A
+// store that was lost does not tell that we meant to make them.
+func (s *story) strange(uid types.UID) bool {
+	return len(s.stripped[uid]) > 1 || len(s.stripped[uid]) > 0 && s.lost
 }
 
 // note remembers what the layers may adopt.
@@ -333,7 +350,7 @@ func (s *story) end(t *rapid.T) {
 	for id, o := range s.objects {
 		_, theirs := s.foreign[o.uid]
 		switch {
-		case rule.listed[id] || !s.applied[o.uid] || theirs || s.stripped[o.uid] || s.unrecorded[o.uid]:
+		case rule.listed[id] || !s.applied[o.uid] || theirs || s.strange(o.uid) || s.unrecorded[o.uid]:
 		case !s.released[o.uid]:
 			t.Errorf("%s is in no layer and still there: %+v", id, o)
 		case o.fields["labels:"+testNames().ChainLabel].value != "", slices.Contains(o.owners(), "penstock/argocd"):
@@ -346,7 +363,7 @@ func (s *story) end(t *rapid.T) {
 		}
 		// What is listed in a stage that was not reached stays as it is.
 		_, held := rule.wanted[id]
-		if o := s.objects[id]; held && !entry.Intent() && o != nil && !s.stripped[o.uid] && !s.released[o.uid] && o.uid != entry.UID && !strings.HasPrefix(string(o.uid), "foreign") {
+		if o := s.objects[id]; held && !entry.Intent() && o != nil && !s.strange(o.uid) && !s.released[o.uid] && o.uid != entry.UID && !strings.HasPrefix(string(o.uid), "foreign") {
 			t.Errorf("%s is %s in the cluster and %s in the inventory", id, o.uid, entry.UID)
 		}
 	}
@@ -392,7 +409,7 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 		}
 		return
 	}
-	if _, replaced := s.foreign[o.uid]; !replaced && s.stripped[o.uid] && s.died > 0 {
+	if _, replaced := s.foreign[o.uid]; !replaced && s.strange(o.uid) && s.died > 0 {
 		return // it may not be recognised as ours any more
 	}
 	if s.released[o.uid] && s.stored.Entries[step.ID].UID != o.uid {
