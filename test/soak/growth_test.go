@@ -49,7 +49,7 @@ func (w *world) grown(before, after state) {
 	if most := before.goroutines*1.1 + 50; after.goroutines > most {
 		w.t.Errorf("%.0f goroutines have become %.0f, more than %.0f", before.goroutines, after.goroutines, most)
 	}
-	if most := before.heap*1.5 + 30e6; after.heap > most {
+	if most := before.heap*1.25 + 15e6; after.heap > most {
 		w.t.Errorf("%.0f MB of heap have become %.0f, more than %.0f", before.heap/1e6, after.heap/1e6, most/1e6)
 	}
 }

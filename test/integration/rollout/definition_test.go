@@ -12,6 +12,11 @@ import (
 // back; and nobody waits for them when they are to go.
 func survivesDeletedDefinitions(t *testing.T, c *chain) {
 	ns := c.home()
+	watches := &freezer{}
+	c.run(interference{observer: func(o rollout.Observer) rollout.Observer {
+		watches.Observer = o
+		return watches
+	}})
 	group := "deleted.example.com"
 	definition, w, x := widgets(group, "Lost", "losts"), widget(group, "Lost", ns, "w", "1"), configMap(ns, "x", "1")
 	c.create(definition)
@@ -28,10 +33,12 @@ func survivesDeletedDefinitions(t *testing.T, c *chain) {
 	c.until("complete", complete)
 	c.settled(t, w, x)
 
+	watches.freeze(id(w)) // what no watch has seen go, the delete finds out
 	c.remove(id(definition))
 	eventually(t, "the definition to be gone", func() (bool, string) { return c.get(id(definition)) == nil, "it is there" })
 	c.become()
 	c.until("gone", complete)
+	watches.freeze()
 	c.settled(t)
 	if said := strings.Join(c.events, "\n"); !strings.Contains(said, "went with the definition of its kind") {
 		t.Errorf("events: %s", said)
