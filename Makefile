@@ -85,8 +85,8 @@ bench-reads: tools ## Measure reads beside custom resources on a real control pl
 	@cd test/bench && BENCH=reads FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestReads$$' -count 1 -v -timeout 2h ./reads
 
 .PHONY: bench-rollout
-bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a plain loop, 8 minutes; FULL=1 for the matrix, hours
-	@cd test/bench && BENCH=rollout FULL="$(FULL)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRollout$$' -count 1 -v -timeout 6h ./rollout
+bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a plain loop, 8 minutes; FULL=1 for the matrix, hours; PROFILE=<folder> for heaps at rest
+	@cd test/bench && BENCH=rollout FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRollout$$' -count 1 -v -timeout 6h ./rollout
 
 .PHONY: bench-webhooks
 bench-webhooks: tools ## Measure the webhooks beside one that does nothing, 2 minutes

@@ -1,17 +1,11 @@
 package soak
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // state is what a process has when nothing happens.
@@ -28,8 +22,8 @@ func (w *world) rest(name string) state {
 	var profile string
 	for range looks {
 		pause(w.t.Context(), 2*time.Second)
-		profile = w.fetch("/debug/pprof/heap?gc=1") // without garbage
-		metrics := w.fetch("/metrics")
+		profile = w.server.Fetch(w.t, w.Config(), "/debug/pprof/heap?gc=1") // without garbage
+		metrics := w.server.Fetch(w.t, w.Config(), "/metrics")
 		now := state{goroutines: sample(metrics, "go_goroutines"), heap: sample(metrics, "go_memstats_heap_alloc_bytes")}
 		best.goroutines, best.heap = min(best.goroutines, now.goroutines), min(best.heap, now.heap)
 	}
@@ -52,40 +46,6 @@ func (w *world) grown(before, after state) {
 	if most := before.heap*1.25 + 15e6; after.heap > most {
 		w.t.Errorf("%.0f MB of heap have become %.0f, more than %.0f", before.heap/1e6, after.heap/1e6, most/1e6)
 	}
-}
-
-// fetch reads from the process itself.
-func (w *world) fetch(path string) string {
-	w.t.Helper()
-	config := w.Config()
-	config.Host = fmt.Sprint("https://127.0.0.1:", w.server.Port())
-	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData, CertFile: config.CertFile, KeyFile: config.KeyFile}
-	body, err := fetch(w.t.Context(), config, path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return body
-}
-
-func fetch(ctx context.Context, config *rest.Config, path string) (string, error) {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return "", fmt.Errorf("making a client: %w", err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("reading %s: %w", path, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("reading %s: %s: %s", path, response.Status, body)
-	}
-	return string(body), err
 }
 
 // sample finds a number without labels.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +71,7 @@ func (b *bench) resident(w *world, o *ours, i idleness, state string, empty meas
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	o.profile(i.String() + " " + state)
 	above := ""
 	if empty.RSS > 0 {
 		above = fmt.Sprintf("%.0f", measure.MB(m.RSS)-measure.MB(empty.RSS))
@@ -75,6 +79,20 @@ func (b *bench) resident(w *world, o *ours, i idleness, state string, empty meas
 	b.report.Table("Memory of penstock, MB", "with", "state", "resident", "above empty", "heap and stacks", "mapped files", "peak").
 		Row(i.String(), state, fmt.Sprintf("%.0f", measure.MB(m.RSS)), above, fmt.Sprintf("%.0f", measure.MB(m.Anon)), fmt.Sprintf("%.0f", measure.MB(m.File)), fmt.Sprintf("%.0f", measure.MB(m.Peak)))
 	return m
+}
+
+// profile writes what is on the heap into the folder that PROFILE names. Without
+// PROFILE it does nothing: a profile costs a collection that nothing else would have.
+func (o *ours) profile(name string) {
+	o.w.t.Helper()
+	dir := os.Getenv("PROFILE")
+	if dir == "" {
+		return
+	}
+	content := o.server.Fetch(o.w.t, o.w.config, "/debug/pprof/heap?gc=1")
+	if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll("heap "+name, " ", "-")+".pprof"), []byte(content), 0o600); err != nil {
+		o.w.t.Fatalf("writing the profile of %s: %v", name, err)
+	}
 }
 
 // lastProbe rolls a Deployment out that is not ready, makes it so, and returns how
