@@ -152,9 +152,9 @@ func belongs(who Identity, seen observe.Observation, memo *Entry) (ours bool, ow
 	// Without a record we recognise our own write by its three marks: this is the crash
 	// between the write and its record. Of an object that we meant to write one may be
 	// gone: somebody was faster than the process that came back. Whoever may write the
-	// object could forge marks, and so hand it to the chain, which is no more than he
-	// could do to it himself.
-	if lost := who.marksLost(seen); lost == 0 || lost == 1 && memo != nil {
+	// object can forge marks, and so hand it to the chain, with what the chain does to
+	// it then.
+	if lost := who.marksLost(seen); lost == 0 || lost == 1 && memo != nil && who.mayHaveLost(seen) {
 		return true, ""
 	}
 	if c := seen.Controller; c != nil {
@@ -177,6 +177,15 @@ func (i Identity) marksLost(seen observe.Observation) int {
 		lost++
 	}
 	return lost
+}
+
+// mayHaveLost is true for an object of which one mark may be gone by an edit. One that
+// somebody made anew as a copy, or that has come to another chain, has the label and the
+// annotation by the same way, and its author in managedFields; one with a controller is in
+// other hands.
+func (i Identity) mayHaveLost(seen observe.Observation) bool {
+	_, found := seen.Entry(i.Manager)
+	return (found || seen.Wiped) && seen.Controller == nil
 }
 
 func controlledBy(controller *metav1.OwnerReference) string {

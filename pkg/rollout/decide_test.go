@@ -196,11 +196,11 @@ func TestDecide(t *testing.T) {
 		},
 		"written, killed, managedFields wiped": {
 			reason: "we meant to make it, and the label and the annotation say that it was us", adopt: stage.AdoptNever,
-			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, memo: &Entry{}, want: Update,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries, o.Wiped = nil, true }).Seen, memo: &Entry{}, want: Update,
 		},
 		"made anew, killed, managedFields wiped": {
 			reason: "the record is of the object before", adopt: stage.AdoptNever,
-			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Update,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Entries, o.Wiped = "uid-2", nil, true }).Seen, memo: recorded(want), want: Update,
 		},
 		"written, killed, robbed of its annotation": {
 			reason: "two marks are left", adopt: stage.AdoptNever,
@@ -208,11 +208,30 @@ func TestDecide(t *testing.T) {
 		},
 		"one mark is left": {
 			reason: "it may have come from anywhere", adopt: stage.AdoptNever,
-			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Chain, o.Entries = "uid-2", "", nil }).Seen, memo: recorded(want), want: Collision,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Chain, o.Entries, o.Wiped = "uid-2", "", nil, true }).Seen, memo: recorded(want), want: Collision,
+		},
+		"a copy, made anew by somebody": {
+			reason: "he wrote it, as managedFields say", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Collision,
+		},
+		"a copy where one is to be adopted": {
+			reason: "what it has of its author is to go", adopt: stage.AdoptAlways,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, memo: &Entry{}, want: Adopt,
+		},
+		"another chain's, with our label": {
+			reason: "a label is an edit, and the entry is that of the other chain", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) {
+				o.UID, o.Entries = "uid-2", []observe.Entry{{Manager: "penstock/other", Digest: "entry-1"}}
+			}).Seen, memo: recorded(want), want: Collision,
+		},
+		"made anew, wiped, and somebody's": {
+			reason: "a controller has it in its hands", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(controlled).with(func(o *observe.Observation) { o.UID, o.Entries, o.Wiped = "uid-2", nil, true }).Seen,
+			memo: recorded(want), want: Collision,
 		},
 		"managedFields wiped, never meant": {
 			reason: "nothing but what anyone can set says that it is ours", adopt: stage.AdoptNever,
-			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, want: Collision,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries, o.Wiped = nil, true }).Seen, want: Collision,
 		},
 		"robbed of its label, never meant": {
 			reason: "nothing but what anyone can set says that it is ours", adopt: stage.AdoptNever,

@@ -56,6 +56,9 @@ type Observation struct {
 	// Stale is true when the watch that saw it cannot be believed any more: it may
 	// have changed, or be gone.
 	Stale bool
+	// Wiped is true when managedFields are empty: somebody emptied them, or the server
+	// of the kind keeps none. What is created or applied by anybody else has some.
+	Wiped bool
 	// Controller is the controller owner reference, or nil.
 	Controller *metav1.OwnerReference
 	// Entries are the Apply entries of Penstock's field managers, without
