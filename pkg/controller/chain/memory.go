@@ -71,14 +71,10 @@ func (o *ownWrite) saw(version string) {
 	}
 }
 
-// pending is what the cache, which has a version of the revision, lacks; nil for
-// nothing.
-func (o *ownWrite) pending(version string) *olmv1alpha1.ClusterExtensionRevision {
+// pending is what the cache may lack; nil for nothing.
+func (o *ownWrite) pending() *olmv1alpha1.ClusterExtensionRevision {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.latest != nil && includes(version, o.latest) {
-		o.latest = nil
-	}
 	return o.latest
 }
 
@@ -108,14 +104,17 @@ func (m memories) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 	}
 }
 
+// written are the writes that the cache may lack, by uid.
+type written map[types.UID]*olmv1alpha1.ClusterExtensionRevision
+
 // recall puts what was written in the place of what was seen before that, and
 // leaves out what is gone since. The cache lags behind our own writes: a pass that
 // begins with what they have changed would be refused, and have to come again.
-func (m memories) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
+func (w written) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
 	current := revisions[:0]
 	for _, seen := range revisions {
-		switch latest := m[seen.UID].own.pending(seen.ResourceVersion); {
-		case latest == nil:
+		switch latest := w[seen.UID]; {
+		case latest == nil || includes(seen.ResourceVersion, latest):
 		case gone(latest):
 			continue // the cache will hear of it
 		default:
@@ -156,6 +155,22 @@ func (r *recollections) open(chain string, revisions []olmv1alpha1.ClusterExtens
 	}
 	r.chains[chain] = kept
 	return kept
+}
+
+// pending returns what was written of a chain and the cache may lack. It is asked
+// before the cache is read: the cache has what is forgotten by then, and need not have
+// had what is forgotten later.
+func (r *recollections) pending(chain string) written {
+	r.mu.Lock()
+	known := r.chains[chain]
+	r.mu.Unlock()
+	pending := written{}
+	for uid, memory := range known {
+		if latest := memory.own.pending(); latest != nil {
+			pending[uid] = latest
+		}
+	}
+	return pending
 }
 
 // saw is told of each revision that the cache has come to.

@@ -169,11 +169,12 @@ func (v *visit) prepare(ctx context.Context) error {
 
 // list gets the revisions of the chain, newest first, and what is known of them.
 func (v *visit) list(ctx context.Context) error {
+	pending := v.recollections.pending(v.chain)
 	var err error
 	v.revisions, err = bychain.List(ctx, v.Client, v.chain)
 	if err == nil {
 		v.known = v.recollections.open(v.chain, v.revisions)
-		v.revisions = v.known.recall(v.revisions)
+		v.revisions = pending.recall(v.revisions)
 	}
 	return err
 }

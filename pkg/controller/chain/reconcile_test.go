@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -397,9 +398,35 @@ func TestOwnDeletesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.saw(last)
-	left := s.known.recall([]olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 2), *last})
+	left := s.recollections.pending(s.chain).recall([]olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 2), *last})
 	if len(left) != 1 || left[0].Spec.Revision != 2 {
 		t.Errorf("%d revisions are left, want the second only", len(left))
+	}
+}
+
+// TestOwnWritesAreSeen: a cache that comes to our write while it is read is believed to
+// have it, and what was read before that is not.
+func TestOwnWritesAreSeen(t *testing.T) {
+	s := set(t, numbered(1))
+	before := s.revisions[0].DeepCopy()
+	written := s.revisions[0].DeepCopy()
+	written.Status.ObservedGeneration = 7
+	if err := s.api.Status().Update(t.Context(), written); err != nil {
+		t.Fatal(err)
+	}
+	s.known.wrote(written)
+	s.Client = interceptor.NewClient(s.api, interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			list.(*olmv1alpha1.ClusterExtensionRevisionList).Items = []olmv1alpha1.ClusterExtensionRevision{*before}
+			s.saw(written)
+			return nil
+		},
+	})
+	if err := s.list(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.revisions[0].Status.ObservedGeneration; got != 7 {
+		t.Errorf("the pass begins with generation %d, from before our own write", got)
 	}
 }
 
