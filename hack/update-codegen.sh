@@ -55,8 +55,10 @@ schemas="$(mktemp)"
 trap 'rm -f "${schemas}"' EXIT
 go run ./hack/models-schema >"${schemas}"
 
+# The generators know English well enough to say RevisionDifves.
 say "clients in ${out}"
 kube::codegen::gen_client \
+	--plural-exceptions RevisionDiff:RevisionDiffs \
 	--with-watch \
 	--with-applyconfig \
 	--applyconfig-openapi-schema "${schemas}" \

@@ -88,6 +88,7 @@ func TestManners(t *testing.T) {
 			})
 		}
 	})
+	t.Run("GeneratedClients", func(t *testing.T) { generatedClients(t, w) })
 	t.Run("Neighbours", func(t *testing.T) { neighbours(t, c.In(t)) })
 	// It takes the past away from everybody.
 	t.Run("Expired", func(t *testing.T) { manner{do: w.expired}.compare(t, w, "Expired") })

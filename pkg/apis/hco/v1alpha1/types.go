@@ -33,6 +33,12 @@ const (
 
 // +genclient
 // +genclient:nonNamespaced
+// +genclient:method=GetManifests,verb=get,subresource=manifests,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanManifestList
+// +genclient:method=GetDiff,verb=get,subresource=diff,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanDiff
+// +genclient:method=GetHistory,verb=get,subresource=history,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanHistory
+// +genclient:method=Approve,verb=create,subresource=approve,input=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanApprovalRequest,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanApprovalRequest
+// +genclient:method=Retry,verb=create,subresource=retry,input=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanRetryRequest,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanRetryRequest
+// +genclient:method=Rollback,verb=create,subresource=rollback,input=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanRollbackRequest,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanRollbackRequest
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ConfigurationPlan is a change to the configuration of components that belong to

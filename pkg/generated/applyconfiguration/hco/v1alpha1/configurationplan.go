@@ -73,6 +73,42 @@ func ExtractConfigurationPlan(configurationPlan *hcov1alpha1.ConfigurationPlan, 
 	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "")
 }
 
+// ExtractConfigurationPlanApprove extracts the applied configuration owned by fieldManager from
+// configurationPlan for the approve subresource.
+func ExtractConfigurationPlanApprove(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {
+	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "approve")
+}
+
+// ExtractConfigurationPlanDiff extracts the applied configuration owned by fieldManager from
+// configurationPlan for the diff subresource.
+func ExtractConfigurationPlanDiff(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {
+	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "diff")
+}
+
+// ExtractConfigurationPlanHistory extracts the applied configuration owned by fieldManager from
+// configurationPlan for the history subresource.
+func ExtractConfigurationPlanHistory(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {
+	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "history")
+}
+
+// ExtractConfigurationPlanManifests extracts the applied configuration owned by fieldManager from
+// configurationPlan for the manifests subresource.
+func ExtractConfigurationPlanManifests(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {
+	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "manifests")
+}
+
+// ExtractConfigurationPlanRetry extracts the applied configuration owned by fieldManager from
+// configurationPlan for the retry subresource.
+func ExtractConfigurationPlanRetry(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {
+	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "retry")
+}
+
+// ExtractConfigurationPlanRollback extracts the applied configuration owned by fieldManager from
+// configurationPlan for the rollback subresource.
+func ExtractConfigurationPlanRollback(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {
+	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "rollback")
+}
+
 // ExtractConfigurationPlanStatus extracts the applied configuration owned by fieldManager from
 // configurationPlan for the status subresource.
 func ExtractConfigurationPlanStatus(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {

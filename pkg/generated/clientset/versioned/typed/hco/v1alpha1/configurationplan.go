@@ -37,6 +37,13 @@ type ConfigurationPlanInterface interface {
 	Apply(ctx context.Context, configurationPlan *applyconfigurationhcov1alpha1.ConfigurationPlanApplyConfiguration, opts v1.ApplyOptions) (result *hcov1alpha1.ConfigurationPlan, err error)
 	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
 	ApplyStatus(ctx context.Context, configurationPlan *applyconfigurationhcov1alpha1.ConfigurationPlanApplyConfiguration, opts v1.ApplyOptions) (result *hcov1alpha1.ConfigurationPlan, err error)
+	GetManifests(ctx context.Context, configurationPlanName string, options v1.GetOptions) (*hcov1alpha1.PlanManifestList, error)
+	GetDiff(ctx context.Context, configurationPlanName string, options v1.GetOptions) (*hcov1alpha1.PlanDiff, error)
+	GetHistory(ctx context.Context, configurationPlanName string, options v1.GetOptions) (*hcov1alpha1.PlanHistory, error)
+	Approve(ctx context.Context, configurationPlanName string, planApprovalRequest *hcov1alpha1.PlanApprovalRequest, opts v1.CreateOptions) (*hcov1alpha1.PlanApprovalRequest, error)
+	Retry(ctx context.Context, configurationPlanName string, planRetryRequest *hcov1alpha1.PlanRetryRequest, opts v1.CreateOptions) (*hcov1alpha1.PlanRetryRequest, error)
+	Rollback(ctx context.Context, configurationPlanName string, planRollbackRequest *hcov1alpha1.PlanRollbackRequest, opts v1.CreateOptions) (*hcov1alpha1.PlanRollbackRequest, error)
+
 	ConfigurationPlanExpansion
 }
 
@@ -57,4 +64,85 @@ func newConfigurationPlans(c *HcoV1alpha1Client) *configurationPlans {
 			func() *hcov1alpha1.ConfigurationPlanList { return &hcov1alpha1.ConfigurationPlanList{} },
 		),
 	}
+}
+
+// GetManifests takes name of the configurationPlan, and returns the corresponding hcov1alpha1.PlanManifestList object, and an error if there is any.
+func (c *configurationPlans) GetManifests(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *hcov1alpha1.PlanManifestList, err error) {
+	result = &hcov1alpha1.PlanManifestList{}
+	err = c.GetClient().Get().
+		Resource("configurationplans").
+		Name(configurationPlanName).
+		SubResource("manifests").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetDiff takes name of the configurationPlan, and returns the corresponding hcov1alpha1.PlanDiff object, and an error if there is any.
+func (c *configurationPlans) GetDiff(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *hcov1alpha1.PlanDiff, err error) {
+	result = &hcov1alpha1.PlanDiff{}
+	err = c.GetClient().Get().
+		Resource("configurationplans").
+		Name(configurationPlanName).
+		SubResource("diff").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetHistory takes name of the configurationPlan, and returns the corresponding hcov1alpha1.PlanHistory object, and an error if there is any.
+func (c *configurationPlans) GetHistory(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *hcov1alpha1.PlanHistory, err error) {
+	result = &hcov1alpha1.PlanHistory{}
+	err = c.GetClient().Get().
+		Resource("configurationplans").
+		Name(configurationPlanName).
+		SubResource("history").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Approve takes the representation of a planApprovalRequest and creates it.  Returns the server's representation of the planApprovalRequest, and an error, if there is any.
+func (c *configurationPlans) Approve(ctx context.Context, configurationPlanName string, planApprovalRequest *hcov1alpha1.PlanApprovalRequest, opts v1.CreateOptions) (result *hcov1alpha1.PlanApprovalRequest, err error) {
+	result = &hcov1alpha1.PlanApprovalRequest{}
+	err = c.GetClient().Post().
+		Resource("configurationplans").
+		Name(configurationPlanName).
+		SubResource("approve").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(planApprovalRequest).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Retry takes the representation of a planRetryRequest and creates it.  Returns the server's representation of the planRetryRequest, and an error, if there is any.
+func (c *configurationPlans) Retry(ctx context.Context, configurationPlanName string, planRetryRequest *hcov1alpha1.PlanRetryRequest, opts v1.CreateOptions) (result *hcov1alpha1.PlanRetryRequest, err error) {
+	result = &hcov1alpha1.PlanRetryRequest{}
+	err = c.GetClient().Post().
+		Resource("configurationplans").
+		Name(configurationPlanName).
+		SubResource("retry").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(planRetryRequest).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Rollback takes the representation of a planRollbackRequest and creates it.  Returns the server's representation of the planRollbackRequest, and an error, if there is any.
+func (c *configurationPlans) Rollback(ctx context.Context, configurationPlanName string, planRollbackRequest *hcov1alpha1.PlanRollbackRequest, opts v1.CreateOptions) (result *hcov1alpha1.PlanRollbackRequest, err error) {
+	result = &hcov1alpha1.PlanRollbackRequest{}
+	err = c.GetClient().Post().
+		Resource("configurationplans").
+		Name(configurationPlanName).
+		SubResource("rollback").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(planRollbackRequest).
+		Do(ctx).
+		Into(result)
+	return
 }

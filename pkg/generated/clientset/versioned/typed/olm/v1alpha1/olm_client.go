@@ -15,7 +15,7 @@ import (
 type OlmV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ClusterExtensionRevisionsGetter
-	RevisionDifvesGetter
+	RevisionDiffsGetter
 	RevisionHistoriesGetter
 	RevisionManifestsGetter
 }
@@ -29,8 +29,8 @@ func (c *OlmV1alpha1Client) ClusterExtensionRevisions() ClusterExtensionRevision
 	return newClusterExtensionRevisions(c)
 }
 
-func (c *OlmV1alpha1Client) RevisionDifves() RevisionDiffInterface {
-	return newRevisionDifves(c)
+func (c *OlmV1alpha1Client) RevisionDiffs() RevisionDiffInterface {
+	return newRevisionDiffs(c)
 }
 
 func (c *OlmV1alpha1Client) RevisionHistories() RevisionHistoryInterface {

@@ -13,10 +13,10 @@ import (
 	gentype "k8s.io/client-go/gentype"
 )
 
-// RevisionDifvesGetter has a method to return a RevisionDiffInterface.
+// RevisionDiffsGetter has a method to return a RevisionDiffInterface.
 // A group's client should implement this interface.
-type RevisionDifvesGetter interface {
-	RevisionDifves() RevisionDiffInterface
+type RevisionDiffsGetter interface {
+	RevisionDiffs() RevisionDiffInterface
 }
 
 // RevisionDiffInterface has methods to work with RevisionDiff resources.
@@ -25,16 +25,16 @@ type RevisionDiffInterface interface {
 	RevisionDiffExpansion
 }
 
-// revisionDifves implements RevisionDiffInterface
-type revisionDifves struct {
+// revisionDiffs implements RevisionDiffInterface
+type revisionDiffs struct {
 	*gentype.Client[*olmv1alpha1.RevisionDiff]
 }
 
-// newRevisionDifves returns a RevisionDifves
-func newRevisionDifves(c *OlmV1alpha1Client) *revisionDifves {
-	return &revisionDifves{
+// newRevisionDiffs returns a RevisionDiffs
+func newRevisionDiffs(c *OlmV1alpha1Client) *revisionDiffs {
+	return &revisionDiffs{
 		gentype.NewClient[*olmv1alpha1.RevisionDiff](
-			"revisiondifves",
+			"revisiondiffs",
 			c.RESTClient(),
 			scheme.ParameterCodec,
 			"",

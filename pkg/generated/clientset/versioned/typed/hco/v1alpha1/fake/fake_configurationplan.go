@@ -5,10 +5,14 @@
 package fake
 
 import (
+	context "context"
+
 	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/applyconfiguration/hco/v1alpha1"
 	typedhcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/hco/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gentype "k8s.io/client-go/gentype"
+	testing "k8s.io/client-go/testing"
 )
 
 // fakeConfigurationPlans implements ConfigurationPlanInterface
@@ -36,4 +40,70 @@ func newFakeConfigurationPlans(fake *FakeHcoV1alpha1) typedhcov1alpha1.Configura
 		),
 		fake,
 	}
+}
+
+// GetManifests takes name of the configurationPlan, and returns the corresponding planManifestList object, and an error if there is any.
+func (c *fakeConfigurationPlans) GetManifests(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *v1alpha1.PlanManifestList, err error) {
+	emptyResult := &v1alpha1.PlanManifestList{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "manifests", configurationPlanName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.PlanManifestList), err
+}
+
+// GetDiff takes name of the configurationPlan, and returns the corresponding planDiff object, and an error if there is any.
+func (c *fakeConfigurationPlans) GetDiff(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *v1alpha1.PlanDiff, err error) {
+	emptyResult := &v1alpha1.PlanDiff{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "diff", configurationPlanName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.PlanDiff), err
+}
+
+// GetHistory takes name of the configurationPlan, and returns the corresponding planHistory object, and an error if there is any.
+func (c *fakeConfigurationPlans) GetHistory(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *v1alpha1.PlanHistory, err error) {
+	emptyResult := &v1alpha1.PlanHistory{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "history", configurationPlanName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.PlanHistory), err
+}
+
+// Approve takes the representation of a planApprovalRequest and creates it.  Returns the server's representation of the planApprovalRequest, and an error, if there is any.
+func (c *fakeConfigurationPlans) Approve(ctx context.Context, configurationPlanName string, planApprovalRequest *v1alpha1.PlanApprovalRequest, opts v1.CreateOptions) (result *v1alpha1.PlanApprovalRequest, err error) {
+	emptyResult := &v1alpha1.PlanApprovalRequest{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootCreateSubresourceActionWithOptions(c.Resource(), configurationPlanName, "approve", planApprovalRequest, opts), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.PlanApprovalRequest), err
+}
+
+// Retry takes the representation of a planRetryRequest and creates it.  Returns the server's representation of the planRetryRequest, and an error, if there is any.
+func (c *fakeConfigurationPlans) Retry(ctx context.Context, configurationPlanName string, planRetryRequest *v1alpha1.PlanRetryRequest, opts v1.CreateOptions) (result *v1alpha1.PlanRetryRequest, err error) {
+	emptyResult := &v1alpha1.PlanRetryRequest{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootCreateSubresourceActionWithOptions(c.Resource(), configurationPlanName, "retry", planRetryRequest, opts), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.PlanRetryRequest), err
+}
+
+// Rollback takes the representation of a planRollbackRequest and creates it.  Returns the server's representation of the planRollbackRequest, and an error, if there is any.
+func (c *fakeConfigurationPlans) Rollback(ctx context.Context, configurationPlanName string, planRollbackRequest *v1alpha1.PlanRollbackRequest, opts v1.CreateOptions) (result *v1alpha1.PlanRollbackRequest, err error) {
+	emptyResult := &v1alpha1.PlanRollbackRequest{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootCreateSubresourceActionWithOptions(c.Resource(), configurationPlanName, "rollback", planRollbackRequest, opts), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.PlanRollbackRequest), err
 }

@@ -18,8 +18,8 @@ func (c *FakeOlmV1alpha1) ClusterExtensionRevisions() v1alpha1.ClusterExtensionR
 	return newFakeClusterExtensionRevisions(c)
 }
 
-func (c *FakeOlmV1alpha1) RevisionDifves() v1alpha1.RevisionDiffInterface {
-	return newFakeRevisionDifves(c)
+func (c *FakeOlmV1alpha1) RevisionDiffs() v1alpha1.RevisionDiffInterface {
+	return newFakeRevisionDiffs(c)
 }
 
 func (c *FakeOlmV1alpha1) RevisionHistories() v1alpha1.RevisionHistoryInterface {

@@ -10,18 +10,18 @@ import (
 	gentype "k8s.io/client-go/gentype"
 )
 
-// fakeRevisionDifves implements RevisionDiffInterface
-type fakeRevisionDifves struct {
+// fakeRevisionDiffs implements RevisionDiffInterface
+type fakeRevisionDiffs struct {
 	*gentype.FakeClient[*v1alpha1.RevisionDiff]
 	Fake *FakeOlmV1alpha1
 }
 
-func newFakeRevisionDifves(fake *FakeOlmV1alpha1) olmv1alpha1.RevisionDiffInterface {
-	return &fakeRevisionDifves{
+func newFakeRevisionDiffs(fake *FakeOlmV1alpha1) olmv1alpha1.RevisionDiffInterface {
+	return &fakeRevisionDiffs{
 		gentype.NewFakeClient[*v1alpha1.RevisionDiff](
 			fake.Fake,
 			"",
-			v1alpha1.SchemeGroupVersion.WithResource("revisiondifves"),
+			v1alpha1.SchemeGroupVersion.WithResource("revisiondiffs"),
 			v1alpha1.SchemeGroupVersion.WithKind("RevisionDiff"),
 			func() *v1alpha1.RevisionDiff { return &v1alpha1.RevisionDiff{} },
 		),

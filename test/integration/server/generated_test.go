@@ -1,0 +1,150 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+)
+
+// generatedClients compares what the generated clients ask for with what is
+// served: the generator makes plurals by rules of its own, and a subresource that
+// has no method is asked for by hand.
+func generatedClients(t *testing.T, w world) {
+	served, err := servedResources(w.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(served, requestedResources(t)); diff != "" {
+		t.Errorf("resources that are served (-) and that the generated clients request (+):\n%s", diff)
+	}
+}
+
+// servedResources lists the resources and subresources of our groups, as
+// "group/resource".
+func servedResources(config *rest.Config) ([]string, error) {
+	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, group := range []string{olm.GroupName, hco.GroupName} {
+		list, err := discoverer.ServerResourcesForGroupVersion(group + "/v1alpha1")
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			// An archive is a stream, which no generated method sends.
+			if resource.Name != "revisionhistories/import" {
+				found = append(found, group+"/"+resource.Name)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// requestedResources calls every method of every generated client, and lists the
+// resources whose paths were requested.
+func requestedResources(t *testing.T) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	config := &rest.Config{Host: "http://127.0.0.1", Transport: pathRecorder(func(path string) {
+		// /apis/<group>/v1alpha1/<resource>[/<name>[/<subresource>]]
+		parts := strings.Split(strings.TrimPrefix(path, "/apis/"), "/")
+		resource := parts[0] + "/" + parts[2]
+		if len(parts) > 4 {
+			resource += "/" + parts[4]
+		}
+		seen[resource] = true
+	})}
+	clients, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []any{clients.OlmV1alpha1(), clients.HcoV1alpha1()} {
+		for resource := range methods(reflect.ValueOf(group)) {
+			if resource.Type().NumIn() > 0 {
+				continue // not a getter of a client
+			}
+			returned := resource.Call(nil)[0]
+			if !strings.HasSuffix(returned.Type().String(), "Interface") || returned.Type().String() == "rest.Interface" {
+				continue
+			}
+			for method := range methods(returned) {
+				callEmpty(t.Context(), method)
+			}
+		}
+	}
+	var found []string
+	for resource := range seen {
+		found = append(found, resource)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// methods yields the bound methods of a value; of an interface only its own, and
+// not those that what is in it has besides.
+func methods(value reflect.Value) func(yield func(reflect.Value) bool) {
+	return func(yield func(reflect.Value) bool) {
+		for i := range value.NumMethod() {
+			if !yield(value.Method(i)) {
+				return
+			}
+		}
+	}
+}
+
+// callEmpty calls a method of a client for an object named "x", with empty bodies.
+func callEmpty(ctx context.Context, method reflect.Value) {
+	var in []reflect.Value
+	for i := range method.Type().NumIn() {
+		kind := method.Type().In(i)
+		switch {
+		case method.Type().IsVariadic() && i == method.Type().NumIn()-1:
+			continue
+		case kind == reflect.TypeFor[context.Context]():
+			in = append(in, reflect.ValueOf(ctx))
+		case kind.Kind() == reflect.String:
+			in = append(in, reflect.ValueOf("x").Convert(kind))
+		case kind.Kind() == reflect.Pointer:
+			in = append(in, named(kind.Elem()))
+		default:
+			in = append(in, reflect.Zero(kind))
+		}
+	}
+	method.Call(in)
+}
+
+// named is a pointer to an empty value of a type, with the name "x" where the type
+// has one: clients refuse to write what has no name.
+func named(kind reflect.Type) reflect.Value {
+	value := reflect.New(kind)
+	if with := value.MethodByName("WithName"); with.IsValid() { // an apply configuration
+		with.Call([]reflect.Value{reflect.ValueOf("x")})
+	} else if name := value.Elem().FieldByName("Name"); name.IsValid() {
+		name.SetString("x")
+	}
+	return value
+}
+
+// pathRecorder is a transport that sends nothing.
+type pathRecorder func(path string)
+
+// RoundTrip implements http.RoundTripper.
+func (r pathRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	r(request.URL.Path)
+	return nil, errors.New("nothing is sent")
+}
