@@ -58,7 +58,7 @@ verify: ## Format, vet, staticcheck, generated code, modules, contents of the re
 unit: ## Tests beside the code
 	@hack/test.sh unit
 
-integration: ## Tests against a real control plane: test/cluster, test/integration
+integration: ## Tests against a real control plane: test/cluster, test/integration; half of what make test runs at once
 	@hack/test.sh integration
 
 e2e: ## Tests of the program as a user runs it: test/e2e

@@ -6,8 +6,9 @@
 #   hack/test.sh                 everything: what make test and .ci/run do
 #   hack/test.sh unit e2e        some steps
 #
-# Steps: tools verify unit integration e2e. TESTFLAGS is given to go test, for
-# instance TESTFLAGS='-run TestDecide -v -count=1'.
+# Steps: tools verify unit cluster; integration and e2e are the two halves of
+# cluster. TESTFLAGS is given to go test, for instance
+# TESTFLAGS='-run TestDecide -count=1'.
 #
 # On Linux it ends with a look for processes that a step left running: all that
 # was started here inherits a mark in its environment.
@@ -18,8 +19,9 @@ say() { printf "%s\n" "$@"; }
 mark="penstock-$$-${RANDOM}${RANDOM}"
 summary=()
 failed=()
-failures="$(mktemp)"
-trap 'rm -f "${failures}"' EXIT
+events="$(mktemp)"
+gotestsum=""
+trap 'rm -f "${events}"' EXIT
 
 # watched CMD... runs a command and says every half minute that it still runs:
 # a first compile of Kubernetes' libraries is silent for minutes.
@@ -54,7 +56,7 @@ step() {
 	[ "${word}" = ok ]
 }
 
-# gotest PACKAGE... runs go test and counts what it printed.
+# gotest PACKAGE... runs go test, prints packages and what failed, and counts.
 gotest() {
 	if [ $# -eq 0 ]; then
 		note="no packages yet"
@@ -63,15 +65,28 @@ gotest() {
 	local out status
 	out="$(mktemp)"
 	# shellcheck disable=SC2086 # several flags
-	watched go test -timeout 20m ${TESTFLAGS:-} "$@" 2>&1 | grep --line-buffered -v 'no test files\]$' | tee "${out}"
-	status=${PIPESTATUS[0]}
-	note="$(awk '/^ok / {ok++} /^ok .*\(cached\)/ {c++} /^FAIL\t/ {f++} /^[ \t]*--- FAIL:/ {t++}
-		END {printf "%d packages ok (%d cached), %d failed, %d tests failed", ok, c, f, t}' "${out}")"
-	# What failed and why, for the summary: each failed test with the first line of
-	# each of its complaints.
-	grep -E '^(panic:|FAIL	)|^ *--- FAIL:|^ +[A-Za-z0-9_]+\.go:[0-9]+: ' "${out}" | cut -c1-300 >>"${failures}"
+	watched "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
+		--jsonfile "${out}" -- -timeout 20m ${TESTFLAGS:-} "$@" 2>&1
+	status=$?
+	note="$(awk -F'"' '/"Action":"(pass|fail)"/ && !/"Test":/ { n[/"Action":"pass"/ ? "ok" : "failed"]++ }
+		/"Action":"fail"/ && /"Test":/ { t++ } /\(cached\)/ { c++ }
+		END { printf "%d packages ok (%d cached), %d failed, %d tests failed", n["ok"], c, n["failed"], t }' "${out}")"
+	cat "${out}" >>"${events}"
 	rm -f "${out}"
 	return "${status}"
+}
+
+# slowest prints the ten tests that took longest, and those that contain them.
+slowest() {
+	[ -s "${events}" ] || return 0
+	say "" "the slowest tests:"
+	"${gotestsum}" tool slowest --num 10 --threshold 1s --jsonfile "${events}" | sed 's|^github.com/penstock-project/penstock/||'
+}
+
+# reasons prints each failed test with the first line of each of its complaints.
+reasons() {
+	"${gotestsum}" --raw-command --format dots --hide-summary skipped -- cat "${events}" 2>&1 |
+		grep -E '^panic:|^=== FAIL|^ +[A-Za-z0-9_]+\.go:[0-9]+: ' | cut -c1-300 | head -n 60
 }
 
 # packages WHAT lists the packages of a group. Every package is in one, so that
@@ -81,6 +96,7 @@ packages() {
 	unit) go list ./... | grep -v '/penstock/test/' ;;
 	e2e) go list ./test/... | grep -E '/penstock/test/(e2e|demo)(/|$)' ;;
 	integration) go list ./test/... | grep -vE '/penstock/test/(e2e|demo)(/|$)' ;;
+	cluster) go list ./test/... ;;
 	esac
 }
 
@@ -91,7 +107,7 @@ group() {
 	done < <(packages "$1")
 	# Tests against a control plane wait most of the time: more of them than there
 	# are processors.
-	[ "$1" = unit ] || flags=(-parallel 4)
+	[ "$1" = unit ] || flags=(-p 3 -parallel 4)
 	gotest ${flags[@]+"${flags[@]}"} ${list[@]+"${list[@]}"}
 }
 
@@ -106,10 +122,43 @@ benchmarks() {
 	return "${status}"
 }
 
+# runner builds gotestsum, pinned in hack/tools/test, into the cache of tools on
+# first use.
+runner() {
+	local version cache
+	version="$(sed -n 's|^require gotest.tools/gotestsum \(v[^ ]*\).*|\1|p' hack/tools/test/go.mod)"
+	cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/gotestsum-${version}-$(go env GOVERSION)"
+	gotestsum="${cache}/gotestsum"
+	[ ! -x "${gotestsum}" ] || return 0
+	mkdir -p "${cache}"
+	(cd hack/tools/test && GOFLAGS= GOWORK=off go build -o "${cache}/.gotestsum.$$" gotest.tools/gotestsum) || return 1
+	mv "${cache}/.gotestsum.$$" "${gotestsum}"
+}
+
 tools() {
 	PENSTOCK_TOOLS="$(hack/build-tools.sh)" || return 1
 	export PENSTOCK_TOOLS
 	note="${PENSTOCK_TOOLS}"
+}
+
+# program builds the program once for all tests that run it. Its folder is named
+# by its content: results that go test has cached hold for that program only.
+program() {
+	local programs="${PENSTOCK_TOOLS%/*}/program" built sum
+	mkdir -p "${programs}"
+	built="$(mktemp -d "${programs}/.XXXXXX")"
+	# The state of the work tree is no input of a test; without it the version is
+	# always "devel".
+	watched env GOWORK=off go build -buildvcs=false -ldflags='-s -w' -o "${built}/penstock" ./cmd/penstock ||
+		{ rm -rf "${built}"; return 1; }
+	sum="$(git hash-object --no-filters "${built}/penstock" | cut -c1-16)"
+	# Another run may build the same one now; what was not used for a day may go.
+	[ -e "${programs}/${sum}" ] || mv -T "${built}" "${programs}/${sum}" 2>/dev/null || true
+	rm -rf "${built}"
+	touch "${programs}/${sum}"
+	find "${programs}" -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} +
+	export PENSTOCK_PROGRAM="${programs}/${sum}/penstock"
+	note="${sum}"
 }
 
 verify() {
@@ -151,20 +200,22 @@ nothing_left() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(tools verify unit integration e2e)
+[ $# -gt 0 ] || steps=(tools verify unit cluster)
+runner || exit 1
 for name in "${steps[@]}"; do
 	case "${name}" in
 	tools) step tools tools || break ;;
 	verify) step verify verify ;;
-	unit | integration | e2e)
-		# Some tests need the control plane: built once here, with progress,
-		# and not inside of a test, where go test hides it.
+	unit | cluster | integration | e2e)
+		# Some tests need the control plane and the program: built once here, with
+		# progress, and not inside of a test, where go test hides it.
 		[ -n "${PENSTOCK_TOOLS:-}" ] || tools || { failed+=(tools); break; }
+		[ "${name}" = unit ] || step program program || break
 		step "${name}" group "${name}"
 		[ "${name}" != unit ] || step "unit (bench)" benchmarks
 		;;
 	*)
-		say "error: there is no step '${name}'; steps are tools, verify, unit, integration, e2e" >&2
+		say "error: there is no step '${name}'; steps are tools, verify, unit, cluster, integration, e2e" >&2
 		exit 2
 		;;
 	esac
@@ -173,9 +224,10 @@ step "nothing left" nothing_left
 
 say "" "== summary (${SECONDS} s)"
 printf '%s\n' "${summary[@]}"
+slowest
 if [ "${#failed[@]}" -gt 0 ]; then
 	say "" "what failed, its first lines:"
-	head -n 60 "${failures}"
+	reasons
 	say "" "FAILED: ${failed[*]}"
 	exit 1
 fi

@@ -30,10 +30,14 @@ const patience = time.Minute
 // Program is the program that was built.
 type Program struct{ path string }
 
-// Build builds the program. It is removed when the test ends; a test that has
+// Build returns $PENSTOCK_PROGRAM, which hack/test.sh builds once for all tests,
+// or builds the program. Then it is removed when the test ends; a test that has
 // subtests builds it once for all of them.
 func Build(t testing.TB) *Program {
 	t.Helper()
+	if path := os.Getenv("PENSTOCK_PROGRAM"); path != "" {
+		return &Program{path: path}
+	}
 	dir, err := os.MkdirTemp("", "penstock-program-")
 	if err != nil {
 		t.Fatalf("penstock: %v", err)

@@ -1,0 +1,174 @@
+package fences
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// retired are words that identifiers, files and folders do not use any more, with
+// the one that took their place: docs/reference/glossary.md.
+func retired() map[string]string {
+	return map[string]string{
+		"difves": "diffs",
+	}
+}
+
+// TestRetiredWords: one thing has one word. An identifier is split where its words
+// begin: storedPowers is stored and powers.
+func TestRetiredWords(t *testing.T) {
+	words := retired()
+	root := os.DirFS("..")
+	for _, top := range []string{"pkg", "cmd", "test", "hack"} {
+		err := fs.WalkDir(root, top, func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && entry.Name() == "testdata":
+				return fs.SkipDir
+			}
+			for _, word := range wordsOf(strings.TrimSuffix(entry.Name(), ".go")) {
+				if instead, found := words[word]; found {
+					t.Errorf("%s: %q is retired: %s", file, word, instead)
+				}
+			}
+			if entry.IsDir() || path.Ext(file) != ".go" {
+				return nil
+			}
+			return identifiers(root, file, func(at token.Position, name string) {
+				for _, word := range wordsOf(name) {
+					if instead, found := words[word]; found {
+						t.Errorf("%s: %s: %q is retired: %s", at, name, word, instead)
+					}
+				}
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// identifiers calls found for what a file declares, and not for what it uses:
+// libraries have words of their own.
+func identifiers(root fs.FS, file string, found func(token.Position, string)) error {
+	source, err := fs.ReadFile(root, file)
+	if err != nil {
+		return err
+	}
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	say := func(name *ast.Ident) {
+		if name != nil {
+			found(files.Position(name.Pos()), name.Name)
+		}
+	}
+	say(parsed.Name)
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		switch declared := node.(type) {
+		case *ast.FuncDecl:
+			say(declared.Name)
+		case *ast.TypeSpec:
+			say(declared.Name)
+		case *ast.Field:
+			for _, name := range declared.Names {
+				say(name)
+			}
+		case *ast.ValueSpec:
+			for _, name := range declared.Names {
+				say(name)
+			}
+		case *ast.ImportSpec:
+			say(declared.Name)
+		case *ast.AssignStmt:
+			if declared.Tok != token.DEFINE {
+				break
+			}
+			for _, left := range declared.Lhs {
+				if name, ok := left.(*ast.Ident); ok {
+					say(name)
+				}
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+func TestWordsOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"storedPowers": "stored powers", "RESTStorage": "rest storage", "newAPI": "new api", "_": "",
+		"write_test": "write test", "x509": "x509", "preview2Item": "preview2 item", "kube-apiserver": "kube apiserver",
+	} {
+		if got := strings.Join(wordsOf(name), " "); got != want {
+			t.Errorf("words of %s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// wordsOf splits an identifier or a name of a file, in lower case.
+func wordsOf(name string) []string {
+	var words []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			words = append(words, strings.ToLower(string(word)))
+		}
+		word = nil
+	}
+	runes := []rune(name)
+	for i, r := range runes {
+		begins := unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(runes[i-1]) ||
+			i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		switch {
+		case r == '_' || r == '-' || r == '.':
+			end()
+		case begins:
+			end()
+			word = append(word, r)
+		default:
+			word = append(word, r)
+		}
+	}
+	end()
+	return words
+}
+
+// mostTerms is how many terms a newcomer reads in one sitting.
+const mostTerms = 60
+
+// TestGlossary: each term has one row, and the package that owns it exists.
+func TestGlossary(t *testing.T) {
+	text, err := os.ReadFile("../docs/reference/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| ([^|]+) \\| ([^|]+) \\| `([^`]+)` \\|$").FindAllStringSubmatch(string(text), -1)
+	if len(rows) == 0 || len(rows) > mostTerms {
+		t.Errorf("%d terms, want 1 to %d", len(rows), mostTerms)
+	}
+	seen := map[string]bool{}
+	for _, row := range rows {
+		term, folder := row[1], row[3]
+		if seen[term] {
+			t.Errorf("%s has two rows", term)
+		}
+		seen[term] = true
+		if info, err := os.Stat("../" + folder); err != nil || !info.IsDir() {
+			t.Errorf("%s belongs to %s, which is no package", term, folder)
+		}
+		if _, found := retired()[strings.ToLower(term)]; found {
+			t.Errorf("%s is retired", term)
+		}
+	}
+}
