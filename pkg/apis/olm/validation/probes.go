@@ -1,7 +1,9 @@
 package validation
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,26 +19,79 @@ import (
 // of the expressions of a revision. It is apart from ValidateRevision because
 // the rollout engine knows CEL, and because updates need not compile again: a
 // revision stays valid when a newer release knows other functions.
-func ValidateExpressions(revision *olm.ClusterExtensionRevision, check func(expression string) error) field.ErrorList {
+//
+// It compiles before anybody was asked whether the requester may have the revision,
+// so that call it only when ValidateRevision, which bounds the text, found nothing
+// wrong. It compiles each text once, and nothing more when ctx has ended.
+func ValidateExpressions(ctx context.Context, revision *olm.ClusterExtensionRevision, check func(expression string) error) field.ErrorList {
 	var errs field.ErrorList
-	probes := field.NewPath("spec", "progressionProbes")
-	for i, probe := range revision.Spec.ProgressionProbes {
-		for j, assertion := range probe.Assertions {
-			if assertion.CEL == nil || assertion.CEL.Expression == "" {
-				continue
-			}
-			if err := check(assertion.CEL.Expression); err != nil {
-				path := probes.Index(i).Child("assertions").Index(j).Child("cel", "expression")
-				errs = append(errs, field.Invalid(path, assertion.CEL.Expression, err.Error()))
-			}
+	found := map[string]error{}
+	for path, expression := range expressions(revision.Spec.ProgressionProbes, field.NewPath("spec", "progressionProbes")) {
+		if err := ctx.Err(); err != nil {
+			return append(errs, field.InternalError(path, fmt.Errorf("compiling the expression: %w", err)))
+		}
+		err, known := found[expression]
+		if !known {
+			err = check(expression)
+			found[expression] = err
+		}
+		if err != nil {
+			errs = append(errs, field.Invalid(path, expression, err.Error()))
 		}
 	}
 	return errs
 }
 
-func validateProbes(probes []olm.ProgressionProbe, path *field.Path) field.ErrorList {
+// expressions are the CEL expressions of probes, and where they stand.
+func expressions(probes []olm.ProgressionProbe, path *field.Path) iter.Seq2[*field.Path, string] {
+	return func(yield func(*field.Path, string) bool) {
+		for i, probe := range probes {
+			for j, assertion := range probe.Assertions {
+				if assertion.CEL == nil || assertion.CEL.Expression == "" {
+					continue
+				}
+				if !yield(path.Index(i).Child("assertions").Index(j).Child("cel", "expression"), assertion.CEL.Expression) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// validateProbeAmounts checks how many probes, assertions and expressions there are:
+// what keeps the other checks from having to look at too many.
+func validateProbeAmounts(probes []olm.ProgressionProbe, path *field.Path) field.ErrorList {
 	if len(probes) > v1alpha1.MaxProgressionProbes {
 		return field.ErrorList{tooMany(path, len(probes), fmt.Sprintf("a revision has at most %d progression probes", v1alpha1.MaxProgressionProbes))}
+	}
+	assertions := 0
+	for _, probe := range probes {
+		assertions += len(probe.Assertions)
+	}
+	if assertions > v1alpha1.MaxAssertions {
+		return field.ErrorList{tooMany(path, assertions, fmt.Sprintf("a revision has at most %d assertions in all its progression probes", v1alpha1.MaxAssertions))}
+	}
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	total := 0
+	for at, expression := range expressions(probes, path) {
+		if len(expression) > v1alpha1.MaxExpressionBytes {
+			errs = append(errs, tooLong(at, fmt.Sprintf("the expression has %d bytes, must have at most %d", len(expression), v1alpha1.MaxExpressionBytes)))
+		}
+		if !seen[expression] {
+			seen[expression] = true
+			total += len(expression)
+		}
+	}
+	if total > v1alpha1.MaxExpressionsBytes {
+		errs = append(errs, tooLong(path, fmt.Sprintf("the expressions of a revision have %d bytes, must have at most %d", total, v1alpha1.MaxExpressionsBytes)))
+	}
+	return errs
+}
+
+func validateProbes(probes []olm.ProgressionProbe, path *field.Path) field.ErrorList {
+	if errs := validateProbeAmounts(probes, path); len(errs) > 0 {
+		return errs
 	}
 	var errs field.ErrorList
 	for i, probe := range probes {

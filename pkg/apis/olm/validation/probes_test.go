@@ -1,7 +1,11 @@
 package validation
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,12 +25,26 @@ func TestProbeSelectors(t *testing.T) {
 			}
 		})
 	}
+	assertions := func(probes, each int) change {
+		return withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
+			probe := olm.ProgressionProbe{Selector: s.ProgressionProbes[0].Selector}
+			for range each {
+				probe.Assertions = append(probe.Assertions, olm.ProbeAssertion{FieldValue: &olm.FieldValue{FieldPath: "a"}})
+			}
+			s.ProgressionProbes = slices.Repeat([]olm.ProgressionProbe{probe}, probes)
+		})
+	}
 	const at = "spec.progressionProbes[0]"
 	runRevisionCases(t, map[string]revisionCase{
 		"Most": {reason: "as many as allowed", change: amount(v1alpha1.MaxProgressionProbes)},
 		"TooMany": {
 			reason: "one more", change: amount(v1alpha1.MaxProgressionProbes + 1),
 			want: []string{many + "spec.progressionProbes"}, mentions: "65: a revision has at most 64",
+		},
+		"MostAssertions": {reason: "as many as allowed, over all probes", change: assertions(2, v1alpha1.MaxAssertions/2)},
+		"TooManyAssertions": {
+			reason: "one more, and nothing else is looked at", change: assertions(1, v1alpha1.MaxAssertions+1),
+			want: []string{many + "spec.progressionProbes"}, mentions: "257: a revision has at most 256 assertions",
 		},
 		"CoreKind": {reason: "the core group is empty", change: selector(olm.ProbeSelector{GroupKind: &metav1.GroupKind{Kind: "Pod"}})},
 		"Labels":   {reason: "labels alone", change: selector(olm.ProbeSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}})},
@@ -120,7 +138,57 @@ func TestExpressions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := revision(withAssertion(olm.ProbeAssertion{CEL: &olm.CELAssertion{Expression: tc.expression}}))
-			checkErrors(t, tc.reason, ValidateExpressions(r, check), tc.want, tc.mentions)
+			checkErrors(t, tc.reason, ValidateExpressions(t.Context(), r, check), tc.want, tc.mentions)
 		})
+	}
+}
+
+// TestExpressionAmounts: how long expressions are is known before any is compiled.
+func TestExpressionAmounts(t *testing.T) {
+	expressions := func(texts ...string) change {
+		return withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
+			s.ProgressionProbes[0].Assertions = nil
+			for _, text := range texts {
+				s.ProgressionProbes[0].Assertions = append(s.ProgressionProbes[0].Assertions, olm.ProbeAssertion{CEL: &olm.CELAssertion{Expression: text}})
+			}
+		})
+	}
+	sized := func(i, size int) string { return fmt.Sprintf("%*d", size, i) }
+	var most []string
+	for i := range v1alpha1.MaxExpressionsBytes / v1alpha1.MaxExpressionBytes {
+		most = append(most, sized(i, v1alpha1.MaxExpressionBytes))
+	}
+	const at = "spec.progressionProbes"
+	runRevisionCases(t, map[string]revisionCase{
+		"Most":    {reason: "as much as allowed", change: expressions(most...)},
+		"Same":    {reason: "a text counts once, as it is compiled once", change: expressions(append(most, most...)...)},
+		"TooMuch": {reason: "one more", change: expressions(append(most, "x")...), want: []string{long + at}, mentions: "have 16385 bytes, must have at most 16384"},
+		"TooLong": {
+			reason: "one is longer", change: expressions(sized(0, v1alpha1.MaxExpressionBytes+1)),
+			want: []string{long + at + "[0].assertions[0].cel.expression"}, mentions: "has 4097 bytes, must have at most 4096",
+		},
+	})
+}
+
+// TestCompilations: each text is compiled once, and none when nobody waits any more.
+func TestCompilations(t *testing.T) {
+	r := revision(withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
+		for i := range 30 {
+			s.ProgressionProbes[0].Assertions = append(s.ProgressionProbes[0].Assertions,
+				olm.ProbeAssertion{CEL: &olm.CELAssertion{Expression: strings.Repeat("x", i%3+1)}})
+		}
+	}))
+	compiled := 0
+	check := func(string) error {
+		compiled++
+		return errors.New("never right")
+	}
+	if errs := ValidateExpressions(t.Context(), r, check); compiled != 3 || len(errs) != 30 {
+		t.Errorf("%d compilations and %d errors of 30 expressions with three texts", compiled, len(errs))
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if errs := ValidateExpressions(gone, r, check); compiled != 3 || len(errs) == 0 {
+		t.Errorf("%d more compilations for a client that left, errors: %v", compiled-3, errs)
 	}
 }

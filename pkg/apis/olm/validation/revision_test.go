@@ -184,13 +184,13 @@ func TestPrevious(t *testing.T) {
 }
 
 func TestSpecSize(t *testing.T) {
-	expression := func(size int) change {
-		return withAssertion(olm.ProbeAssertion{CEL: &olm.CELAssertion{Expression: strings.Repeat("x", size)}})
+	message := func(size int) change {
+		return withAssertion(olm.ProbeAssertion{CEL: &olm.CELAssertion{Expression: "true", Message: strings.Repeat("x", size)}})
 	}
 	runRevisionCases(t, map[string]revisionCase{
-		"Fits": {reason: "below the limit", change: expression(v1alpha1.MaxSpecBytes - 4096)},
+		"Fits": {reason: "below the limit", change: message(v1alpha1.MaxSpecBytes - 4096)},
 		"TooLong": {
-			reason: "the record would not fit into etcd", change: expression(v1alpha1.MaxSpecBytes),
+			reason: "the record would not fit into etcd", change: message(v1alpha1.MaxSpecBytes),
 			want: []string{long + "spec"}, mentions: "must have at most 786432",
 		},
 		"AllLimitsAtOnce": {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // immutable is said of everything that decides what a revision rolls out.
@@ -51,6 +52,10 @@ func validateContentUpdate(updated, old *olm.ClusterExtensionRevisionSpec) field
 	return append(errs, validatePhasesUpdate(updated.Phases, old.Phases, spec.Child("phases"))...)
 }
 
+// maxPhaseErrors bounds how many phases are named that differ: a revision has no more,
+// and what an update sends instead may have any number.
+const maxPhaseErrors = v1alpha1.MaxPhases
+
 // validatePhasesUpdate names the phases that differ, and in each the first
 // difference. It never prints their content.
 func validatePhasesUpdate(updated, old []olm.RevisionPhase, path *field.Path) field.ErrorList {
@@ -59,7 +64,9 @@ func validatePhasesUpdate(updated, old []olm.RevisionPhase, path *field.Path) fi
 	}
 	var errs field.ErrorList
 	differs := func(at *field.Path, difference string) {
-		errs = append(errs, field.Invalid(at, field.OmitValueType{}, immutable+"; "+difference))
+		if len(errs) < maxPhaseErrors {
+			errs = append(errs, field.Invalid(at, field.OmitValueType{}, immutable+"; "+difference))
+		}
 	}
 	before := phasesByName(old)
 	after := phasesByName(updated)

@@ -138,3 +138,12 @@ func TestRevisionUpdate(t *testing.T) {
 		})
 	}
 }
+
+// TestPhasesUpdateErrors: however many phases an update brings, no more are named than
+// a revision may have.
+func TestPhasesUpdateErrors(t *testing.T) {
+	updated := revision(withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.Phases = numbered(20_000, 0) }))
+	if errs := ValidateRevisionUpdate(updated, revision()); len(errs) != v1alpha1.MaxPhases {
+		t.Errorf("%d errors, want %d", len(errs), v1alpha1.MaxPhases)
+	}
+}

@@ -136,12 +136,12 @@ func inputs(plan *hco.ConfigurationPlan) string {
 
 // Validate says what is wrong with a new plan.
 func (*strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return validation.ValidatePlan(obj.(*hco.ConfigurationPlan))
+	return objectmeta.Bounded(validation.ValidatePlan(obj.(*hco.ConfigurationPlan)))
 }
 
 // ValidateUpdate says what an update may not change.
 func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidatePlanUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan))
+	return objectmeta.Bounded(validation.ValidatePlanUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)))
 }
 
 // WarningsOnCreate has none.

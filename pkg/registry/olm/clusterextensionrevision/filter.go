@@ -46,7 +46,7 @@ type FilterDeps struct {
 // own words about duplicate fields, syntax and size; what is wrong with a
 // manifest is left inline for the strategy to report. Only what would take too
 // much memory is refused here, in every request that has a body, before anybody
-// decodes it.
+// decodes it, and in writes of our kinds what has too many elements (see amounts).
 func WithBodies(next http.Handler, deps FilterDeps) http.Handler {
 	f := &filter{deps: deps, inliner: inliner{digester: deps.Digester}}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -109,8 +109,8 @@ func (f *filter) expectedLength(req *http.Request) int64 {
 func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 	info, ok := request.RequestInfoFrom(req.Context())
 	form := formOf(req.Header.Get("Content-Type"), req.Method)
-	writes := ok && writesRevision(info)
-	if !writes && form != yamlForm && req.ContentLength >= 0 && req.ContentLength <= freeBodyBytes {
+	writes, lists := ok && writesRevision(info), ok && bringsLists(info)
+	if !lists && form != yamlForm && req.ContentLength >= 0 && req.ContentLength <= freeBodyBytes {
 		return req, nil
 	}
 	ctx, held := req.Context(), newStaged()
@@ -123,7 +123,7 @@ func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 		return req, nil
 	}
 	replacement := body
-	if writes {
+	if lists {
 		var err error
 		if replacement, err = f.replace(ctx, info, body, form, held, share); err != nil {
 			return req, err
@@ -138,8 +138,9 @@ func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 	return req, form.check(replacement)
 }
 
-// replace returns the body of a write of a revision as the endpoint should see
-// it, and puts the manifests that came with it into held, which is sealed then.
+// replace returns the body of a write of our kinds as the endpoint should see it. When
+// it is one of a revision, it puts the manifests that came with it into held, which is
+// sealed then. Nothing is done with a body that brings too much.
 func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form form, held *staged, share *share) ([]byte, error) {
 	defer held.seal()
 	tree, err := form.decode(body, share)
@@ -147,11 +148,12 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 		return nil, err
 	}
 	if tree == nil {
-		f.inliner.stageTree(form.decodeLoosely(body), held)
-		f.inliner.stagePatch(form.decodePatch(body), held)
-		return body, nil
+		return body, f.stageLoosely(info, body, form, held)
 	}
-	if !f.rewrite(ctx, info, tree, held) {
+	if err := checkAmounts(info, tree); err != nil {
+		return nil, err
+	}
+	if !writesRevision(info) || !f.rewrite(ctx, info, tree, held) {
 		return body, nil
 	}
 	// A tree that was read from JSON can be written as JSON.
@@ -160,6 +162,22 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 		return nil, apierrors.NewInternalError(fmt.Errorf("encoding the request without its manifests: %w", err))
 	}
 	return encoded, nil
+}
+
+// stageLoosely is for a body that the endpoint decodes as it came.
+func (f *filter) stageLoosely(info *request.RequestInfo, body []byte, form form, held *staged) error {
+	tree, operations := form.decodeLoosely(body), form.decodePatch(body)
+	if err := checkAmounts(info, tree); err != nil {
+		return err
+	}
+	if err := checkPatchAmounts(info, operations); err != nil {
+		return err
+	}
+	if writesRevision(info) {
+		f.inliner.stageTree(tree, held)
+		f.inliner.stagePatch(operations, held)
+	}
+	return nil
 }
 
 // rewrite brings a decoded body into the form in which revisions are stored,

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
 )
@@ -62,7 +63,7 @@ func forgetStatusManagers(revision *olm.ClusterExtensionRevision) {
 
 // ValidateUpdate says what is wrong with a status.
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateRevisionStatusUpdate(obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision))
+	return objectmeta.Bounded(validation.ValidateRevisionStatusUpdate(obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)))
 }
 
 // WarningsOnUpdate has none.

@@ -154,9 +154,14 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	}
 }
 
-// Validate says what is wrong with a new revision.
+// Validate says what is wrong with a new revision. Nobody has been asked yet whether
+// the requester may have it, so that what costs time comes last, and only when nothing
+// else is wrong.
 func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
-	revision := obj.(*olm.ClusterExtensionRevision)
+	return objectmeta.Bounded(s.validate(ctx, obj.(*olm.ClusterExtensionRevision)))
+}
+
+func (s *strategy) validate(ctx context.Context, revision *olm.ClusterExtensionRevision) field.ErrorList {
 	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
 		return errs
 	}
@@ -164,8 +169,8 @@ func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.Error
 	errs = append(errs, validation.ValidateTargetOfChain(revision, besides(ctx))...)
 	// Expressions are immutable, so updates need not compile them: a revision
 	// stays valid when a newer release knows more or fewer functions.
-	if s.checkCEL != nil {
-		errs = append(errs, validation.ValidateExpressions(revision, s.checkCEL)...)
+	if len(errs) == 0 && s.checkCEL != nil {
+		errs = validation.ValidateExpressions(ctx, revision, s.checkCEL)
 	}
 	return errs
 }
@@ -184,9 +189,9 @@ func besides(ctx context.Context) []olm.ClusterExtensionRevision {
 func (s *strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	revision := obj.(*olm.ClusterExtensionRevision)
 	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
-		return errs
+		return objectmeta.Bounded(errs)
 	}
-	return validation.ValidateRevisionUpdate(revision, old.(*olm.ClusterExtensionRevision))
+	return objectmeta.Bounded(validation.ValidateRevisionUpdate(revision, old.(*olm.ClusterExtensionRevision)))
 }
 
 // WarningsOnCreate warns of revisions that are valid and hardly meant.

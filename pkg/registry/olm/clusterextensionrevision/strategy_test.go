@@ -47,7 +47,9 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestExpressionsAreCompiled(t *testing.T) {
+	compiled := 0
 	s := &strategy{checkCEL: func(expression string) error {
+		compiled++
 		if expression == "bad" {
 			return errors.New("syntax error")
 		}
@@ -70,6 +72,12 @@ func TestExpressionsAreCompiled(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"spec.progressionProbes[0].assertions[1].cel.expression"}, fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+
+	compiled = 0
+	revision.Spec.TeardownPolicy = "Perhaps"
+	if errs := s.Validate(t.Context(), revision); compiled != 0 || len(errs) != 1 || errs[0].Field != "spec.teardownPolicy" {
+		t.Errorf("%d expressions were compiled of a revision that is refused anyway: %v", compiled, errs)
 	}
 }
 

@@ -162,8 +162,8 @@ func TestBodiesThatGrow(t *testing.T) {
 func TestLargeRevisionsPass(t *testing.T) {
 	entry := `{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d","namespace":"d","labels":{"app":"x"}},"data":{"a":"1","b":"2","text":"%s"}}}`
 	var entries []string
-	for i := range v1alpha1.MaxManifestBytes / 1000 {
-		entries = append(entries, fmt.Sprintf(entry, i, strings.Repeat("x", 850)))
+	for i := range v1alpha1.MaxObjects {
+		entries = append(entries, fmt.Sprintf(entry, i, strings.Repeat("x", v1alpha1.MaxManifestBytes/v1alpha1.MaxObjects-150)))
 	}
 	body := `{"spec":{"phases":[{"name":"p","objects":[` + strings.Join(entries, ",") + `]}]}`
 	again := strings.ReplaceAll(body, `"`, `\"`) + "}"

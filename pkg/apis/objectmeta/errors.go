@@ -1,0 +1,57 @@
+package objectmeta
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// maxErrors is how many errors an answer lists: whoever has more of them has one
+	// mistake many times.
+	maxErrors = 64
+	// maxErrorBytes is the length of a path, a value or an explanation in an error, in
+	// bytes.
+	maxErrorBytes = 1 << 10
+)
+
+// Bounded returns errors of validation as an answer may have them: not more than
+// people read, and each with no more than the beginning of what was sent. So that a
+// refusal is never much longer than what it refuses.
+func Bounded(errs field.ErrorList) field.ErrorList {
+	var bounded field.ErrorList
+	for i, err := range errs {
+		if i == maxErrors {
+			return append(bounded, &field.Error{Type: err.Type, Field: beginning(err.Field), BadValue: field.OmitValueType{},
+				Detail: fmt.Sprintf("%d errors are listed, %d more are not, of which this is the first", i, len(errs)-i)})
+		}
+		bounded = append(bounded, boundedError(err))
+	}
+	return bounded
+}
+
+func boundedError(err *field.Error) *field.Error {
+	bounded := *err
+	bounded.Field = beginning(err.Field)
+	bounded.Detail = beginning(err.Detail)
+	if text, isText := err.BadValue.(string); isText {
+		bounded.BadValue = beginning(text)
+	} else if shown := fmt.Sprintf("%v", err.BadValue); len(shown) > maxErrorBytes {
+		bounded.BadValue = beginning(shown)
+	}
+	return &bounded
+}
+
+// beginning cuts a text after so many bytes, between characters.
+func beginning(text string) string {
+	const ellipsis = "…"
+	if len(text) <= maxErrorBytes {
+		return text
+	}
+	end := maxErrorBytes - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}

@@ -1,0 +1,178 @@
+package clusterextensionrevision
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Lists whose elements have keys are merged and compared by the endpoint, before
+// validation and before anybody is asked what the requester may do, and that takes
+// time by the square of their length. So how many elements a body brings is bounded
+// here, in every form in which it may bring them.
+
+// maxKeyed bounds lists with keys for which the API has no limit of its own.
+const maxKeyed = 256
+
+// amount bounds how many elements a list has, over all places that its path leads to.
+type amount struct {
+	path []string
+	most int
+	what string
+}
+
+// amounts are the lists of our kinds that are bounded. Every element of a list is
+// followed where a path leads through it.
+func amounts() []amount {
+	return []amount{
+		{[]string{"spec", "phases"}, v1alpha1.MaxPhases, "phases of a revision"},
+		{[]string{"spec", "phases", "objects"}, v1alpha1.MaxObjects, "objects of a revision"},
+		{[]string{"spec", "progressionProbes"}, v1alpha1.MaxProgressionProbes, "progression probes of a revision"},
+		{[]string{"spec", "progressionProbes", "assertions"}, v1alpha1.MaxAssertions, "assertions of a revision"},
+		{[]string{"spec", "yield"}, v1alpha1.MaxYieldRules, "yield rules of a revision"},
+		{[]string{"spec", "previous"}, maxKeyed, "previous revisions"},
+		{[]string{"status", "phases"}, maxKeyed, "phases in status"},
+		{[]string{"status", "items"}, maxKeyed, "items in status"},
+		{[]string{"status", "conditions"}, maxKeyed, "conditions"},
+		{[]string{"metadata", "finalizers"}, maxKeyed, "finalizers"},
+		{[]string{"metadata", "ownerReferences"}, maxKeyed, "owner references"},
+	}
+}
+
+// bringsLists is true for writes whose lists are bounded: all of our kinds.
+func bringsLists(info *request.RequestInfo) bool {
+	return info.IsResourceRequest && (info.APIGroup == olm.GroupName || info.APIGroup == hco.GroupName) &&
+		(info.Verb == "create" || info.Verb == "update" || info.Verb == "patch")
+}
+
+// checkAmounts is the answer to a body with too many elements, nil for any other.
+func checkAmounts(info *request.RequestInfo, body any) error {
+	return refuseAmounts(info, func(errs *field.ErrorList) {
+		for _, a := range amounts() {
+			if n := count(body, a.path); n > a.most {
+				*errs = append(*errs, a.exceeded(n))
+			}
+		}
+	})
+}
+
+func (a amount) exceeded(n int) *field.Error {
+	err := field.TooMany(field.NewPath(a.path[0], a.path[1:]...), n, a.most)
+	err.Detail = fmt.Sprintf("at most %d %s are taken", a.most, a.what)
+	return err
+}
+
+func refuseAmounts(info *request.RequestInfo, check func(*field.ErrorList)) error {
+	var errs field.ErrorList
+	if check(&errs); len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(kindOf(info), info.Name, errs)
+}
+
+// kindOf is what an answer calls the kind of a request.
+func kindOf(info *request.RequestInfo) schema.GroupKind {
+	switch {
+	case info.APIGroup == olm.GroupName && info.Resource == resource:
+		return olm.Kind("ClusterExtensionRevision")
+	case info.APIGroup == hco.GroupName && info.Resource == "configurationplans":
+		return hco.Kind("ConfigurationPlan")
+	default:
+		return schema.GroupKind{Group: info.APIGroup, Kind: info.Resource}
+	}
+}
+
+// count returns how many elements there are at a path. The directives that strategic
+// merge patches have for a list, such as $setElementOrder/phases, count as that list.
+func count(body any, path []string) int {
+	if list, isList := body.([]any); isList {
+		if len(path) == 0 {
+			return len(list)
+		}
+		n := 0
+		for _, element := range list {
+			n += count(element, path)
+		}
+		return n
+	}
+	object, isObject := body.(map[string]any)
+	if !isObject || len(path) == 0 {
+		return 0
+	}
+	n := 0
+	for name, value := range object {
+		if name == path[0] || strings.HasPrefix(name, "$") && strings.HasSuffix(name, "/"+path[0]) {
+			n += count(value, path[1:])
+		}
+	}
+	return n
+}
+
+// checkPatchAmounts is checkAmounts for the operations of a JSON patch: what each
+// brings as a value, and how many of them add an element to the same list. None may
+// put something that is there already in the place of a bounded list: it could be any
+// list.
+func checkPatchAmounts(info *request.RequestInfo, operations []map[string]any) error {
+	return refuseAmounts(info, func(errs *field.ErrorList) {
+		for _, a := range amounts() {
+			added := 0
+			for _, operation := range operations {
+				n, err := a.added(operation)
+				if err != nil {
+					*errs = append(*errs, err)
+					return
+				}
+				added += n
+			}
+			if added > a.most {
+				*errs = append(*errs, a.exceeded(added))
+			}
+		}
+	})
+}
+
+// added returns how many elements an operation adds to the list.
+func (a amount) added(operation map[string]any) (int, *field.Error) {
+	path, element := namesOf(operation["path"])
+	kind := operation["op"]
+	switch {
+	case kind == "test" || kind == "remove":
+		return 0, nil
+	case element && slices.Equal(path, a.path):
+		return 1, nil
+	case len(path) > len(a.path) || !slices.Equal(path, a.path[:len(path)]):
+		return 0, nil // Somewhere else, or within an element.
+	case kind == "add" || kind == "replace":
+		return count(operation["value"], a.path[len(path):]), nil
+	default:
+		return 0, field.Invalid(field.NewPath(a.path[0], a.path[1:]...), operation["path"],
+			fmt.Sprintf("%v brings a list of unknown length to this path: add or replace it by value", kind))
+	}
+}
+
+// namesOf returns the names of fields in a JSON pointer, without places in lists, and
+// whether it ends at such a place. The libraries that apply patches ignore what is
+// before the first slash.
+func namesOf(pointer any) (names []string, element bool) {
+	text, _ := pointer.(string)
+	for i, part := range strings.Split(text, "/") {
+		if i == 0 {
+			continue
+		}
+		_, err := strconv.Atoi(part)
+		if element = part == "-" || err == nil; !element {
+			names = append(names, part)
+		}
+	}
+	return names, element
+}
