@@ -43,7 +43,7 @@ func powersOf(objects []manifest.Object, build func(*manifest.Object) *node) *po
 	var bindings []manifest.ID
 	var nodes []*node
 	for i := range objects {
-		id := objects[i].ID
+		id := scoped(objects[i].ID)
 		if id.Group != rbacGroup {
 			continue
 		}
@@ -64,6 +64,15 @@ func powersOf(objects []manifest.Object, build func(*manifest.Object) *node) *po
 		}
 	}
 	return p
+}
+
+// scoped is the identity of a role or binding as the API server knows it: those of
+// the whole cluster have no namespace, whatever their manifests say.
+func scoped(id manifest.ID) manifest.ID {
+	if id.Group == rbacGroup && (id.Kind == "ClusterRole" || id.Kind == "ClusterRoleBinding") {
+		id.Namespace = ""
+	}
+	return id
 }
 
 // roleKeyOf returns the role that a binding refers to.
@@ -109,6 +118,7 @@ func (p *powers) newcomers(id manifest.ID, binding *node, subjects []string, oth
 	if p == nil {
 		return subjects
 	}
+	id = scoped(id)
 	role := roleKeyOf(id, binding)
 	rights, ok := rightsOf(p.roles[role])
 	return slices.DeleteFunc(slices.Clone(subjects), func(subject string) bool {

@@ -140,7 +140,8 @@ func (w *words) role() {
 		}
 		return
 	}
-	role := roleKey{w.change.ID.Kind, w.change.ID.Namespace, w.change.ID.Name}
+	id := scoped(w.change.ID)
+	role := roleKey{id.Kind, id.Namespace, id.Name}
 	more = w.after.news(role, more, w.before, w.stop)
 	less = w.before.news(role, less, w.after, w.stop)
 	w.rightsGained(more)

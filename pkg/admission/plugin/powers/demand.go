@@ -63,6 +63,9 @@ func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkScopes(c, k); err != nil {
+		return nil, err
+	}
 	for _, object := range objects {
 		if err := d.write(object, k); err != nil {
 			return nil, err

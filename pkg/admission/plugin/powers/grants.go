@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -42,15 +43,23 @@ func (g grant) String() string {
 	return fmt.Sprintf("granted by %s %s", g.Kind, name)
 }
 
-// grantOf returns what an object hands on, nil for nothing.
+// grantOf returns what an object hands on, nil for nothing. A grant has the scope in
+// which the API server enforces it: a ClusterRole and a ClusterRoleBinding have no
+// namespace, whatever their manifests say.
 func grantOf(object manifest.Object) (*grant, error) {
 	if object.Group != rbacv1.GroupName {
 		return nil, nil
 	}
 	switch object.Kind {
-	case "Role", "ClusterRole":
+	case "Role":
 		return roleGrant(object)
-	case "RoleBinding", "ClusterRoleBinding":
+	case "ClusterRole":
+		object.Namespace = metav1.NamespaceNone
+		return roleGrant(object)
+	case "RoleBinding":
+		return bindingGrant(object)
+	case "ClusterRoleBinding":
+		object.Namespace = metav1.NamespaceNone
 		return bindingGrant(object)
 	default:
 		return nil, nil

@@ -180,6 +180,20 @@ func TestGrants(t *testing.T) {
 			reason: "somebody could make the role later", objects: []manifest.Object{clusterRoleBinding(t, "b", "later")},
 			world: func(*world) {}, code: forbidden, says: []string{"bind clusterroles.rbac.authorization.k8s.io later", "there is no such role yet"},
 		},
+		"RoleNotScoped": {
+			reason:  "a ClusterRole grants in the whole cluster, and its manifest must not say a namespace",
+			objects: []manifest.Object{object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "lighthouse", "r", fields{"rules": []rbacv1.PolicyRule{secrets}})},
+			world:   func(w *world) { w.may("lighthouse", rule("*", "*", "*")) },
+			code:    invalid, says: []string{`spec.phases[0].objects[0].namespace: Invalid value: "lighthouse"`, "ClusterRole.rbac.authorization.k8s.io is cluster-scoped"},
+		},
+		"BindingNotScoped": {
+			reason: "nor that of a ClusterRoleBinding",
+			objects: []manifest.Object{role(secrets), object(t, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "lighthouse", "b", fields{
+				"roleRef": fields{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+			})},
+			world: func(w *world) { w.may("lighthouse", rule("*", "*", "*")) },
+			code:  invalid, says: []string{`spec.phases[0].objects[1].namespace: Invalid value: "lighthouse"`},
+		},
 		"TooMany": {
 			reason: "nobody is asked thousands of questions", objects: []manifest.Object{clusterRole(t, "r", rule("get", "", many("r", MaxAtoms+1)))},
 			world: func(w *world) { w.may("", rule("get", "", "*")) }, code: forbidden, says: []string{"more than 2000 rights", "bypass"},
@@ -212,4 +226,73 @@ func many(prefix string, n int) string {
 		words[i] = fmt.Sprint(prefix, i)
 	}
 	return strings.Join(words, ",")
+}
+
+// TestGrantsHaveTheScopeOfTheirKind covers contents that no request brings, and
+// clusters whose discovery does not know the kinds: what is granted in all namespaces
+// is never judged in one.
+func TestGrantsHaveTheScopeOfTheirKind(t *testing.T) {
+	everything := rule("*", "*", "*")
+	objects := map[string]manifest.Object{
+		"ClusterRole": object(t, "rbac.authorization.k8s.io/v1", "ClusterRole", "lighthouse", "r", fields{"rules": []rbacv1.PolicyRule{rule("get", "", "secrets")}}),
+		"ClusterRoleBinding": object(t, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "lighthouse", "b", fields{
+			"roleRef": fields{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+		}),
+		"UnknownVersion": object(t, "rbac.authorization.k8s.io/v9", "ClusterRole", "lighthouse", "r", fields{"rules": []rbacv1.PolicyRule{rule("get", "", "secrets")}}),
+	}
+	for name, granting := range objects {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).may("", writesRBAC()).may("lighthouse", everything).holds(rev(1, granting).as("Archived"), rev(2))
+			w.roles["ClusterRole /reader"] = []rbacv1.PolicyRule{rule("get", "", "secrets")}
+			want(t, "stored", w.creates(rev(3, granting).rollbackOf("lighthouse-1")), forbidden, "get secrets (granted by Cluster")
+			if name == "UnknownVersion" {
+				want(t, "brought", w.creates(rev(3, granting)), forbidden, "get secrets (granted by ClusterRole r)")
+			}
+		})
+	}
+}
+
+// TestScopes covers kinds other than roles.
+func TestScopes(t *testing.T) {
+	definition := func(scope string) manifest.Object {
+		return object(t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "lamps.example.com", fields{"spec": fields{
+			"group": "example.com", "scope": scope, "names": fields{"kind": "Lamp", "plural": "lamps"}, "versions": []any{fields{"name": "v1"}},
+		}})
+	}
+	lamp := object(t, "example.com/v1", "Lamp", "lighthouse", "bright", nil)
+	cases := map[string]struct {
+		reason  string
+		objects []manifest.Object
+		code    int32
+		says    []string
+	}{
+		"Known": {
+			reason: "what discovery knows", objects: []manifest.Object{object(t, "v1", "Namespace", "lighthouse", "other", nil)},
+			code: invalid, says: []string{`spec.phases[0].objects[0].namespace: Invalid value: "lighthouse": Namespace is cluster-scoped: the manifest must have no metadata.namespace`},
+		},
+		"Brought": {
+			reason: "what the revision defines", objects: []manifest.Object{definition("Cluster"), lamp},
+			code: invalid, says: []string{"spec.phases[0].objects[1].namespace", "Lamp.example.com is cluster-scoped"},
+		},
+		"Namespaced": {reason: "a namespaced kind needs one", objects: []manifest.Object{definition("Namespaced"), lamp}},
+		"Unknown":    {reason: "the engine checks it when it is known", objects: []manifest.Object{lamp}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).may("", rule("create,patch", "*", "*"))
+			want(t, tc.reason, w.creates(rev(1, tc.objects...)), tc.code, tc.says...)
+		})
+	}
+}
+
+func TestScopesAreBounded(t *testing.T) {
+	var objects []manifest.Object
+	for i := range 3 * maxScopeErrors {
+		objects = append(objects, object(t, "v1", "Namespace", "lighthouse", fmt.Sprint("n", i), nil))
+	}
+	err := newWorld(t).creates(rev(1, objects...))
+	want(t, "a long list helps nobody", err, invalid)
+	if n := strings.Count(err.Error(), "cluster-scoped"); n != maxScopeErrors {
+		t.Errorf("%d objects are named, want %d", n, maxScopeErrors)
+	}
 }

@@ -100,14 +100,19 @@ func (k *kinds) bring(definition manifest.Object) error {
 	return nil
 }
 
+// find returns how the kind of an object is reached; ok is false when neither the
+// cluster nor the revision says so.
+func (k *kinds) find(object manifest.Ref) (found served, ok bool) {
+	if found, ok = k.cluster[object.GroupVersionKind()]; !ok {
+		found, ok = k.brought[object.GroupVersionKind()]
+	}
+	return found, ok
+}
+
 // right returns what it takes to do something with an object.
 func (k *kinds) right(verb string, object manifest.Ref) right {
 	needed := right{verb: verb, group: object.Group, resource: anyResource, namespace: object.Namespace, name: object.Name}
-	found, ok := k.cluster[object.GroupVersionKind()]
-	if !ok {
-		found, ok = k.brought[object.GroupVersionKind()]
-	}
-	if ok {
+	if found, ok := k.find(object); ok {
 		needed.resource = found.resource
 		if !found.namespaced {
 			needed.namespace = ""

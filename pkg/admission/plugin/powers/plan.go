@@ -267,12 +267,17 @@ func refsOf(revision *olm.ClusterExtensionRevision) []manifest.Ref {
 
 // eachRef calls f for every entry of a revision, in rollout order.
 func eachRef(revision *olm.ClusterExtensionRevision, f func(*olm.RevisionObject, manifest.Ref)) {
-	for _, phase := range revision.Spec.Phases {
+	eachRefAt(revision, func(_, _ int, entry *olm.RevisionObject, ref manifest.Ref) { f(entry, ref) })
+}
+
+// eachRefAt is eachRef with the places of an entry's phase and of the entry in it.
+func eachRefAt(revision *olm.ClusterExtensionRevision, f func(phase, index int, entry *olm.RevisionObject, ref manifest.Ref)) {
+	for p, phase := range revision.Spec.Phases {
 		for i := range phase.Objects {
 			entry := &phase.Objects[i]
 			// Validation has refused what is not of the form group/version.
 			version, _ := schema.ParseGroupVersion(entry.APIVersion)
-			f(entry, manifest.Ref{
+			f(p, i, entry, manifest.Ref{
 				ID:      manifest.ID{Group: version.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name},
 				Version: version.Version,
 				Digest:  manifest.Digest(entry.Digest),

@@ -209,7 +209,10 @@ func (p *Plugin) record(a admission.Attributes, c change, i *inquiry, verdict de
 func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) error {
 	var many *tooManyError
 	var unreadable *unreadableError
+	var scopes *scopeError
 	switch {
+	case errors.As(err, &scopes):
+		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), scopes.fields)
 	case errors.As(err, &many), errors.As(err, &unreadable):
 		return admission.NewForbidden(a, fmt.Errorf("what you may do cannot be checked: %w; whoever may bypass privilegechecks.policy.penstock.dev need not be", err))
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

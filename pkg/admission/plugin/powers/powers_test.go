@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-const forbidden, unavailable = http.StatusForbidden, http.StatusServiceUnavailable
+const forbidden, invalid, unavailable = http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable
 
 func TestCreate(t *testing.T) {
 	web, config := deployment(t, "web"), configMap(t, "config", "1")

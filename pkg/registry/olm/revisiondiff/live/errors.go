@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -87,8 +88,12 @@ func (l *Live) readerMay(ctx context.Context, verb string, ref manifest.Ref) (bo
 	if err != nil {
 		return false, &kindsError{err}
 	}
+	namespace := ref.Namespace
+	if mapping.Scope != nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		namespace = metav1.NamespaceNone
+	}
 	return allows(ctx, l.deps.Authorizer, authorizer.AttributesRecord{
-		User: l.deps.Reader, Verb: verb, Namespace: ref.Namespace, Name: ref.Name, ResourceRequest: true,
+		User: l.deps.Reader, Verb: verb, Namespace: namespace, Name: ref.Name, ResourceRequest: true,
 		APIGroup: mapping.Resource.Group, APIVersion: mapping.Resource.Version, Resource: mapping.Resource.Resource,
 	})
 }

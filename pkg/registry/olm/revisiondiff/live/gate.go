@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -169,14 +170,14 @@ func (g *gate) scopes(ctx context.Context, subjects []rollout.PreviewSubject, so
 	for _, i := range some {
 		kinds[subjects[i].GroupVersionKind()] = true
 	}
-	resources := make(map[schema.GroupVersionKind]schema.GroupVersionResource, len(kinds))
-	defined := definitions(g.question.Manifests)
+	reached := make(map[schema.GroupVersionKind]reach, len(kinds))
+	brought := definitions(g.question.Manifests)
 	var mu sync.Mutex
 	err := each(ctx, kinds, func(ctx context.Context, kind schema.GroupVersionKind) error {
-		resource, err := g.resource(ctx, kind, defined)
+		found, err := g.reach(ctx, kind, brought)
 		mu.Lock()
 		defer mu.Unlock()
-		resources[kind] = resource
+		reached[kind] = found
 		return err
 	})
 	if err != nil {
@@ -184,26 +185,38 @@ func (g *gate) scopes(ctx context.Context, subjects []rollout.PreviewSubject, so
 	}
 	scopes := make(map[int]scope, len(some))
 	for _, i := range some {
-		scopes[i] = scope{resources[subjects[i].GroupVersionKind()], subjects[i].Namespace}
+		kind := reached[subjects[i].GroupVersionKind()]
+		namespace := subjects[i].Namespace
+		if kind.clusterScoped {
+			namespace = metav1.NamespaceNone
+		}
+		scopes[i] = scope{kind.resource, namespace}
 	}
 	return scopes, nil
 }
 
-// resource is the one that serves a kind; where none does, the one that a
-// definition among the manifests says, or would by custom.
-func (g *gate) resource(ctx context.Context, kind schema.GroupVersionKind, defined map[schema.GroupKind]string) (schema.GroupVersionResource, error) {
+// reach is how a kind is reached. What is cluster-scoped is asked about without a
+// namespace, whatever its manifest says: rights in one namespace are none to it.
+type reach struct {
+	resource      schema.GroupVersionResource
+	clusterScoped bool
+}
+
+// reach says how a kind is reached; where it is not served, as a definition among
+// the manifests says, or as it would be by custom.
+func (g *gate) reach(ctx context.Context, kind schema.GroupVersionKind, brought map[schema.GroupKind]defined) (reach, error) {
 	mapping, err := g.kinds.Served(ctx, kind)
 	switch {
 	case err == nil:
-		return mapping.Resource, nil
+		return reach{mapping.Resource, mapping.Scope != nil && mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
 	case !meta.IsNoMatchError(err):
-		return schema.GroupVersionResource{}, &kindsError{err}
+		return reach{}, &kindsError{err}
 	}
-	if plural := defined[kind.GroupKind()]; plural != "" {
-		return kind.GroupVersion().WithResource(plural), nil
+	if found := brought[kind.GroupKind()]; found.plural != "" {
+		return reach{kind.GroupVersion().WithResource(found.plural), found.clusterScoped}, nil
 	}
 	guess, _ := meta.UnsafeGuessKindToResource(kind)
-	return guess, nil
+	return reach{resource: guess}, nil
 }
 
 // kindsError is that it could not be found out which kinds are served. It does not
@@ -216,25 +229,32 @@ func (e *kindsError) Error() string {
 
 func (e *kindsError) Unwrap() error { return e.err }
 
-// definitions are the resources of the CustomResourceDefinitions among manifests.
-func definitions(objects []manifest.Object) map[schema.GroupKind]string {
-	defined := map[schema.GroupKind]string{}
+// defined is what a CustomResourceDefinition says of its kind.
+type defined struct {
+	plural        string
+	clusterScoped bool
+}
+
+// definitions are the kinds of the CustomResourceDefinitions among manifests.
+func definitions(objects []manifest.Object) map[schema.GroupKind]defined {
+	kinds := map[schema.GroupKind]defined{}
 	for _, object := range objects {
 		if !object.IsDefinition() {
 			continue
 		}
 		var definition struct {
 			Spec struct {
-				Group string
-				Names struct{ Kind, Plural string }
+				Group, Scope string
+				Names        struct{ Kind, Plural string }
 			}
 		}
 		// What cannot be read defines nothing.
 		if err := json.Unmarshal(object.JSON, &definition); err == nil {
-			defined[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] = definition.Spec.Names.Plural
+			kinds[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] =
+				defined{definition.Spec.Names.Plural, definition.Spec.Scope == "Cluster"}
 		}
 	}
-	return defined
+	return kinds
 }
 
 // each does something for the keys of a map, some at a time.

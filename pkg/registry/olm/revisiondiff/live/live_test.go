@@ -62,7 +62,9 @@ func (r *rights) Authorize(_ context.Context, a authorizer.Attributes) (authoriz
 // served are the kinds that the cluster serves, with their resources.
 type served struct {
 	resources map[string]string
-	err       error
+	// clusterScoped kinds among them.
+	clusterScoped map[string]bool
+	err           error
 }
 
 func (s served) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
@@ -73,7 +75,11 @@ func (s served) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.R
 	if !ok {
 		return nil, &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
 	}
-	return &meta.RESTMapping{Resource: kind.GroupVersion().WithResource(resource), GroupVersionKind: kind}, nil
+	scope := meta.RESTScopeNamespace
+	if s.clusterScoped[kind.Kind] {
+		scope = meta.RESTScopeRoot
+	}
+	return &meta.RESTMapping{Resource: kind.GroupVersion().WithResource(resource), GroupVersionKind: kind, Scope: scope}, nil
 }
 
 // previews is an engine that asks for permission, as the true one does, and finds
@@ -119,8 +125,8 @@ func newSetting(names ...string) *setting {
 	s := &setting{
 		rights: &rights{},
 		served: served{resources: map[string]string{
-			"ConfigMap": "configmaps", "Secret": "secrets", "CustomResourceDefinition": "customresourcedefinitions",
-		}},
+			"ConfigMap": "configmaps", "Secret": "secrets", "CustomResourceDefinition": "customresourcedefinitions", "Node": "nodes",
+		}, clusterScoped: map[string]bool{"CustomResourceDefinition": true, "Node": true}},
 		engine: &previews{},
 		clock:  testclock.NewFakePassiveClock(time.Unix(1000, 0)),
 		shows:  func(manifest.ID) bool { return true },
@@ -249,6 +255,20 @@ func TestGate(t *testing.T) {
 			rights:   []string{"alice get mice ns/m", "alice patch mice ns/m"},
 			want:     []int{0, look},
 			withheld: 1,
+		},
+		"ClusterScoped": {
+			reason: "rights in a namespace are none to what has none, whatever its manifest says",
+			setting: func() *setting {
+				s := newSetting()
+				s.add(`{"apiVersion":"v1","kind":"Node","metadata":{"namespace":"ns","name":"n"}}`)
+				s.add(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"mice.example.com"},` +
+					`"spec":{"group":"example.com","scope":"Cluster","names":{"kind":"Mouse","plural":"mice"}}}`)
+				s.add(`{"apiVersion":"example.com/v1","kind":"Mouse","metadata":{"namespace":"ns","name":"m"}}`)
+				return s
+			},
+			rights:   []string{"alice get nodes ns/*", "alice patch nodes ns/*", "alice get mice ns/*", "alice patch mice ns/*"},
+			want:     []int{0, 0, 0},
+			withheld: 3,
 		},
 		"NotServed": {
 			reason: "a kind that nobody defines has the resource that is custom",

@@ -1,0 +1,43 @@
+package powers
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// maxScopeErrors bounds the objects that one answer names.
+const maxScopeErrors = 10
+
+// scopeError says that objects have a namespace although their kinds have none.
+type scopeError struct{ fields field.ErrorList }
+
+func (e *scopeError) Error() string { return e.fields.ToAggregate().Error() }
+
+// checkScopes refuses what the requester brings with a namespace although its kind,
+// as far as it is known, is cluster-scoped. The API server would refuse it, so the
+// rollout could only fail; and what was judged in one namespace must never be written
+// in the whole cluster. A kind that nobody knows yet is left to the engine, which
+// checks the scope before each write.
+func checkScopes(c change, k *kinds) error {
+	if !c.brings(c.revision) {
+		return nil
+	}
+	var errs field.ErrorList
+	at := field.NewPath("spec", "phases")
+	eachRefAt(c.revision, func(phase, index int, _ *olm.RevisionObject, ref manifest.Ref) {
+		found, known := k.find(ref)
+		if !known || found.namespaced || ref.Namespace == "" || len(errs) == maxScopeErrors {
+			return
+		}
+		errs = append(errs, field.Invalid(at.Index(phase).Child("objects").Index(index).Child("namespace"), ref.Namespace,
+			fmt.Sprintf("%s is cluster-scoped: the manifest must have no metadata.namespace", ref.ID.GroupKind())))
+	})
+	if len(errs) > 0 {
+		return &scopeError{errs}
+	}
+	return nil
+}
