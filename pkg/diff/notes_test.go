@@ -252,6 +252,22 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestScopeOfBindings: a binding of the whole cluster gives more than one in a
+// namespace, also when its manifest says a namespace.
+func TestScopeOfBindings(t *testing.T) {
+	role := *object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]")
+	binding := func(kind string) manifest.Object {
+		return *object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: "+kind+"\nmetadata: {name: b, namespace: ns}\nroleRef: {kind: ClusterRole, name: r}\nsubjects: [{kind: ServiceAccount, name: op, namespace: ns}]")
+	}
+	report := Revisions(t.Context(), []manifest.Object{role, binding("RoleBinding")}, []manifest.Object{role, binding("ClusterRoleBinding")}, Options{Schema: builtinTypes(t)})
+	for _, note := range report.Notes {
+		if note.Reason == ReasonSubjectsGained {
+			return
+		}
+	}
+	t.Errorf("nobody is said to gain rights: %v", report.Notes)
+}
+
 // TestRenamedRoles: operators name their roles after their version. Who has the
 // same rights as before gains nothing.
 func TestRenamedRoles(t *testing.T) {

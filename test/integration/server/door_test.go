@@ -33,6 +33,7 @@ func TestDoor(t *testing.T) {
 		}
 	})
 	t.Run("Governed", func(t *testing.T) { d.in(t).governed() })
+	t.Run("Subresources", func(t *testing.T) { d.in(t).subresources() })
 	t.Run("InstallLevels", func(t *testing.T) { d.in(t).installLevels() })
 	t.Run("Threats", func(t *testing.T) { d.in(t).threats() })
 	// Last: it ends the server.

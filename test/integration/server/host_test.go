@@ -166,7 +166,7 @@ spec:
     resourceRules:
     - {apiGroups: [olm.operatorframework.io], apiVersions: [v1alpha1], operations: [CREATE], resources: [clusterextensionrevisions]}
   validations:
-  - expression: "object.spec.phases.all(p, p.objects.all(o, !has(o.object) || o.object.metadata.name != 'forbidden'))"
+  - expression: "!has(object.spec.phases) || object.spec.phases.all(p, !has(p.objects) || p.objects.all(o, !has(o.object) || o.object.metadata.name != 'forbidden'))"
     message: no object may be called forbidden
 ---
 apiVersion: admissionregistration.k8s.io/v1

@@ -18,6 +18,7 @@ const (
 	tameRole   = `object: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: tame}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`
 	aggregated = `object: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: all}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: []}`
 	jobObject  = `object: {apiVersion: batch/v1, kind: Job, metadata: {name: once, namespace: lighthouse}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`
+	verbless   = `object: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: verbless}, rules: [{apiGroups: [""], resources: [pods]}]}`
 	openPaths  = `object: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: paths}, rules: [{nonResourceURLs: ["*"], verbs: [get]}]}`
 )
 
@@ -73,12 +74,20 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 		return args
 	}
 	dev, manager := as("dev"), as("meg", "release-managers")
+	collection := func(extension string) []string {
+		return []string{"delete", "--raw", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions?dryRun=All&labelSelector=penstock.dev/chain=" + extension}
+	}
+	generated := func(extension string) string {
+		return strings.Replace(drafted(7, "Active", mapObject), "name: lighthouse-7", "generateName: "+extension+"-", 1)
+	}
 	renamed := func(draft, extension string) string { return strings.ReplaceAll(draft, "lighthouse-", extension+"-") }
 	const (
 		kinds      = "this cluster takes no revision with Job once"
 		wildcards  = `no ClusterRole of a revision may grant "*" or be aggregated: `
 		extensions = "grafana is not an extension that this cluster takes"
-		users      = "revisions of argocd are for release-managers, and dev is none"
+		// A name that is made has no number, which no policy has to say.
+		generatedName = `The ClusterExtensionRevision "`
+		users         = "revisions of argocd are for release-managers, and dev is none"
 	)
 	// Each policy takes a moment to be known.
 	for says, draft := range map[string]string{
@@ -118,6 +127,18 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 		{"a release manager", manager, renamed(drafted(2, "Active", mapObject), "argocd"), create, ""},
 		{"somebody else's pause", dev, "", []string{"patch", "cer", "argocd-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`}, users},
 		{"somebody else's deletion", dev, "", []string{"delete", "cer", "argocd-1"}, users},
+		{"somebody else's other changes", dev, "", []string{"label", "cer", "argocd-1", "a=b"}, users},
+		{"somebody else's, in a collection", dev, "", collection("argocd"), users},
+		{"somebody else's, with a name that is made", dev, generated("argocd"), create, generatedName},
+		{"another extension, with a name that is made", dev, generated("lighthouse"), create, generatedName},
+		{"one's own pause", dev, "", []string{"patch", "cer", "lighthouse-4", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`, "--dry-run=server"}, ""},
+		{"one's own deletion", dev, "", []string{"delete", "cer", "lighthouse-4", "--dry-run=server"}, ""},
+		{"one's own, in a collection", dev, "", collection("lighthouse"), ""},
+		{"a phase without objects", dev, drafted(9, "Active"), dryRun, ""},
+		{"nothing in it", dev, strings.Split(drafted(9, "Active"), "  phases:")[0], dryRun, ""},
+		{"a rule without verbs", dev, drafted(9, "Active", verbless), dryRun, ""},
+		{"the release manager's collection", manager, "", collection("argocd"), ""},
+		{"the release manager's deletion", manager, "", []string{"delete", "cer", "argocd-1", "--dry-run=server"}, ""},
 		{"the release manager's pause", manager, "", []string{"patch", "cer", "argocd-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`}, ""},
 	} {
 		out := c.KubectlInput(tc.stdin, append(tc.args, tc.who...)...)

@@ -36,18 +36,11 @@ func Webhook(users ...string) webhook.Webhook {
 		own += fmt.Sprintf("%q", user)
 	}
 	own += "]"
-	operations := []admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete}
 	return webhook.Webhook{
 		Name:  "governed",
 		Judge: judge,
 		Registration: webhook.Registration{
-			Rules: []admissionregistrationv1.RuleWithOperations{
-				{Operations: operations, Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: ptr.To(admissionregistrationv1.NamespacedScope)}},
-				// A namespace takes all with it.
-				{Operations: operations, Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{""}, APIVersions: []string{"*"}, Resources: []string{"namespaces"}, Scope: ptr.To(admissionregistrationv1.ClusterScope)}},
-			},
+			Rules:          rules(),
 			ObjectLabel:    v1alpha1.ChainLabel,
 			NamespaceLabel: NamespaceLabel,
 			// Who asks for protection does not want it to end with us. Whoever may
@@ -60,17 +53,38 @@ func Webhook(users ...string) webhook.Webhook {
 	}
 }
 
-// conditions are cheap ones first: the last one costs an access review.
+// rules name every way in which metadata of an object can change. Subresources are
+// among them: the API server keeps managedFields there, and with most kinds labels and
+// owners are taken from the request.
+func rules() []admissionregistrationv1.RuleWithOperations {
+	rule := func(scope admissionregistrationv1.ScopeType, group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
+		return admissionregistrationv1.RuleWithOperations{Operations: operations, Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources, Scope: ptr.To(scope)}}
+	}
+	return []admissionregistrationv1.RuleWithOperations{
+		rule(admissionregistrationv1.NamespacedScope, "*", []string{"*/*"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
+		// A namespace takes all with it.
+		rule(admissionregistrationv1.ClusterScope, "", []string{"namespaces", "namespaces/*"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
+		// Labels of a binding become labels of its pod.
+		rule(admissionregistrationv1.NamespacedScope, "", []string{"bindings", "pods/binding"}, admissionregistrationv1.Create),
+	}
+}
+
+// conditions are cheap ones first: the last one costs an access review. Ordinary
+// writes of status and scale end at the third, and cost no request. A binding is the
+// only creation that we are asked about, and it has our label, or we were not.
 func conditions(own string) []admissionregistrationv1.MatchCondition {
+	const checks = "authorizer.group('policy.penstock.dev').resource('privilegechecks')"
 	return []admissionregistrationv1.MatchCondition{
-		{Name: "has-extension", Expression: "has(oldObject.metadata.labels) && '" + v1alpha1.ChainLabel + "' in oldObject.metadata.labels"},
+		{Name: "has-extension", Expression: "request.operation == 'CREATE' || has(oldObject.metadata.labels) && '" + v1alpha1.ChainLabel + "' in oldObject.metadata.labels"},
 		// Deletion that has begun goes on; finalizers are removed.
-		{Name: "not-being-deleted", Expression: "!has(oldObject.metadata.deletionTimestamp)"},
-		{Name: "goes-or-gets-away", Expression: "request.operation == 'DELETE' || " +
+		{Name: "not-being-deleted", Expression: "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)"},
+		{Name: "goes-or-gets-away", Expression: "request.operation != 'UPDATE' || " +
 			"!has(object.metadata.labels) || !('" + v1alpha1.ChainLabel + "' in object.metadata.labels) || " +
 			"object.metadata.labels['" + v1alpha1.ChainLabel + "'] != oldObject.metadata.labels['" + v1alpha1.ChainLabel + "'] || " +
 			"!has(object.metadata.managedFields) || " +
-			"!object.metadata.managedFields.exists(f, has(f.manager) && f.manager == '" + managerPrefix + "' + oldObject.metadata.labels['" + v1alpha1.ChainLabel + "']) || " +
+			"!object.metadata.managedFields.exists(f, has(f.manager) && f.manager == '" + managerPrefix + "' + oldObject.metadata.labels['" + v1alpha1.ChainLabel + "'] && " +
+			"has(f.operation) && f.operation == 'Apply') || " +
 			"has(object.metadata.ownerReferences) && (!has(oldObject.metadata.ownerReferences) || object.metadata.ownerReferences != oldObject.metadata.ownerReferences)"},
 		{Name: "not-penstock", Expression: "!(request.userInfo.username in " + own + ")"},
 		// Garbage collection, namespaces, kubelets: what they delete was decided
@@ -78,15 +92,20 @@ func conditions(own string) []admissionregistrationv1.MatchCondition {
 		{Name: "not-the-control-plane", Expression: "!('system:serviceaccounts:kube-system' in request.userInfo.groups) && " +
 			"!('system:nodes' in request.userInfo.groups) && " +
 			"!(request.userInfo.username in ['system:kube-controller-manager', 'system:apiserver'])"},
-		{Name: "may-not-bypass", Expression: "!authorizer.group('policy.penstock.dev').resource('privilegechecks')" +
-			".name(oldObject.metadata.labels['" + v1alpha1.ChainLabel + "']).check('bypass').allowed()"},
+		// Which extension has rolled out the pod of a binding, the review does not
+		// say: then it takes the right for all.
+		{Name: "may-not-bypass", Expression: "!(request.operation == 'CREATE' ? " + checks + " : " + checks +
+			".name(oldObject.metadata.labels['" + v1alpha1.ChainLabel + "'])).check('bypass').allowed()"},
 	}
 }
 
 // judge refuses to delete what is governed, and to make it look as if it were not.
 // That the requester may not bypass is known from being asked at all.
 func judge(r webhook.Review) string {
-	if r.Old == nil || r.SubResource != "" || r.Old.Metadata.DeletionTimestamp != nil {
+	if r.Operation == admissionv1.Create {
+		return judgeBinding(r)
+	}
+	if r.Old == nil || r.Old.Metadata.DeletionTimestamp != nil {
 		return ""
 	}
 	chain, ok := chainOf(r.Old)
@@ -109,6 +128,20 @@ func judge(r webhook.Review) string {
 		}
 	}
 	return ""
+}
+
+// judgeBinding refuses to move a pod to another chain. Nothing but a pod's own
+// manifest gives it the label, so no scheduler asks for that.
+func judgeBinding(r webhook.Review) string {
+	if r.Kind != "Binding" || r.Group != "" || r.Object == nil {
+		return ""
+	}
+	if _, labelled := r.Object.Metadata.Labels[v1alpha1.ChainLabel]; !labelled {
+		return ""
+	}
+	return fmt.Sprintf("giving Pod %s/%s the label %s by its binding is not for you: this namespace protects what extensions have rolled out (label %s). "+
+		"Leave the label out, or ask for the verb bypass on privilegechecks.policy.penstock.dev, of all names",
+		r.Namespace, r.Name, v1alpha1.ChainLabel, NamespaceLabel)
 }
 
 // chainOf returns which chain has rolled an object out. The label alone does not say

@@ -1,6 +1,7 @@
 package governed
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestJudge(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		operation admissionv1.Operation
-		sub       string
+		kind, sub string
 		old, new  *webhook.Object
 		says      string
 	}{
@@ -57,12 +58,18 @@ func TestJudge(t *testing.T) {
 		"OwnAnother":   {reason: "or to one more of those", operation: admissionv1.Update, old: owned("a"), new: owned("a", "gone"), says: "giving an owner to"},
 		"Owned":        {reason: "as it was", operation: admissionv1.Update, old: owned("a"), new: owned("a")},
 		"Disown":       {reason: "it stays then", operation: admissionv1.Update, old: owned("a"), new: governed},
-		"Status":       {reason: "subresources delete nothing", operation: admissionv1.Update, sub: "status", old: governed, new: object("")},
+		"Status":       {reason: "metadata changes by subresources too", operation: admissionv1.Update, sub: "status", old: governed, new: object("", applied("argocd")), says: "taking the marks"},
+		"OwnByStatus":  {reason: "owners as well", operation: admissionv1.Update, sub: "status", old: governed, new: owned("gone"), says: "giving an owner to"},
+		"StatusKept":   {reason: "controllers write status", operation: admissionv1.Update, sub: "status", old: governed, new: governed},
+		"Scale":        {reason: "a scale has no metadata of the object", operation: admissionv1.Update, sub: "scale", old: object(""), new: object("")},
+		"Imitated":     {reason: "an entry of our name that is not what we have applied", operation: admissionv1.Update, old: governed, new: object("argocd", webhook.Manager{Manager: "penstock/argocd", Operation: "Update"}), says: "taking the marks"},
 		"Create":       {reason: "there was nothing", operation: admissionv1.Create, new: governed},
+		"Bind":         {reason: "its labels become those of the pod", operation: admissionv1.Create, kind: "Binding", sub: "binding", new: object("other"), says: "giving Pod default/a the label penstock.dev/chain by its binding"},
+		"BindPlain":    {reason: "pods are scheduled", operation: admissionv1.Create, kind: "Binding", sub: "binding", new: object("")},
 		"NoOld":        {reason: "a deletion that says nothing", operation: admissionv1.Delete},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(webhook.Review{Operation: tc.operation, Kind: "ConfigMap", Namespace: "default", Name: "a", SubResource: tc.sub, Old: tc.old, Object: tc.new})
+			got := judge(webhook.Review{Operation: tc.operation, Kind: cmp.Or(tc.kind, "ConfigMap"), Namespace: "default", Name: "a", SubResource: tc.sub, Old: tc.old, Object: tc.new})
 			if (got == "") != (tc.says == "") || !strings.HasPrefix(got, tc.says) {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.says)
 			}
