@@ -75,6 +75,28 @@ func beyondTrustBundle(object manifest.Object) (beyond, error) {
 // is in them. Which kind a binding's are of is in its policy, so all are asked
 // about.
 func beyondPolicy(object manifest.Object, k *kinds) (beyond, error) {
+	parameters, err := parametersOf(object)
+	switch {
+	case err != nil:
+		return beyond{}, err
+	case parameters.kind != nil:
+		return beyond{rights: []right{k.right("get", *parameters.kind)}}, nil
+	case parameters.some:
+		return beyond{rights: []right{{verb: "get", group: "*", resource: "*"}}}, nil
+	default:
+		return beyond{}, nil
+	}
+}
+
+// parameters of a policy, or of a binding of one.
+type parameters struct {
+	// kind that a policy names, as a reference without a name.
+	kind *manifest.Ref
+	// some is true for a binding that has some.
+	some bool
+}
+
+func parametersOf(object manifest.Object) (parameters, error) {
 	var policy struct {
 		Spec struct {
 			ParamKind *struct {
@@ -85,19 +107,15 @@ func beyondPolicy(object manifest.Object, k *kinds) (beyond, error) {
 		} `json:"spec"`
 	}
 	if err := decode(object, &policy); err != nil {
-		return beyond{}, err
+		return parameters{}, err
 	}
-	switch {
-	case policy.Spec.ParamKind != nil:
-		version, err := schema.ParseGroupVersion(policy.Spec.ParamKind.APIVersion)
+	found := parameters{some: policy.Spec.ParamRef != nil}
+	if named := policy.Spec.ParamKind; named != nil {
+		version, err := schema.ParseGroupVersion(named.APIVersion)
 		if err != nil {
-			return beyond{}, &unreadableError{object: object.ID, cause: fmt.Errorf("spec.paramKind.apiVersion: %w", err)}
+			return parameters{}, &unreadableError{object: object.ID, cause: fmt.Errorf("spec.paramKind.apiVersion: %w", err)}
 		}
-		needed := k.right("get", manifest.Ref{ID: manifest.ID{Group: version.Group, Kind: policy.Spec.ParamKind.Kind}, Version: version.Version})
-		return beyond{rights: []right{needed}}, nil
-	case policy.Spec.ParamRef != nil:
-		return beyond{rights: []right{{verb: "get", group: "*", resource: "*"}}}, nil
-	default:
-		return beyond{}, nil
+		found.kind = &manifest.Ref{ID: manifest.ID{Group: version.Group, Kind: named.Kind}, Version: version.Version}
 	}
+	return found, nil
 }

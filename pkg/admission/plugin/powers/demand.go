@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
@@ -15,9 +14,24 @@ import (
 
 // demand is what a change takes.
 type demand struct {
-	// asks are rights that are all needed.
-	asks   []ask
+	change change
+	// asks are rights that are all needed, whatever the objects are.
+	asks []ask
+	// effects are what happens to objects, in the order in which it is asked about.
+	effects []effect
+	// kinds is how objects are reached, as far as that was found out.
+	kinds  *kinds
 	grants grants
+}
+
+// effect is what happens to one object: it is written, deleted or released.
+type effect struct {
+	manifest.Ref
+	// write is the object that is written; nil for the others.
+	write *written
+	// verb of the others, and who is told of them.
+	verb    string
+	shownTo right
 }
 
 // written is an object that is applied.
@@ -38,14 +52,15 @@ type written struct {
 // written to, when that is not the host, and otherwise
 //
 //  1. how the chain is, and what the change comes to,
-//  2. the content of what is written,
-//  3. how the kinds of everything are reached,
-//  4. the rights.
+//  2. the content of what is written.
+//
+// How the kinds are reached, and which rights that takes, is found out bit by bit (see
+// search): for most of it that may not matter.
 func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 	if target := cmp.Or(c.revision.Target(), p.deps.Target); target != "" {
 		return &demand{asks: []ask{{right: using(target)}}}, nil
 	}
-	d := &demand{}
+	d := &demand{change: c, kinds: newKinds()}
 	d.acknowledge(c.acknowledged)
 	if c.kind == acknowledge {
 		return d, nil
@@ -59,23 +74,19 @@ func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.kinds(ctx, intended, objects)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkScopes(c, k); err != nil {
-		return nil, err
-	}
-	for _, object := range objects {
-		if err := d.write(object, k); err != nil {
-			return nil, err
+	for i := range objects {
+		if objects[i].IsDefinition() {
+			if err := d.kinds.bring(objects[i].Object); err != nil {
+				return nil, err
+			}
 		}
+		d.effects = append(d.effects, effect{Ref: objects[i].Ref, write: &objects[i]})
 	}
 	for _, object := range intended.deletes {
-		d.asks = append(d.asks, ask{right: k.right("delete", object.Ref), shownTo: reading(olm.RevisionName(c.chain, object.revision), "")})
+		d.effects = append(d.effects, effect{Ref: object.Ref, verb: "delete", shownTo: reading(olm.RevisionName(c.chain, object.revision), "")})
 	}
 	for _, object := range intended.releases {
-		d.asks = append(d.asks, ask{right: k.right("patch", object.Ref), shownTo: reading(olm.RevisionName(c.chain, object.revision), "")})
+		d.effects = append(d.effects, effect{Ref: object.Ref, verb: "patch", shownTo: reading(olm.RevisionName(c.chain, object.revision), "")})
 	}
 	return d, nil
 }
@@ -153,37 +164,30 @@ func (p *Plugin) contentsOf(ctx context.Context, c change, revision *olm.Cluster
 	return objects, nil
 }
 
-// kinds finds out how everything in a plan is reached.
-func (p *Plugin) kinds(ctx context.Context, intended plan, objects []written) (*kinds, error) {
-	var refs []manifest.Ref
-	for _, object := range slices.Concat(intended.deletes, intended.releases) {
-		refs = append(refs, object.Ref)
-	}
-	for _, object := range objects {
-		refs = append(refs, object.Ref)
-	}
-	k, err := discoverKinds(ctx, p.deps.Kinds, refs)
-	if err != nil {
-		return nil, err
-	}
-	for _, object := range objects {
-		if !object.IsDefinition() {
-			continue
-		}
-		if err := k.bring(object.Object); err != nil {
-			return nil, err
-		}
-	}
-	return k, nil
-}
-
 const definitionGroup = "apiextensions.k8s.io"
 
-// write adds what it takes to have an object applied. Applying creates what is
+// asksOf returns what effects take, whose kinds are known.
+func (d *demand) asksOf(effects []effect) ([]ask, error) {
+	var asks []ask
+	for _, e := range effects {
+		if e.write == nil {
+			asks = append(asks, ask{right: d.kinds.right(e.verb, e.Ref), shownTo: e.shownTo})
+			continue
+		}
+		more, err := d.write(*e.write)
+		if err != nil {
+			return nil, err
+		}
+		asks = append(asks, more...)
+	}
+	return asks, nil
+}
+
+// write returns what it takes to have an object applied. Applying creates what is
 // not there and patches what is, which adoption and the repair of drift do as
 // well: so both rights are needed, and both by name. What is create-only is left
-// alone when it is there.
-func (d *demand) write(object written, k *kinds) error {
+// alone when it is there. What the object hands on is added to the grants.
+func (d *demand) write(object written) ([]ask, error) {
 	var named, read right
 	switch {
 	case !object.brought:
@@ -191,21 +195,21 @@ func (d *demand) write(object written, k *kinds) error {
 	case object.borrowed != "":
 		read = reading(object.borrowed, "manifests")
 	}
-	d.asks = append(d.asks, ask{right: k.right("create", object.Ref), shownTo: named})
+	asks := []ask{{right: d.kinds.right("create", object.Ref), shownTo: named}}
 	if !object.createOnly {
-		d.asks = append(d.asks, ask{right: k.right("patch", object.Ref), shownTo: named})
+		asks = append(asks, ask{right: d.kinds.right("patch", object.Ref), shownTo: named})
 	}
-	more, err := beyondOf(object.Object, k)
+	more, err := beyondOf(object.Object, d.kinds)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, needed := range more.rights {
-		d.asks = append(d.asks, ask{right: needed, because: "for " + object.Kind + " " + object.Name, shownTo: read})
+		asks = append(asks, ask{right: needed, because: "for " + object.Kind + " " + object.Name, shownTo: read})
 	}
 	if more.refusal != "" {
-		d.asks = append(d.asks, ask{refusal: fmt.Sprintf("have %s written by Penstock: %s", object.ID, more.refusal), shownTo: named})
+		asks = append(asks, ask{refusal: fmt.Sprintf("have %s written by Penstock: %s", object.ID, more.refusal), shownTo: named})
 	}
-	return d.grants.add(object.Object, read)
+	return asks, d.grants.add(object.Object, read)
 }
 
 // acknowledge adds what it takes to let definitions go with their instances.
@@ -213,34 +217,6 @@ func (d *demand) acknowledge(definitions []string) {
 	for _, name := range definitions {
 		d.asks = append(d.asks, ask{right: right{verb: "delete", group: definitionGroup, resource: "customresourcedefinitions", name: name}})
 	}
-}
-
-// missing returns what the requester lacks, in words: first rights on objects, in
-// rollout order, then those that he would hand on. What he may not read is not
-// told, only how much of it there is.
-func (d *demand) missing(ctx context.Context, i *inquiry, roles Roles) (told []string, untold int, err error) {
-	if err := i.all(ctx, append(d.grants.unless(), rightsOf(d.asks)...)); err != nil {
-		return nil, 0, err
-	}
-	atoms, err := d.grants.atoms(ctx, func(r right) bool { return !i.may(r) }, roles)
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := i.all(ctx, rightsOf(atoms)); err != nil {
-		return nil, 0, err
-	}
-	lacking := slices.DeleteFunc(slices.Concat(d.asks, atoms), func(a ask) bool { return a.refusal == "" && i.may(a.right) })
-	var readings []right
-	for _, a := range lacking {
-		if a.shownTo != (right{}) {
-			readings = append(readings, a.shownTo)
-		}
-	}
-	if err := i.all(ctx, readings); err != nil {
-		return nil, 0, err
-	}
-	shown := slices.DeleteFunc(slices.Clone(lacking), func(a ask) bool { return a.shownTo != (right{}) && !i.may(a.shownTo) })
-	return inWords(shown), len(lacking) - len(shown), nil
 }
 
 // rightsOf returns what there is to be asked.

@@ -1,10 +1,15 @@
 package powers
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
@@ -108,5 +113,113 @@ func TestFailureEndsQuestions(t *testing.T) {
 	want(t, "down", w.creates(rev(1, manyConfigMaps(t, 99)...)), unavailable)
 	if len(w.asked) > 1+2*requestConcurrency {
 		t.Errorf("%d questions were asked of a cluster that is down", len(w.asked))
+	}
+}
+
+// TestRefusedSoon: somebody without rights is found out with a few questions, however
+// much they ask for, and is told the first of what is missing.
+func TestRefusedSoon(t *testing.T) {
+	const most = 30
+	groups := func(n int) []manifest.Object {
+		var objects []manifest.Object
+		for i := range n {
+			objects = append(objects, object(t, fmt.Sprintf("g%d.example.com/v1", i), "Thing", "lighthouse", fmt.Sprint("t", i), nil))
+		}
+		return objects
+	}
+	roles := func(n int) []manifest.Object {
+		var objects []manifest.Object
+		for i := range n {
+			objects = append(objects, clusterRole(t, fmt.Sprint("r", i), rule("get,list", "", "secrets", fmt.Sprint("s", i))))
+		}
+		return objects
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		world  func(*world) error
+		// more questions than that are the user's own: they have these rights.
+		more, named int
+	}{
+		"ConfigMaps": {reason: "objects of one kind", named: 10, world: func(w *world) error { return w.creates(rev(1, manyConfigMaps(t, 4000)...)) }},
+		"Groups":     {reason: "each in a group of its own, about which discovery is asked", named: 9, world: func(w *world) error { return w.creates(rev(1, groups(4000)...)) }},
+		"Roles":      {reason: "roles", named: 10, world: func(w *world) error { return w.creates(rev(1, roles(4000)...)) }},
+		"Escalation": {reason: "roles that they may write, and what these hand on they may not have", named: 5, more: 2 * 1000, world: func(w *world) error {
+			return w.may("", writesRBAC()).creates(rev(1, roles(1000)...))
+		}},
+		"Prune": {reason: "what goes", named: 10, world: func(w *world) error { return w.has(1, manyConfigMaps(t, 4000)...).creates(rev(2)) }},
+		"Archive": {reason: "what is given up", named: 10, world: func(w *world) error {
+			r := rev(1, manyConfigMaps(t, 4000)...)
+			return w.holds(r).updates(r, r.as("Archived"))
+		}},
+		"Last": {reason: "one that is missing at the end is found", named: 1, more: 2*99 + 2, world: func(w *world) error {
+			return w.may("lighthouse", rule("create,patch", "", "configmaps")).creates(rev(1, append(manyConfigMaps(t, 99), deployment(t, "web"))...))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			err := tc.world(w)
+			want(t, tc.reason, err, forbidden, "alice may not ")
+			if asked := len(w.asked) + w.discoveries + w.lookups; asked > most+tc.more {
+				t.Errorf("%s: %d access reviews, %d of discovery and %d looks at roles, want %d at most: %.300v", tc.reason, len(w.asked), w.discoveries, w.lookups, most+tc.more, err)
+			}
+			if list := strings.Split(strings.Split(fmt.Sprint(err), "may not ")[1], "; "); len(list) < tc.named {
+				t.Errorf("%s: %d are named, want %d: %v", tc.reason, len(list), tc.named, err)
+			}
+		})
+	}
+}
+
+// TestTurns: what one user sends waits for their own requests; others do not wait for
+// it.
+func TestTurns(t *testing.T) {
+	all := turns{users: map[string]*turn{}}
+	var ends []func()
+	for range userConcurrency {
+		_, done, err := all.take(t.Context(), "mallory")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, done)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, _, err := all.take(gone, "mallory"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that left still waits: %v", err)
+	}
+	waiting := make(chan error, userWaiting)
+	for range userWaiting {
+		go func() {
+			_, done, err := all.take(t.Context(), "mallory")
+			if err == nil {
+				done()
+			}
+			waiting <- err
+		}()
+	}
+	for {
+		if _, err := all.enter("mallory"); err != nil {
+			if !apierrors.IsTooManyRequests(err) {
+				t.Error(err)
+			}
+			break
+		}
+		all.leave("mallory")
+		runtime.Gosched()
+	}
+	_, done, err := all.take(t.Context(), "alice")
+	if err != nil {
+		t.Errorf("alice waits for mallory: %v", err)
+	}
+	done()
+	for _, end := range ends {
+		end()
+	}
+	for range userWaiting {
+		if err := <-waiting; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(all.users) > 0 {
+		t.Errorf("%d users are remembered without a request", len(all.users))
 	}
 }

@@ -121,42 +121,28 @@ func (g *grants) add(object manifest.Object, shownTo right) error {
 	return nil
 }
 
-// unless returns the rights that stand for all that is handed on.
-func (g *grants) unless() []right {
-	var rights []right
-	for _, grant := range g.list {
-		rights = append(rights, grant.unless)
-	}
-	return rights
-}
-
-// atoms returns the rights that somebody must have himself to hand them on, each
-// once: one verb on one resource, by one name or all, or on one path. The words
-// that a question knows as "all" are the ones that rules know: "*" is only granted
-// to who has "*".
+// atoms returns the rights that somebody must have himself to hand on what a grant
+// does, each once, without those that set has already: one verb on one resource, by one
+// name or all, or on one path. The words that a question knows as "all" are the ones
+// that rules know: "*" is only granted to who has "*".
 //
 // A binding of a role that does not exist takes the right to bind it: what it would
 // grant is not known. Too many atoms are a *tooManyError.
-func (g *grants) atoms(ctx context.Context, denied func(right) bool, roles Roles) ([]ask, error) {
-	set := &atomSet{seen: map[right]bool{}}
-	for _, grant := range g.list {
-		if !denied(grant.unless) {
-			continue
-		}
-		for _, rule := range grant.rules {
-			if err := set.add(grant, rule, grant.shownTo); err != nil {
-				return nil, err
-			}
-		}
-		add := g.addRole
-		if grant.role == nil {
-			add = g.addKept
-		}
-		if err := add(ctx, set, grant, roles); err != nil {
+func (g *grants) atoms(ctx context.Context, set *atomSet, grant *grant, roles Roles) ([]ask, error) {
+	before := len(set.atoms)
+	for _, rule := range grant.rules {
+		if err := set.add(grant, rule, grant.shownTo); err != nil {
 			return nil, err
 		}
 	}
-	return set.atoms, nil
+	add := g.addRole
+	if grant.role == nil {
+		add = g.addKept
+	}
+	if err := add(ctx, set, grant, roles); err != nil {
+		return nil, err
+	}
+	return set.atoms[before:], nil
 }
 
 // addRole adds what a binding grants: the rules of the role as the revision has it

@@ -17,8 +17,9 @@ import (
 type inquiry struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	who        user.Info
-	// asking bounds the questions of all requests that are open at a time.
-	asking chan struct{}
+	// asking bounds the questions of all requests that are open at a time, mine those of
+	// the same user.
+	asking, mine chan struct{}
 
 	mu      sync.Mutex
 	answers map[right]bool
@@ -31,11 +32,13 @@ func (i *inquiry) all(ctx context.Context, questions []right) error {
 	group.SetLimit(requestConcurrency)
 	for _, question := range i.open(questions) {
 		group.Go(func() error {
-			select {
-			case i.asking <- struct{}{}:
-				defer func() { <-i.asking }()
-			case <-ctx.Done():
-				return ctx.Err()
+			for _, places := range []chan struct{}{i.mine, i.asking} {
+				select {
+				case places <- struct{}{}:
+					defer func() { <-places }()
+				case <-ctx.Done():
+					return ctx.Err()
+				}
 			}
 			allowed, err := i.ask(ctx, question)
 			if err != nil {

@@ -27,23 +27,35 @@ type served struct {
 
 // kinds knows the resources of kinds, as the cluster is now, for one request.
 type kinds struct {
+	// asked are the group versions that the cluster was asked about.
+	asked   map[schema.GroupVersion]bool
 	cluster map[schema.GroupVersionKind]served
 	// brought are the kinds that come with the revision.
 	brought map[schema.GroupVersionKind]served
 }
 
-// discoverKinds asks the cluster once for each group version that the objects
-// have.
-func discoverKinds(ctx context.Context, cluster Kinds, objects []manifest.Ref) (*kinds, error) {
-	k := &kinds{cluster: map[schema.GroupVersionKind]served{}, brought: map[schema.GroupVersionKind]served{}}
+func newKinds() *kinds {
+	return &kinds{asked: map[schema.GroupVersion]bool{}, cluster: map[schema.GroupVersionKind]served{}, brought: map[schema.GroupVersionKind]served{}}
+}
+
+// unasked returns the group versions of objects that the cluster was not asked about.
+func (k *kinds) unasked(objects []manifest.Ref) map[schema.GroupVersion]bool {
 	versions := map[schema.GroupVersion]bool{}
 	for _, object := range objects {
-		versions[object.GroupVersionKind().GroupVersion()] = true
+		if version := object.GroupVersionKind().GroupVersion(); !k.asked[version] {
+			versions[version] = true
+		}
 	}
+	return versions
+}
+
+// discover asks the cluster once for each group version that objects have.
+func (k *kinds) discover(ctx context.Context, cluster Kinds, objects []manifest.Ref) error {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(requestConcurrency)
-	for version := range versions {
+	for version := range k.unasked(objects) {
+		k.asked[version] = true
 		group.Go(func() error {
 			list, err := cluster.ServerResourcesForGroupVersionWithContext(ctx, version.String())
 			if apierrors.IsNotFound(err) {
@@ -58,7 +70,7 @@ func discoverKinds(ctx context.Context, cluster Kinds, objects []manifest.Ref) (
 			return nil
 		})
 	}
-	return k, group.Wait()
+	return group.Wait()
 }
 
 func (k *kinds) add(version schema.GroupVersion, resources []metav1.APIResource) {

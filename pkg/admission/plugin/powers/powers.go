@@ -100,6 +100,7 @@ type Plugin struct {
 	*admission.Handler
 	deps   Deps
 	asking chan struct{}
+	turns  turns
 }
 
 var (
@@ -112,6 +113,7 @@ func New() *Plugin {
 	return &Plugin{
 		Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete),
 		asking:  make(chan struct{}, totalConcurrency),
+		turns:   turns{users: map[string]*turn{}},
 	}
 }
 
@@ -154,7 +156,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	ctx, cancel := context.WithTimeout(ctx, p.deps.Timeout)
 	defer cancel()
 	i := &inquiry{authorizer: p.deps.Authorizer, who: a.GetUserInfo(), asking: p.asking, answers: map[right]bool{}}
-	verdict, refused, err := p.judge(ctx, c, i)
+	verdict, refused, err := p.judgeInTurn(ctx, c, i)
 	p.record(a, c, i, verdict)
 	switch {
 	case err != nil:
@@ -171,6 +173,17 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // before it; a stage that is reached takes objects from them.
 const statusRefusal = "status of a revision is the record of what was rolled out, by which objects are deleted: nobody but Penstock writes it"
 
+// judgeInTurn is judge when it is the requester's turn.
+func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
+	mine, done, err := p.turns.take(ctx, i.who.GetName())
+	if err != nil {
+		return failed, nil, err
+	}
+	defer done()
+	i.mine = mine
+	return p.judge(ctx, c, i)
+}
+
 // judge finds out whether the requester may have the change.
 // The first error says what he lacks, the second one why that is not known.
 func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
@@ -185,14 +198,18 @@ func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decis
 	if err != nil {
 		return failed, nil, err
 	}
-	missing, untold, err := d.missing(ctx, i, p.deps.Roles)
+	s := &search{inquiry: i, cluster: p.deps.Kinds, roles: p.deps.Roles, demand: d}
+	if err := s.run(ctx); err != nil {
+		return failed, nil, err
+	}
+	if !s.refused() {
+		return allowed, nil, nil
+	}
+	missing, untold, err := s.told(ctx)
 	if err != nil {
 		return failed, nil, err
 	}
-	if len(missing)+untold > 0 {
-		return denied, refusal(i.who, missing, untold), nil
-	}
-	return allowed, nil, nil
+	return denied, refusal(i.who, missing, untold, s.partial), nil
 }
 
 // record tells the metrics and the audit log.
@@ -211,6 +228,8 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	var unreadable *unreadableError
 	var scopes *scopeError
 	switch {
+	case apierrors.IsTooManyRequests(err):
+		return err
 	case errors.As(err, &scopes):
 		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), scopes.fields)
 	case errors.As(err, &many), errors.As(err, &unreadable):
@@ -222,20 +241,26 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	}
 }
 
-// maxMissing is how many missing rights an answer names.
-const maxMissing = 10
-
-// refusal says what the requester lacks.
-func refusal(who user.Info, missing []string, untold int) error {
+// refusal says what the requester lacks. A partial list is one after which nothing was
+// asked any more.
+func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	listed := slices.Clone(missing[:min(len(missing), maxMissing)])
-	if rest := len(missing) - len(listed); rest > 0 {
+	switch rest := len(missing) - len(listed); {
+	case rest > 0 && partial:
+		listed = append(listed, "and more")
+	case rest > 0:
 		listed = append(listed, fmt.Sprintf("and %d more", rest))
+	case partial && len(listed) > 0:
+		listed = append(listed, "and perhaps more, which was not asked about")
 	}
 	var lacks []string
 	if len(listed) > 0 {
 		lacks = append(lacks, "may not "+strings.Join(listed, "; "))
 	}
-	if untold > 0 {
+	switch {
+	case untold > 0 && partial:
+		lacks = append(lacks, fmt.Sprintf("lacks %d rights or more on what he may not read", untold))
+	case untold > 0:
 		lacks = append(lacks, fmt.Sprintf("lacks %d rights on what he may not read", untold))
 	}
 	return fmt.Errorf("a revision does nothing that its requester could not do himself: %s %s", who.GetName(), strings.Join(lacks, ", and "))

@@ -178,6 +178,8 @@ type world struct {
 
 	mu    sync.Mutex
 	asked []right
+	// discoveries and lookups are how often discovery and roles were asked for.
+	discoveries, lookups int
 	// open questions, and the most of them at a time.
 	open, most int
 	slow       time.Duration
@@ -311,6 +313,9 @@ func (errNothing) Error() string { return "" }
 
 // ServerResourcesForGroupVersionWithContext implements Kinds.
 func (w *world) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+	w.mu.Lock()
+	w.discoveries++
+	w.mu.Unlock()
 	if w.noDiscovery != nil {
 		return nil, w.noDiscovery
 	}
@@ -338,6 +343,7 @@ func (w *world) ServerResourcesForGroupVersionWithContext(_ context.Context, gro
 
 // Role implements Roles.
 func (w *world) Role(_ context.Context, kind, namespace, name string) (*Role, error) {
+	w.lookups++
 	rules, ok := w.roles[kind+" "+namespace+"/"+name]
 	if !ok {
 		return nil, nil

@@ -1,0 +1,237 @@
+package powers
+
+import (
+	"context"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// The answer to somebody who may do nothing must not cost more than it is worth: the
+// first refusal decides, and the few questions that follow only serve to tell what is
+// missing. So that everything is asked bit by bit, a few things first.
+const (
+	// maxMissing is how many missing rights an answer names.
+	maxMissing = 10
+	// firstEffects is how many objects are asked about first, mostEffects how many at a
+	// time when all answers have been "yes".
+	firstEffects, mostEffects = 4, 256
+	// firstGrants is how many roles and bindings are asked about first.
+	firstGrants = 2
+	// questionBatch is how many questions are asked before the answers are looked at.
+	questionBatch = 32
+	// lastQuestions is how many questions follow a refusal, those to discovery included.
+	// With the one about the bypass and those about the first objects it makes less than
+	// 30.
+	lastQuestions = 15
+)
+
+// search finds out what a requester lacks.
+type search struct {
+	inquiry *inquiry
+	cluster Kinds
+	roles   Roles
+	demand  *demand
+
+	// lacking is what was refused, in the order of the demand.
+	lacking []ask
+	// left is how many more questions are asked, from the first refusal on.
+	left int
+	// partial is true when not everything was asked about.
+	partial bool
+}
+
+// run asks about rights first that are needed whatever the objects are, then about
+// objects in the order of rollout, then about what they hand on. It ends when the
+// answer is known.
+func (s *search) run(ctx context.Context) error {
+	if err := s.ask(ctx, s.demand.asks); err != nil {
+		return err
+	}
+	if err := s.effects(ctx); err != nil {
+		return err
+	}
+	return s.grants(ctx)
+}
+
+// refused is true when something is missing, so that only the list of it can get longer.
+func (s *search) refused() bool { return len(s.lacking) > 0 }
+
+// ask asks about rights and notes the refusals.
+func (s *search) ask(ctx context.Context, asks []ask) error {
+	for len(asks) > 0 {
+		if s.refused() && (s.left <= 0 || len(inWords(s.lacking)) > maxMissing) {
+			s.partial = true
+			return nil
+		}
+		n := min(questionBatch, len(asks))
+		if s.refused() {
+			n = min(n, s.left)
+		}
+		batch := asks[:n]
+		asks = asks[n:]
+		if err := s.inquiry.all(ctx, rightsOf(batch)); err != nil {
+			return err
+		}
+		if s.refused() {
+			s.left -= n
+		}
+		for _, a := range batch {
+			if a.refusal != "" || !s.inquiry.may(a.right) {
+				s.note(a)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *search) note(a ask) {
+	if !s.refused() {
+		s.left = lastQuestions
+	}
+	s.lacking = append(s.lacking, a)
+}
+
+// effects asks about what happens to objects. How their kinds are reached is asked just
+// before.
+func (s *search) effects(ctx context.Context) error {
+	rest := s.demand.effects
+	for n := firstEffects; len(rest) > 0; n = min(4*n, mostEffects) {
+		part := rest[:min(n, len(rest))]
+		if s.refused() {
+			part = s.affordable(rest)
+		}
+		if len(part) == 0 {
+			s.partial = true
+			return nil
+		}
+		rest = rest[len(part):]
+		refs, err := refsToDiscover(part)
+		if err != nil {
+			return err
+		}
+		if s.refused() {
+			s.left -= len(s.demand.kinds.unasked(refs))
+		}
+		if err := s.demand.kinds.discover(ctx, s.cluster, refs); err != nil {
+			return err
+		}
+		if err := checkScopes(s.demand.change, s.demand.kinds); err != nil {
+			return err
+		}
+		asks, err := s.demand.asksOf(part)
+		if err != nil {
+			return err
+		}
+		if err := s.ask(ctx, asks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// affordable returns the effects whose questions are still asked when something is
+// missing already: about as many as the answer needs to be as long as it may be.
+func (s *search) affordable(effects []effect) []effect {
+	left, unasked := s.left, map[string]bool{}
+	missing := maxMissing + 1 - len(inWords(s.lacking))
+	for n, e := range effects {
+		left -= 2
+		if version := e.GroupVersionKind().GroupVersion(); len(s.demand.kinds.unasked([]manifest.Ref{e.Ref})) > 0 && !unasked[version.String()] {
+			unasked[version.String()] = true
+			left--
+		}
+		if left < 0 || n >= missing {
+			return effects[:n]
+		}
+	}
+	return effects
+}
+
+// refsToDiscover are the objects of effects, and the kinds that policies among them take
+// parameters of.
+func refsToDiscover(effects []effect) ([]manifest.Ref, error) {
+	var refs []manifest.Ref
+	for _, e := range effects {
+		refs = append(refs, e.Ref)
+		if e.write == nil || e.Group != admissionGroup {
+			continue
+		}
+		parameters, err := parametersOf(e.write.Object)
+		if err != nil {
+			return nil, err
+		}
+		if parameters.kind != nil {
+			refs = append(refs, *parameters.kind)
+		}
+	}
+	return refs, nil
+}
+
+// grants asks about what roles and bindings hand on, unless their author may do that
+// with anything.
+func (s *search) grants(ctx context.Context) error {
+	list := s.demand.grants.list
+	set := &atomSet{seen: map[right]bool{}}
+	for many := firstGrants; len(list) > 0; many = min(4*many, questionBatch) {
+		n := min(many, len(list))
+		if s.refused() {
+			// One more takes the question about all that it hands on, and a look at the role
+			// in the cluster.
+			const each = 2
+			if s.left < each || len(inWords(s.lacking)) > maxMissing {
+				s.partial = true
+				return nil
+			}
+			n, s.left = 1, s.left-each
+		}
+		part := list[:n]
+		list = list[n:]
+		if err := s.grantsOf(ctx, set, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *search) grantsOf(ctx context.Context, set *atomSet, grants []*grant) error {
+	var unless []right
+	for _, grant := range grants {
+		unless = append(unless, grant.unless)
+	}
+	if err := s.inquiry.all(ctx, unless); err != nil {
+		return err
+	}
+	var asks []ask
+	for _, grant := range grants {
+		if s.inquiry.may(grant.unless) {
+			continue
+		}
+		atoms, err := s.demand.grants.atoms(ctx, set, grant, s.roles)
+		if err != nil {
+			return err
+		}
+		asks = append(asks, atoms...)
+	}
+	return s.ask(ctx, asks)
+}
+
+// told returns what is missing in words, and how many rights are missing that are not
+// told, because their holder may not read what they are about.
+func (s *search) told(ctx context.Context) (words []string, untold int, err error) {
+	var readings []right
+	for _, a := range s.lacking {
+		if a.shownTo != (right{}) {
+			readings = append(readings, a.shownTo)
+		}
+	}
+	if err := s.inquiry.all(ctx, readings); err != nil {
+		return nil, 0, err
+	}
+	var shown []ask
+	for _, a := range s.lacking {
+		if a.shownTo == (right{}) || s.inquiry.may(a.shownTo) {
+			shown = append(shown, a)
+		}
+	}
+	return inWords(shown), len(s.lacking) - len(shown), nil
+}

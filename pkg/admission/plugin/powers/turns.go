@@ -1,0 +1,79 @@
+package powers
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	// userConcurrency is how many requests of one user are judged at a time, and
+	// userQuestions how many questions about them are open: half of what all users
+	// have together, so that what one of them sends never takes all of it.
+	userConcurrency = 4
+	userQuestions   = totalConcurrency / 2
+	// userWaiting is how many more requests of one user wait for that.
+	userWaiting = 64
+	// busyRetrySeconds is when somebody who was sent away may come again.
+	busyRetrySeconds = 2
+)
+
+// turns let each user have a few requests judged at a time. Whoever sends more of them
+// waits for their own, and not others for them.
+type turns struct {
+	mu sync.Mutex
+	// users that have requests now.
+	users map[string]*turn
+}
+
+// turn is what the requests of one user share.
+type turn struct {
+	// requests that are judged or wait.
+	requests int
+	judging  chan struct{}
+	asking   chan struct{}
+}
+
+// take waits until a request of a user can be judged, and returns the places for its
+// questions. Call done when it is judged.
+func (t *turns) take(ctx context.Context, user string) (asking chan struct{}, done func(), err error) {
+	mine, err := t.enter(user)
+	if err != nil {
+		return nil, nil, err
+	}
+	select {
+	case mine.judging <- struct{}{}:
+		return mine.asking, func() {
+			<-mine.judging
+			t.leave(user)
+		}, nil
+	case <-ctx.Done():
+		t.leave(user)
+		return nil, nil, ctx.Err()
+	}
+}
+
+func (t *turns) enter(user string) (*turn, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mine := t.users[user]
+	if mine == nil {
+		mine = &turn{judging: make(chan struct{}, userConcurrency), asking: make(chan struct{}, userQuestions)}
+		t.users[user] = mine
+	}
+	if mine.requests >= userConcurrency+userWaiting {
+		return nil, apierrors.NewTooManyRequests("too many of your requests wait for what you may do to be found out", busyRetrySeconds)
+	}
+	mine.requests++
+	return mine, nil
+}
+
+func (t *turns) leave(user string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mine := t.users[user]
+	if mine.requests--; mine.requests == 0 {
+		delete(t.users, user)
+	}
+}
