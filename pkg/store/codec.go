@@ -2,21 +2,25 @@ package store
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxObjectBytes bounds the memory that reading an object needs: what etcd takes
-// in one request, many times over, since text compresses well.
-const maxObjectBytes = 64 << 20
+const (
+	// MaxObjectBytes is how many bytes of JSON an object of the API may have to be
+	// stored. It bounds the memory of every cache, list and watch, which etcd's own
+	// limit does not: that is for what is compressed, and text compresses well.
+	MaxObjectBytes = 1 << 20
+	// oldObjectBytes were read, and any number written, before there was a limit.
+	oldObjectBytes = 64 << 20
+)
 
 // objectFormat is how objects of the API are stored. There is none before it: what
 // begins with a brace is an object as JSON, as kube-apiserver would have it.
 func objectFormat() Format {
-	return Format{Kind: "object", Magic: "PKO", Version: 1}
+	return Format{Kind: "object", Magic: "PKO", Version: 1, Limit: MaxObjectBytes, OldLimit: oldObjectBytes}
 }
 
 // Compressed returns a codec that writes compressed what another one encodes, and
@@ -31,17 +35,18 @@ func Compressed(codec runtime.Codec) runtime.Codec {
 
 type compressed struct{ runtime.Codec }
 
-// Encode implements runtime.Encoder.
+// Encode implements runtime.Encoder. An object of more than MaxObjectBytes is a
+// *TooLargeError.
 func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	var plain bytes.Buffer
 	if err := c.Codec.Encode(object, &plain); err != nil {
 		return err
 	}
-	frame, err := Compress(plain.Bytes())
+	record, err := objectFormat().Seal(plain.Bytes())
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(objectFormat().Wrap(frame))
+	_, err = w.Write(record)
 	return err
 }
 
@@ -56,13 +61,9 @@ func (c compressed) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 		return c.Codec.Decode(data, defaults, into)
 	}
 	// Whoever asked knows the key, and says it with the error.
-	frame, err := objectFormat().Unwrap("its key", data)
+	plain, err := objectFormat().Open("its key", data)
 	if err != nil {
 		return nil, nil, err
-	}
-	plain, err := Decompress(frame, maxObjectBytes)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the stored object is damaged: %w", err)
 	}
 	return c.Codec.Decode(plain, defaults, into)
 }

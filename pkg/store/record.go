@@ -19,6 +19,28 @@ type Format struct {
 	Magic string
 	// Version that is written, and the highest that is read.
 	Version byte
+	// Limit is how many bytes of content a record may have, before it is compressed
+	// (see Seal), if it is. What is larger is not written: whatever is written can be
+	// read back, in a known amount of memory.
+	Limit int
+	// OldLimit is what an earlier Penstock took, where that was more: as much is read.
+	OldLimit int
+}
+
+// ErrTooLarge says that compressed data is larger than the limit given, or than
+// it says itself.
+var ErrTooLarge = errors.New("decompressed data exceeds its limit")
+
+// TooLargeError says that a record would have more content than its kind may have.
+// Nothing was written.
+type TooLargeError struct {
+	Kind string
+	// Bytes of content, and how many are allowed.
+	Bytes, Limit int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the %s has %d bytes, %d are allowed", e.Kind, e.Bytes, e.Limit)
 }
 
 // FormatError says that a record is in a version that this Penstock does not
@@ -46,12 +68,45 @@ func (e *DamagedError) Error() string {
 // Unwrap returns what was wrong with it.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Wrap makes a record of a body.
-func (f Format) Wrap(body []byte) []byte {
+// Wrap makes a record of a body as it is. One beyond the limit is a *TooLargeError.
+func (f Format) Wrap(body []byte) ([]byte, error) {
+	if len(body) > f.Limit {
+		return nil, &TooLargeError{Kind: f.Kind, Bytes: len(body), Limit: f.Limit}
+	}
 	record := make([]byte, 0, len(f.Magic)+1+len(body))
 	record = append(record, f.Magic...)
 	record = append(record, f.Version)
-	return append(record, body...)
+	return append(record, body...), nil
+}
+
+// Seal makes a record of content, compressed. Content beyond the limit is a
+// *TooLargeError; Open reads everything else.
+func (f Format) Seal(content []byte) ([]byte, error) {
+	if len(content) > f.Limit {
+		return nil, &TooLargeError{Kind: f.Kind, Bytes: len(content), Limit: f.Limit}
+	}
+	frame, err := Compress(content)
+	if err != nil {
+		return nil, err
+	}
+	record := make([]byte, 0, len(f.Magic)+1+len(frame))
+	record = append(record, f.Magic...)
+	record = append(record, f.Version)
+	return append(record, frame...), nil
+}
+
+// Open returns the content of a record that Seal made, in memory for the limit at
+// most. The errors are those of Unwrap; content beyond the limit is damage.
+func (f Format) Open(key string, record []byte) ([]byte, error) {
+	frame, err := f.Unwrap(key, record)
+	if err != nil {
+		return nil, err
+	}
+	content, err := Decompress(frame, max(f.Limit, f.OldLimit))
+	if err != nil {
+		return nil, f.Damaged(key, err)
+	}
+	return content, nil
 }
 
 // Unwrap returns the body of a record, which shares its memory. The key is for
@@ -72,10 +127,6 @@ func (f Format) Unwrap(key string, record []byte) ([]byte, error) {
 func (f Format) Damaged(key string, err error) error {
 	return &DamagedError{Kind: f.Kind, Key: key, Err: err}
 }
-
-// ErrTooLarge says that compressed data is larger than the limit given, or than
-// it says itself.
-var ErrTooLarge = errors.New("decompressed data exceeds its limit")
 
 // Compress returns one zstd frame with a checksum. The same data gives the same
 // frame, in one version of Penstock; readers must not depend on it over versions.

@@ -9,14 +9,18 @@ import (
 )
 
 func TestUnwrap(t *testing.T) {
-	format := Format{Kind: "thing", Magic: "PKT", Version: 2}
+	format := Format{Kind: "thing", Magic: "PKT", Version: 2, Limit: 10}
+	wrapped, err := format.Wrap([]byte("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := map[string]struct {
 		reason         string
 		record         string
 		body           string
 		newer, damaged bool
 	}{
-		"Present":   {reason: "what Wrap made", record: string(format.Wrap([]byte("body"))), body: "body"},
+		"Present":   {reason: "what Wrap made", record: string(wrapped), body: "body"},
 		"Older":     {reason: "versions up to the known one are read", record: "PKT\x01body", body: "body"},
 		"EmptyBody": {reason: "the body may be empty", record: "PKT\x02"},
 		"Newer":     {reason: "a newer version is not damage", record: "PKT\x03body", newer: true},

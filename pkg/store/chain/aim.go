@@ -28,9 +28,12 @@ func cluster(name string) string {
 	return "cluster " + name
 }
 
+// maxTargetBytes bounds the name of a cluster.
+const maxTargetBytes = 4 << 10
+
 // targetFormat is that of the record of the target cluster: its name.
 func targetFormat() store.Format {
-	return store.Format{Kind: "target cluster", Magic: "PKT", Version: 1}
+	return store.Format{Kind: "target cluster", Magic: "PKT", Version: 1, Limit: maxTargetBytes}
 }
 
 // Aim says which cluster the inventories are about from now on; empty is the host.
@@ -67,7 +70,11 @@ func (s *Inventories) Aim(ctx context.Context, cluster string, forget bool) erro
 	if len(aimed) > 0 {
 		return &AimedElsewhereError{Recorded: recorded, Wanted: cluster}
 	}
-	found, done, err := store.Swap(ctx, s.kv, key, targetFormat().Wrap([]byte(cluster)), stored.ModRevision)
+	record, err := targetFormat().Wrap([]byte(cluster))
+	if err != nil {
+		return err
+	}
+	found, done, err := store.Swap(ctx, s.kv, key, record, stored.ModRevision)
 	if err == nil && !done {
 		err = fmt.Errorf("it was changed by somebody else at etcd revision %d", found)
 	}

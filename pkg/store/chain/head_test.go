@@ -252,7 +252,7 @@ func TestNumbersOnlyGrow(t *testing.T) {
 }
 
 func FuzzDecodeHead(f *testing.F) {
-	f.Add(headFormat().Wrap([]byte(`{"name":"argocd","highest":3,"rows":[{"revision":3,"uid":"x"}]}`)))
+	f.Add([]byte(`PKH` + "\x03" + `{"name":"argocd","highest":3,"rows":[{"revision":3,"uid":"x"}]}`))
 	f.Add([]byte("PKH\x02{}"))
 	f.Fuzz(func(t *testing.T, record []byte) {
 		h, err := decodeHead("/key", record)

@@ -31,14 +31,14 @@ func NewHeads(kv clientv3.KV, prefix string) *Heads {
 // rows of history; format 2 knew no imports; format 3 was not compressed. All are
 // read as what they are, and become format 4 with the next change.
 func headFormat() store.Format {
-	return store.Format{Kind: "chain head", Magic: "PKH", Version: 4}
+	return store.Format{Kind: "chain head", Magic: "PKH", Version: 4, Limit: maxHeadJSON}
 }
 
 // plainHeads is the last format in which a head was not compressed.
 const plainHeads = 3
 
-// maxHeadJSON bounds the memory that reading a head needs, far above what its rows
-// and their texts can be.
+// maxHeadJSON bounds a head, in bytes of JSON, and the memory that reading one needs:
+// far above what its rows and their texts can be, of which each byte takes six at most.
 const maxHeadJSON = 4 << 20
 
 // Get returns the head of a chain, and whether there is one.
@@ -157,7 +157,7 @@ func (s *Heads) attempt(ctx context.Context, name string, apply func(*Head) erro
 	if stored.Exists() && bytes.Equal(before, after) {
 		return true, nil
 	}
-	record, err := wrapHead(after)
+	record, err := headFormat().Seal(after)
 	if err != nil {
 		return false, err
 	}
@@ -190,16 +190,7 @@ func encodeHead(head Head) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wrapHead(body)
-}
-
-// wrapHead is encodeHead for a head that is JSON already.
-func wrapHead(body []byte) ([]byte, error) {
-	frame, err := store.Compress(body)
-	if err != nil {
-		return nil, err
-	}
-	return headFormat().Wrap(frame), nil
+	return headFormat().Seal(body)
 }
 
 // decodeHead reads a head. A field that is not known is damage: new fields come
@@ -212,8 +203,8 @@ func decodeHead(key string, record []byte) (Head, error) {
 	}
 	// Unwrap has seen that there is a version.
 	if record[len(headFormat().Magic)] > plainHeads {
-		if body, err = store.Decompress(body, maxHeadJSON); err != nil {
-			return Head{}, headFormat().Damaged(key, err)
+		if body, err = headFormat().Open(key, record); err != nil {
+			return Head{}, err
 		}
 	}
 	var head Head

@@ -244,7 +244,7 @@ func TestInventoryDamage(t *testing.T) {
 		"Empty":   {reason: "an empty value is not an empty inventory: everything would be created again"},
 		"Cut":     {reason: "half of it", value: whole[:len(whole)/2]},
 		"Flipped": {reason: "one bit, which the checksum finds", value: flipped},
-		"Other":   {reason: "the record of another kind", value: headFormat().Wrap([]byte("{}"))},
+		"Other":   {reason: "the record of another kind", value: []byte("PKH\x03{}")},
 		"Newer":   {reason: "a newer Penstock wrote it", value: []byte("PKI\x04"), newer: true},
 	}
 	for name, tc := range cases {

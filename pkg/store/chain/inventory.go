@@ -3,6 +3,7 @@ package chain
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,8 @@ const (
 	// MaxInventoryBytes bounds a stored inventory, below the 1.5 MiB of one
 	// request to etcd. 4000 objects take about a third of it.
 	MaxInventoryBytes = 1400 << 10
-	// maxInventoryJSON bounds the memory that reading one needs.
+	// maxInventoryJSON bounds one in bytes of JSON, and the memory that reading it
+	// needs.
 	maxInventoryJSON = 16 << 20
 )
 
@@ -99,7 +101,7 @@ func (e *InventoryTooLargeError) Error() string {
 }
 
 func inventoryFormat() store.Format {
-	return store.Format{Kind: "inventory", Magic: "PKI", Version: 3}
+	return store.Format{Kind: "inventory", Magic: "PKI", Version: 3, Limit: maxInventoryJSON}
 }
 
 // formatOf is the oldest format that an inventory fits into: an older Penstock reads
@@ -124,14 +126,14 @@ func encodeInventory(chain string, inv Inventory) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxInventoryJSON {
-		return nil, &InventoryTooLargeError{Chain: chain, Objects: len(inv.Entries), Bytes: len(data), MaxBytes: maxInventoryJSON}
+	record, err := formatOf(normal).Seal(data)
+	var large *store.TooLargeError
+	if errors.As(err, &large) {
+		return nil, &InventoryTooLargeError{Chain: chain, Objects: len(inv.Entries), Bytes: large.Bytes, MaxBytes: large.Limit}
 	}
-	frame, err := store.Compress(data)
 	if err != nil {
 		return nil, err
 	}
-	record := formatOf(normal).Wrap(frame)
 	if len(record) > MaxInventoryBytes {
 		return nil, &InventoryTooLargeError{Chain: chain, Objects: len(inv.Entries), Bytes: len(record), MaxBytes: MaxInventoryBytes}
 	}
@@ -140,13 +142,9 @@ func encodeInventory(chain string, inv Inventory) ([]byte, error) {
 
 // decodeInventory reads a record. What it accepts, encodeInventory accepts.
 func decodeInventory(key string, record []byte) (Inventory, error) {
-	frame, err := inventoryFormat().Unwrap(key, record)
+	data, err := inventoryFormat().Open(key, record)
 	if err != nil {
 		return Inventory{}, err
-	}
-	data, err := store.Decompress(frame, maxInventoryJSON)
-	if err != nil {
-		return Inventory{}, inventoryFormat().Damaged(key, err)
 	}
 	var inv Inventory
 	if err := decodeJSON(data, &inv); err != nil {

@@ -54,7 +54,7 @@ func (e *HeldError) Error() string {
 }
 
 func format() store.Format {
-	return store.Format{Kind: "claim", Magic: "PKC", Version: 1}
+	return store.Format{Kind: "claim", Magic: "PKC", Version: 1, Limit: maxHolderBytes}
 }
 
 // held is a claim as it is stored.
@@ -164,9 +164,13 @@ func (c *Claims) attempt(ctx context.Context, key string, next func(held) (strin
 // put writes a claim that was written last at modRevision, and returns whether that
 // was so.
 func (c *Claims) put(ctx context.Context, etcdKey, holder string, modRevision int64, lease clientv3.LeaseID) (bool, error) {
+	record, err := format().Wrap([]byte(holder))
+	if err != nil {
+		return false, err
+	}
 	response, err := c.kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(etcdKey), "=", modRevision)).
-		Then(clientv3.OpPut(etcdKey, string(format().Wrap([]byte(holder))), clientv3.WithLease(lease))).
+		Then(clientv3.OpPut(etcdKey, string(record), clientv3.WithLease(lease))).
 		Commit()
 	if err != nil {
 		return false, fmt.Errorf("writing %s: %w", etcdKey, err)

@@ -23,6 +23,9 @@ import (
 // that it reads.
 const Format = 1
 
+// maxBytes bounds the record of an identity, which has 200.
+const maxBytes = 4 << 10
+
 // Key is the secret of a store: it keys the digests of Secrets. It prints and
 // marshals as a placeholder.
 type Key [32]byte
@@ -79,7 +82,7 @@ type stored struct {
 }
 
 func recordFormat() store.Format {
-	return store.Format{Kind: "store identity", Magic: "PKS", Version: Format}
+	return store.Format{Kind: "store identity", Magic: "PKS", Version: Format, Limit: maxBytes}
 }
 
 func encode(identity Identity) ([]byte, error) {
@@ -87,7 +90,7 @@ func encode(identity Identity) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recordFormat().Wrap(body), nil
+	return recordFormat().Wrap(body)
 }
 
 func decode(key string, record []byte) (Identity, error) {

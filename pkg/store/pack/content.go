@@ -17,6 +17,12 @@ import (
 // with the longest names take half of it.
 const maxIndexBytes = 4 << 20
 
+// maxContentBytes is the most that encode makes, and so what is read: the length of
+// the index, the index, and the bodies.
+func (s *Store) maxContentBytes() int {
+	return binary.MaxVarintLen64 + maxIndexBytes + s.maxBytes
+}
+
 // Root names the pack of these objects: the digest over their digests, in order,
 // each counted once. It is "sha256:" and 64 hexadecimal digits.
 func Root(refs []manifest.Ref) string {

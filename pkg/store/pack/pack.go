@@ -185,7 +185,7 @@ func (s *Store) open(ctx context.Context, root string, record []byte) ([]manifes
 			return nil, err
 		}
 	}
-	content, err := header.open(frame, s.maxBytes+maxIndexBytes)
+	content, err := header.open(frame, s.maxContentBytes())
 	if err != nil {
 		return nil, corrupt(root, err)
 	}

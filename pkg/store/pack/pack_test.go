@@ -131,7 +131,11 @@ func TestPutKeepsOtherEncoding(t *testing.T) {
 	}
 	frame := encoder.EncodeAll(content, nil)
 	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame)}
-	write(t, client, s.keys.Pack(root), string(packFormat().Wrap(append(h.encode(), frame...))))
+	record, err := packFormat().Wrap(append(h.encode(), frame...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, client, s.keys.Pack(root), string(record))
 
 	before := storetest.Revision(t, client)
 	if _, err := s.Put(t.Context(), objects); err != nil {

@@ -38,7 +38,7 @@ type header struct {
 }
 
 func packFormat() store.Format {
-	return store.Format{Kind: "pack", Magic: "PKP", Version: 1}
+	return store.Format{Kind: "pack", Magic: "PKP", Version: 1, Limit: ChunkBytes}
 }
 
 // sealed is a pack as it goes to etcd.
@@ -61,7 +61,8 @@ func seal(content []byte, chunkBytes int) (sealed, error) {
 	}
 	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame)}
 	if body := append(h.encode(), frame...); len(body) <= chunkBytes {
-		return sealed{record: packFormat().Wrap(body)}, nil
+		record, err := packFormat().Wrap(body)
+		return sealed{record: record}, err
 	}
 	if limit := maxChunks * chunkBytes; len(frame) > limit {
 		return sealed{}, &TooLargeError{What: "compressed manifests", Bytes: len(frame), Max: limit}
@@ -72,7 +73,8 @@ func seal(content []byte, chunkBytes int) (sealed, error) {
 		chunks = append(chunks, c)
 		h.chunks = append(h.chunks, c.digest)
 	}
-	return sealed{record: packFormat().Wrap(h.encode()), chunks: chunks}, nil
+	record, err := packFormat().Wrap(h.encode())
+	return sealed{record: record, chunks: chunks}, err
 }
 
 func (h header) encode() []byte {

@@ -18,6 +18,9 @@ const (
 	MaxRows = 50
 	// maxBytes bounds a record; beyond it the oldest rows go, but for one.
 	maxBytes = 1 << 20
+	// maxRecordBytes bounds a record of one row, below the 1.5 MiB of one request to
+	// etcd.
+	maxRecordBytes = 1400 << 10
 	// namesPage is how many names are read at a time.
 	namesPage = 500
 )
@@ -44,7 +47,7 @@ func New(kv clientv3.KV, prefix string) *Runs {
 }
 
 func format() store.Format {
-	return store.Format{Kind: "runs of a plan", Magic: "PKR", Version: 1}
+	return store.Format{Kind: "runs of a plan", Magic: "PKR", Version: 1, Limit: maxRecordBytes}
 }
 
 // List returns the rows of a name, the newest first.
@@ -75,7 +78,8 @@ func (r *Runs) Names(ctx context.Context) ([]string, error) {
 }
 
 // Put stores a row, in place of the one with the same plan and number. Other rows
-// stay, whoever else writes.
+// stay, whoever else writes. A row that is too large by itself is a
+// *store.TooLargeError.
 func (r *Runs) Put(ctx context.Context, name string, row Row) error {
 	if name == "" || row.Plan == "" || row.Number <= 0 {
 		return errors.New("a run needs a plan's name and uid, and a number from 1")
@@ -118,7 +122,7 @@ func encode(rows []Row) ([]byte, error) {
 			return nil, err
 		}
 		if len(raw) <= maxBytes || len(rows) <= 1 {
-			return format().Wrap(raw), nil
+			return format().Wrap(raw)
 		}
 		rows = rows[:len(rows)-1]
 	}
@@ -130,13 +134,22 @@ func (r *Runs) load(ctx context.Context, name string) ([]Row, int64, error) {
 	if err != nil || !stored.Exists() {
 		return nil, 0, err
 	}
-	raw, err := format().Unwrap(key, stored.Bytes)
+	rows, err := decode(key, stored.Bytes)
 	if err != nil {
 		return nil, 0, err
 	}
+	return rows, stored.ModRevision, nil
+}
+
+// decode reads what encode wrote.
+func decode(key string, record []byte) ([]Row, error) {
+	raw, err := format().Unwrap(key, record)
+	if err != nil {
+		return nil, err
+	}
 	var rows []Row
 	if err := json.Unmarshal(raw, &rows); err != nil {
-		return nil, 0, format().Damaged(key, err)
+		return nil, format().Damaged(key, err)
 	}
-	return rows, stored.ModRevision, nil
+	return rows, nil
 }
