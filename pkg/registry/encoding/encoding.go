@@ -48,7 +48,7 @@ func (s Stored) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 		return generic.RESTOptions{}, err
 	}
 	config := *options.StorageConfig
-	config.Codec = store.Compressed(s.Codecs.LegacyCodec(s.Version))
+	config.Codec = answering{Codec: store.Compressed(s.Codecs.LegacyCodec(s.Version)), resource: resource}
 	if s.Around != nil {
 		config.Codec = s.Around(config.Codec)
 	}

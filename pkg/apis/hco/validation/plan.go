@@ -29,6 +29,9 @@ const (
 
 // ValidatePlan says what is wrong with a new plan, after defaults.
 func ValidatePlan(plan *hco.ConfigurationPlan) field.ErrorList {
+	if errs := objectmeta.ValidateSize(&plan.ObjectMeta, nil, field.NewPath("metadata")); len(errs) > 0 {
+		return errs
+	}
 	errs := apimachineryvalidation.ValidateObjectMeta(&plan.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, objectmeta.ValidateFinalizers(plan.Finalizers, field.NewPath("metadata", "finalizers"))...)
 	return append(errs, validateSpec(&plan.Spec, field.NewPath("spec"))...)
@@ -36,6 +39,9 @@ func ValidatePlan(plan *hco.ConfigurationPlan) field.ErrorList {
 
 // ValidatePlanUpdate says what is wrong with a change of a plan.
 func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList {
+	if errs := ValidatePlanStatusUpdate(plan, old); len(errs) > 0 {
+		return errs
+	}
 	spec := field.NewPath("spec")
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&plan.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, validateSpec(&plan.Spec, spec)...)
@@ -43,6 +49,12 @@ func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("profile"), plan.Spec.Profile, "is immutable: make another plan"))
 	}
 	return errs
+}
+
+// ValidatePlanStatusUpdate says what is wrong with a change of a plan's status: of
+// metadata, it changes managedFields.
+func ValidatePlanStatusUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList {
+	return objectmeta.ValidateSize(&plan.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 }
 
 func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path) field.ErrorList {

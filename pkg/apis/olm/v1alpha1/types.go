@@ -14,6 +14,8 @@ const (
 	MaxObjects = 4000
 	// MaxManifestBytes bounds the canonical JSON of all objects of one revision.
 	MaxManifestBytes = 16 << 20
+	// MaxRecordBytes bounds a stored revision, in JSON.
+	MaxRecordBytes = 1 << 20
 	// MaxSpecBytes bounds the stored spec (identities and digests, probes), so
 	// that the record with status and managed fields stays below 1 MiB.
 	MaxSpecBytes = 768 << 10

@@ -21,9 +21,13 @@ import (
 
 // ValidateRevision returns everything that is wrong with a revision in the form
 // in which it is stored: defaults set, manifests replaced by identity and
-// digest, the chain label set. It does not look at status, and does not compile
-// CEL; see ValidateExpressions.
+// digest, the chain label set. Of status it looks at the size of what the server
+// stamped, and it does not compile CEL; see ValidateExpressions.
 func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
+	// First what says how much there is to look at.
+	if errs := objectmeta.ValidateSize(&revision.ObjectMeta, nil, field.NewPath("metadata")); len(errs) > 0 {
+		return errs
+	}
 	errs := validateIdentity(revision)
 	errs = append(errs, validateMutableSpec(&revision.Spec)...)
 	spec := field.NewPath("spec")
@@ -36,6 +40,8 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	if len(errs) == 0 {
 		// Only a revision whose parts are within their limits is worth encoding.
 		errs = append(errs, validateSpecSize(&revision.Spec)...)
+		errs = append(errs, validateRoom(revision, nil)...)
+		errs = append(errs, validateSize(field.NewPath("status", "requestedBy"), revision.Status.RequestedBy, maxRequesterBytes, "what is known of the user")...)
 	}
 	return errs
 }
@@ -175,12 +181,57 @@ func validatePrevious(revision *olm.ClusterExtensionRevision) field.ErrorList {
 // store does.
 func validateSpecSize(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList {
 	path := field.NewPath("spec")
-	var served v1alpha1.ClusterExtensionRevisionSpec
-	if err := v1alpha1.Convert_olm_ClusterExtensionRevisionSpec_To_v1alpha1_ClusterExtensionRevisionSpec(spec, &served, nil); err != nil {
+	served, err := servedSpec(spec)
+	if err != nil {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("measuring it: %w", err))}
 	}
 	return validateSize(path, served, v1alpha1.MaxSpecBytes, "the spec without manifests")
 }
+
+func servedSpec(spec *olm.ClusterExtensionRevisionSpec) (*v1alpha1.ClusterExtensionRevisionSpec, error) {
+	served := &v1alpha1.ClusterExtensionRevisionSpec{}
+	return served, v1alpha1.Convert_olm_ClusterExtensionRevisionSpec_To_v1alpha1_ClusterExtensionRevisionSpec(spec, served, nil)
+}
+
+// validateRoom keeps room for status, and for what a deletion adds, in the record:
+// whatever the controllers have to say of a revision that was accepted can be stored.
+// A revision of before that leaves too little may stay as it is, and shrink.
+func validateRoom(revision, old *olm.ClusterExtensionRevision) field.ErrorList {
+	path := field.NewPath("metadata")
+	metadata, err := objectmeta.Bytes(&revision.ObjectMeta)
+	if err == nil && metadata <= maxBesideStatus-v1alpha1.MaxSpecBytes {
+		return nil // Beside any spec.
+	}
+	var served *v1alpha1.ClusterExtensionRevisionSpec
+	if err == nil {
+		served, err = servedSpec(&revision.Spec)
+	}
+	var encoded []byte
+	if err == nil {
+		encoded, err = json.Marshal(served)
+	}
+	if err != nil {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("measuring it: %w", err))}
+	}
+	if metadata+len(encoded) <= maxBesideStatus {
+		return nil
+	}
+	if old != nil {
+		if was, err := objectmeta.Bytes(&old.ObjectMeta); err == nil && metadata <= was {
+			return nil
+		}
+	}
+	return field.ErrorList{tooLong(path, fmt.Sprintf("metadata has %d bytes in JSON and the spec without manifests %d, together they must have at most %d",
+		metadata, len(encoded), maxBesideStatus))}
+}
+
+// maxRequesterBytes bounds who asked, in JSON: groups and extra can be as many as fit
+// into the headers of a request, and stay in status for ever.
+const maxRequesterBytes = 64 << 10
+
+// maxBesideStatus bounds metadata and spec together. A deletion adds a timestamp and a
+// finalizer, an object has its kind and the names of its parts.
+const maxBesideStatus = v1alpha1.MaxRecordBytes - v1alpha1.MaxStatusBytes - 4<<10
 
 func validateSize(path *field.Path, value any, limit int, what string) field.ErrorList {
 	encoded, err := json.Marshal(value)

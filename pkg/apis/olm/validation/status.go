@@ -9,13 +9,19 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // ValidateRevisionStatusUpdate returns what is wrong with a new status.
 func ValidateRevisionStatusUpdate(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
+	// Of metadata, a write of status changes managedFields.
+	if errs := objectmeta.ValidateSize(&updated.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")); len(errs) > 0 {
+		return errs
+	}
 	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, validateRoom(updated, old)...)
 	path := field.NewPath("status")
 	status := &updated.Status
 	errs = append(errs, validateObservedGeneration(updated, path.Child("observedGeneration"))...)

@@ -7,6 +7,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -18,7 +19,12 @@ const immutable = "field is immutable: a revision's content never changes"
 // What cannot have changed is not judged again, so that a revision accepted by
 // an older release stays usable.
 func ValidateRevisionUpdate(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
-	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	metadata := field.NewPath("metadata")
+	if errs := objectmeta.ValidateSize(&updated.ObjectMeta, &old.ObjectMeta, metadata); len(errs) > 0 {
+		return errs
+	}
+	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, metadata)
+	errs = append(errs, validateRoom(updated, old)...)
 	if chain, _, ok := olm.ChainOf(old.Name); ok {
 		errs = append(errs, validateChainLabel(updated, chain)...)
 	}

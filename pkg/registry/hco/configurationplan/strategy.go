@@ -178,9 +178,9 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	metav1.ResetObjectMetaForStatus(&plan.ObjectMeta, &stored.ObjectMeta)
 }
 
-// ValidateUpdate finds nothing wrong.
-func (statusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
-	return nil
+// ValidateUpdate says what is wrong with a status.
+func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidatePlanStatusUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan))
 }
 
 // WarningsOnUpdate has none.

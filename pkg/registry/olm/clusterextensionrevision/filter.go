@@ -122,6 +122,9 @@ func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 	if !complete {
 		return req, nil
 	}
+	if ok && info.IsResourceRequest && !writes && len(body) > maxOtherBodyBytes {
+		return req, tooLargeBody("the body of this request", len(body), maxOtherBodyBytes)
+	}
 	replacement := body
 	if lists {
 		var err error
@@ -153,7 +156,11 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 	if err := checkAmounts(info, tree); err != nil {
 		return nil, err
 	}
-	if !writesRevision(info) || !f.rewrite(ctx, info, tree, held) {
+	changed := writesRevision(info) && f.rewrite(ctx, info, tree, held)
+	if err := checkRest(tree); err != nil {
+		return nil, err
+	}
+	if !changed {
 		return body, nil
 	}
 	// A tree that was read from JSON can be written as JSON.
@@ -177,7 +184,10 @@ func (f *filter) stageLoosely(info *request.RequestInfo, body []byte, form form,
 		f.inliner.stageTree(tree, held)
 		f.inliner.stagePatch(operations, held)
 	}
-	return nil
+	if err := checkRest(tree); err != nil {
+		return err
+	}
+	return checkOperations(operations)
 }
 
 // rewrite brings a decoded body into the form in which revisions are stored,

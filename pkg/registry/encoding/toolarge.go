@@ -1,0 +1,36 @@
+package encoding
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// answering is the codec of the store with the answer to what it refuses: the generic
+// registry passes an error of encoding on as it is, also on a dry-run.
+type answering struct {
+	runtime.Codec
+	resource schema.GroupResource
+}
+
+// Encode implements runtime.Encoder.
+func (a answering) Encode(object runtime.Object, w io.Writer) error {
+	err := a.Codec.Encode(object, w)
+	var large *store.TooLargeError
+	if !errors.As(err, &large) {
+		return err
+	}
+	name := "an object"
+	if accessor, err := meta.Accessor(object); err == nil {
+		name = accessor.GetName()
+	}
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+		"%s %q would have %d bytes in the store, %d are allowed, without manifests: make its metadata smaller", a.resource, name, large.Bytes, large.Limit))
+}

@@ -1,0 +1,94 @@
+package clusterextensionrevision
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+const (
+	// maxRestBytes bounds a revision's body without manifests: some times what is
+	// stored can be, so that validation says what there is too much of.
+	maxRestBytes = 4 * v1alpha1.MaxRecordBytes
+	// maxOtherBodyBytes bounds bodies that have no manifests in them: an object as it
+	// may be stored, written with spaces between.
+	maxOtherBodyBytes = 2 * v1alpha1.MaxRecordBytes
+	// maxOperationBytes bounds what the operations of a JSON patch give metadata.
+	maxOperationBytes = objectmeta.MaxBytes
+)
+
+// checkRest refuses a body of a revision in which something else than manifests is
+// far larger than what is stored can be. A body may be as large as the manifests of a
+// revision; the endpoint would decode the rest, make managedFields of it, and have
+// admission look at it, before validation counts it.
+func checkRest(tree map[string]any) error {
+	if bytes := encodedBytes(tree["metadata"]); bytes > objectmeta.MaxBytes {
+		return tooLargeBody("metadata", bytes, objectmeta.MaxBytes)
+	}
+	bytes := encodedBytes(map[string]any(tree))
+	// What is left inline is wrong, and validation says how.
+	eachEntry(tree, func(entry map[string]any) { bytes -= encodedBytes(entry["object"]) })
+	if bytes > maxRestBytes {
+		return tooLargeBody("the body without manifests", bytes, maxRestBytes)
+	}
+	return nil
+}
+
+// checkOperations is checkRest for a JSON patch, of which metadata is all that can be
+// told before it is applied.
+func checkOperations(operations []map[string]any) error {
+	bytes := 0
+	for _, operation := range operations {
+		if path, _ := operation["path"].(string); path == "/metadata" || strings.HasPrefix(path, "/metadata/") {
+			bytes += encodedBytes(operation["value"])
+		}
+	}
+	if bytes > maxOperationBytes {
+		return tooLargeBody("what the patch writes to metadata", bytes, maxOperationBytes)
+	}
+	return nil
+}
+
+func tooLargeBody(what string, found, allowed int) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s has %d bytes in JSON, %d are allowed", what, found, allowed))
+}
+
+// encodedBytes is about how many bytes a decoded value has in JSON, as it is stored:
+// with the characters escaped that HTML knows. It allocates nothing.
+func encodedBytes(value any) int {
+	switch value := value.(type) {
+	case string:
+		return stringBytes(value)
+	case map[string]any:
+		bytes := 2
+		for name, member := range value {
+			bytes += stringBytes(name) + 2 + encodedBytes(member)
+		}
+		return bytes
+	case []any:
+		bytes := 2
+		for _, member := range value {
+			bytes += 1 + encodedBytes(member)
+		}
+		return bytes
+	default:
+		return 4 // at least about: a number, a boolean, null
+	}
+}
+
+func stringBytes(text string) int {
+	bytes := len(text) + 2
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
+			bytes++
+		case c < ' ' || c == '<' || c == '>' || c == '&':
+			bytes += 5
+		}
+	}
+	return bytes
+}
