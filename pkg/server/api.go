@@ -128,6 +128,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		StoredVersions: reads,
 		Live:           live,
 		Imports:        a.store.Heads,
+		Unreadable:     a.extra.unreadable,
 	})
 	if err != nil {
 		return err
@@ -151,7 +152,8 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 			Packs: a.store.Packs, Claims: a.store.Claims, Runs: a.store.Runs,
 			Differ: differ,
 		},
-		Survey: looking,
+		Survey:     looking,
+		Unreadable: a.extra.unreadable,
 	})
 	if err != nil {
 		return err

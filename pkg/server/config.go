@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // Config is what follows from the options, the host and the store.
@@ -31,11 +32,13 @@ type Config struct {
 
 // ExtraConfig is what the generic API server does not know of.
 type ExtraConfig struct {
-	scheme     *runtime.Scheme
-	codecs     serializer.CodecFactory
-	host       *host
-	database   *database
-	room       *room
+	scheme   *runtime.Scheme
+	codecs   serializer.CodecFactory
+	host     *host
+	database *database
+	room     *room
+	// unreadable knows which records cannot be read.
+	unreadable *store.Unreadable
 	standing   standing
 	identities *identities
 	// target is nil when revisions are rolled out into the host.
@@ -86,7 +89,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	c := &Config{
 		Generic: genericapiserver.NewRecommendedConfig(codecs),
 		Extra: ExtraConfig{
-			scheme: scheme, codecs: codecs, host: host, database: db, room: newRoom(db),
+			scheme: scheme, codecs: codecs, host: host, database: db, room: newRoom(db), unreadable: store.NewUnreadable(db.client),
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
 			controllers: o.Controllers, profiles: o.Profiles, entries: clusterextensionrevision.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
@@ -218,7 +221,7 @@ func (c *Config) applyOptions(o *Options) error {
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 		return withWebhooks(handler, webhooks)
 	}
-	c.Generic.AddReadyzChecks(identityCheck(reason), c.Extra.room.check())
+	c.Generic.AddReadyzChecks(identityCheck(reason), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
 	return nil
 }
 

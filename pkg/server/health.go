@@ -1,14 +1,18 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apiserver/pkg/server/healthz"
+
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // storeIdentityCheck is the name of the readiness check that fails while we are
@@ -16,6 +20,22 @@ import (
 // (/readyz?exclude=store-identity): a Service without endpoints would take
 // discovery away, and that is what degraded mode is there to avoid.
 const storeIdentityCheck = "store-identity"
+
+// storeRecordsCheck is the name of the readiness check that fails while a record of the
+// store cannot be read, and names it. A kubelet's probe should leave it out, as the
+// others of the store: everything that the record does not belong to goes on.
+const storeRecordsCheck = "store-records"
+
+// recordsPatience bounds how long etcd is asked whether such records are still there.
+const recordsPatience = 2 * time.Second
+
+func recordsCheck(unreadable *store.Unreadable) healthz.HealthChecker {
+	return healthz.NamedCheck(storeRecordsCheck, func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), recordsPatience)
+		defer cancel()
+		return unreadable.Check(ctx)
+	})
+}
 
 // identityCheck tells the truth about the store: reason is why we are degraded,
 // or empty.

@@ -269,7 +269,8 @@ func (s *Server) port() int {
 }
 
 // waitReady returns when every check of readiness passes, but for those of the
-// store's identity and room: discovery is to be reached also when we are degraded.
+// store's identity, room and records: discovery is to be reached also when we are
+// degraded.
 func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 	client, err := rest.HTTPClientFor(loopback)
 	if err != nil {
@@ -277,7 +278,7 @@ func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 	}
 	defer client.CloseIdleConnections()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeIdentityCheck+"&exclude="+storeSpaceCheck, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeIdentityCheck+"&exclude="+storeSpaceCheck+"&exclude="+storeRecordsCheck, nil)
 		if err != nil {
 			return fmt.Errorf("asking for readiness: %w", err)
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,11 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 		Leading:  s.term.leading,
 		Degraded: func() bool { return s.extra.standing.degraded != "" },
 		Full:     s.extra.room.full.Load,
+		Unreadable: func() int {
+			ctx, cancel := context.WithTimeout(context.Background(), recordsPatience)
+			defer cancel()
+			return len(s.extra.unreadable.List(ctx))
+		},
 		Expiries: s.expiries,
 		Skew:     s.extra.host.skew.seconds,
 	})

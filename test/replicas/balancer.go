@@ -77,7 +77,7 @@ func (b *balancer) probe(ctx context.Context, of *backend) {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
 	}}
 	for ctx.Err() == nil {
-		response, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d/readyz?exclude=store-identity&exclude=store-space", of.port))
+		response, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d/readyz?exclude=store-identity&exclude=store-space&exclude=store-records", of.port))
 		ready := err == nil && response.StatusCode == http.StatusOK
 		if err == nil {
 			_ = response.Body.Close()

@@ -5,12 +5,14 @@ package bychain
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
@@ -27,14 +29,35 @@ func Requests(_ context.Context, revision client.Object) []reconcile.Request {
 	return nil
 }
 
-// List returns the revisions of a chain, newest first.
+// UnreadableError says that the record of a revision cannot be read from the store. Its
+// chain is left as it is: nobody knows what that revision asks for. A change of the
+// record is an event of the revision.
+type UnreadableError struct {
+	Revision, Why string
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("the record of %s cannot be read from the store, so nothing is done for its extension: %s", e.Revision, e.Why)
+}
+
+// List returns the revisions of a chain, newest first. When the record of one of them
+// cannot be read, the error is an *UnreadableError, and the others are returned to be
+// told of it.
 func List(ctx context.Context, from client.Reader, chain string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
 	var list olmv1alpha1.ClusterExtensionRevisionList
 	if err := from.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: chain}); err != nil {
 		return nil, err
 	}
-	NewestFirst(list.Items)
-	return list.Items, nil
+	var err error
+	readable := slices.DeleteFunc(list.Items, func(revision olmv1alpha1.ClusterExtensionRevision) bool {
+		unreadable := objectmeta.IsUnreadable(&revision)
+		if unreadable {
+			err = &UnreadableError{Revision: revision.Name, Why: revision.Annotations[objectmeta.UnreadableAnnotation]}
+		}
+		return unreadable
+	})
+	NewestFirst(readable)
+	return readable, err
 }
 
 // NewestFirst sorts revisions of one chain by number.

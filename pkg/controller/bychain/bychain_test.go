@@ -1,12 +1,16 @@
 package bychain
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
@@ -32,5 +36,29 @@ func TestRequests(t *testing.T) {
 	}
 	if got := Requests(t.Context(), &olmv1alpha1.ClusterExtensionRevision{}); got != nil {
 		t.Errorf("a revision without the label is of no chain, got %v", got)
+	}
+}
+
+// TestListUnreadable: a chain with a record that cannot be read is not listed as if it
+// had no such revision, and other chains are.
+func TestListUnreadable(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := olmv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	labelled := func(name, chain string) *olmv1alpha1.ClusterExtensionRevision {
+		return &olmv1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{olmv1alpha1.ChainLabel: chain}}}
+	}
+	bad := labelled("a-2", "a")
+	meta := objectmeta.Unreadable("a-2", errors.New("damaged"))
+	bad.UID, bad.Annotations = meta.UID, meta.Annotations
+	from := fake.NewClientBuilder().WithScheme(scheme).WithObjects(labelled("a-1", "a"), bad, labelled("b-1", "b")).Build()
+	found, err := List(t.Context(), from, "a")
+	var unreadable *UnreadableError
+	if !errors.As(err, &unreadable) || unreadable.Revision != "a-2" || unreadable.Why != "damaged" || len(found) != 1 || found[0].Name != "a-1" {
+		t.Errorf("got %d revisions and error %v", len(found), err)
+	}
+	if found, err := List(t.Context(), from, "b"); err != nil || len(found) != 1 {
+		t.Errorf("another chain: got %d revisions and error %v", len(found), err)
 	}
 }

@@ -79,7 +79,11 @@ type visit struct {
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.Passes.Begin(request.Name)()
 	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}}
-	if err := v.list(ctx); err != nil {
+	if err := v.list(ctx); errors.As(err, new(*bychain.UnreadableError)) {
+		// What the chain asks for is not known. The event of that revision brings the
+		// next pass.
+		return ctrl.Result{}, v.complain(ctx, err)
+	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading the revisions of chain %s: %w", v.chain, err)
 	}
 	if len(v.revisions) == 0 {
@@ -167,12 +171,13 @@ func (v *visit) prepare(ctx context.Context) error {
 	return nil
 }
 
-// list gets the revisions of the chain, newest first, and what is known of them.
+// list gets the revisions of the chain, newest first, and what is known of them; of a
+// chain with one that cannot be read the others, and the error.
 func (v *visit) list(ctx context.Context) error {
 	pending := v.recollections.pending(v.chain)
 	var err error
 	v.revisions, err = bychain.List(ctx, v.Client, v.chain)
-	if err == nil {
+	if err == nil || errors.As(err, new(*bychain.UnreadableError)) {
 		v.known = v.recollections.open(v.chain, v.revisions)
 		v.revisions = pending.recall(v.revisions)
 	}

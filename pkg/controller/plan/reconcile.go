@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
@@ -54,6 +55,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading plan %s: %w", request.Name, err)
+	}
+	if objectmeta.IsUnreadable(plan) {
+		// It keeps its profile, and nothing is done for it. A change of its record
+		// brings the next pass.
+		return ctrl.Result{}, nil
 	}
 	v := &visit{
 		reconciler: r, mind: r.mindOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),

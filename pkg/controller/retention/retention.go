@@ -4,6 +4,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -47,6 +48,9 @@ type reconciler struct {
 // Reconcile deletes what a chain has too much of.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	revisions, err := bychain.List(ctx, r.client, request.Name)
+	if errors.As(err, new(*bychain.UnreadableError)) {
+		return ctrl.Result{}, nil // its chain is left as it is
+	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing the revisions of chain %s: %w", request.Name, err)
 	}

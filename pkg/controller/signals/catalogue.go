@@ -27,6 +27,7 @@ const (
 	nameLeader        = "penstock_leader"
 	nameDegraded      = "penstock_store_degraded"
 	nameFull          = "penstock_store_full"
+	nameUnreadable    = "penstock_store_unreadable_records"
 	nameExpiry        = "penstock_certificate_expiration_timestamp_seconds"
 	nameSkew          = "penstock_host_clock_skew_seconds"
 )
@@ -85,6 +86,8 @@ func Catalogue() []Metric {
 			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, and nothing is served; else 0."},
 		{Name: nameFull, Type: "gauge", EveryReplica: true,
 			Help: "1 while etcd has reached its quota and takes no writes; else 0."},
+		{Name: nameUnreadable, Type: "gauge", EveryReplica: true,
+			Help: "How many records of revisions and plans cannot be read from the store; /readyz/store-records names them."},
 		{Name: nameExpiry, Type: "gauge", Labels: []string{"certificate"}, EveryReplica: true,
 			Help: "When a certificate ends, as a Unix time: serving is the one that is shown, authority the one that all replicas share. Both are renewed in time unless they come from files."},
 		{Name: nameSkew, Type: "gauge", EveryReplica: true,

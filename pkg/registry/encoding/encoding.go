@@ -6,6 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/penstock-project/penstock/pkg/store"
 )
@@ -39,6 +43,10 @@ type Stored struct {
 	Version schema.GroupVersion
 	// Around wraps the codec; nil does not.
 	Around func(runtime.Codec) runtime.Codec
+	// Placeholder stands in lists and watches for a record that cannot be read, and
+	// Unreadable is told of it; nil is told nothing.
+	Placeholder Placeholder
+	Unreadable  *store.Unreadable
 }
 
 // GetRESTOptions returns the options with our codec.
@@ -51,6 +59,17 @@ func (s Stored) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 	config.Codec = answering{Codec: store.Compressed(s.Codecs.LegacyCodec(s.Version)), resource: resource}
 	if s.Around != nil {
 		config.Codec = s.Around(config.Codec)
+	}
+	config.Codec = placing{Codec: config.Codec, place: s.Placeholder, known: s.Unreadable}
+	if config.Transformer == nil {
+		config.Transformer = untransformed{}
+	}
+	config.Transformer = keyed{config.Transformer}
+	decorate := options.Decorator
+	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
+		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		open, destroy, err := decorate(config, prefix, key, newFunc, newList, attrs, triggers, indexers)
+		return guarded{Interface: open, resource: resource}, destroy, err
 	}
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(s.Version, schema.GroupKind{Group: s.Version.Group})
 	options.StorageConfig = &config

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // Deps is what NewAPIGroupInfo needs.
@@ -26,11 +27,16 @@ type Deps struct {
 	// Survey is how to find out how the cluster is with regard to profiles; its
 	// Plans are those that are stored here. Nil serves no configurationprofiles.
 	Survey *survey.Deps
+	// Unreadable is told of records that cannot be read; nil is told nothing.
+	Unreadable *store.Unreadable
 }
 
 // NewAPIGroupInfo returns the group's endpoints and how they are reached.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *configurationplan.Storage, error) {
-	deps.OptsGetter = encoding.Stored{RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion}
+	deps.OptsGetter = encoding.Stored{
+		RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,
+		Placeholder: configurationplan.Unreadable, Unreadable: deps.Unreadable,
+	}
 	storage, err := configurationplan.NewStorage(deps.Deps)
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)

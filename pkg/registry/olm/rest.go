@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // Deps is what NewAPIGroupInfo needs.
@@ -45,13 +46,18 @@ type Deps struct {
 	ImportPatience time.Duration
 	// Live compares revisions with the cluster; nil answers 501.
 	Live revisiondiff.Live
+	// Unreadable is told of records that cannot be read; nil is told nothing.
+	Unreadable *store.Unreadable
 }
 
 // NewAPIGroupInfo returns the group's endpoints and how they are reached, and
 // the storage of the revisions, whose Stored the filter WithBodies needs.
 // OptsGetter leads to etcd; which codec and version are stored is set here.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
-	stored := encoding.Stored{RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion}
+	stored := encoding.Stored{
+		RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,
+		Placeholder: clusterextensionrevision.Unreadable, Unreadable: deps.Unreadable,
+	}
 	if deps.Entries != nil {
 		stored.Around = deps.Entries.Codec
 	}

@@ -21,10 +21,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
 )
@@ -144,7 +146,8 @@ func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRe
 	return found.(*olm.ClusterExtensionRevision), nil
 }
 
-// Chain returns the revisions of a chain as they are now.
+// Chain returns the revisions of a chain as they are now. When the record of one of
+// them cannot be read, that is an error: nothing is judged by the others.
 func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error) {
 	found, err := r.List(ctx, &metainternalversion.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ChainLabel: chain}),
@@ -152,7 +155,13 @@ func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionR
 	if err != nil {
 		return nil, err
 	}
-	return found.(*olm.ClusterExtensionRevisionList).Items, nil
+	revisions := found.(*olm.ClusterExtensionRevisionList).Items
+	for i := range revisions {
+		if objectmeta.IsUnreadable(&revisions[i]) {
+			return nil, encoding.NewUnreadable(v1alpha1.Resource(resource), revisions[i].Name, errors.New(revisions[i].Annotations[objectmeta.UnreadableAnnotation]))
+		}
+	}
+	return revisions, nil
 }
 
 // Contents returns the manifests of a stored revision, in rollout order and

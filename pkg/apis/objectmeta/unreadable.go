@@ -1,0 +1,42 @@
+package objectmeta
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// UnreadableAnnotation, on an object in a list or a watch, says why its record
+	// cannot be read. The object has nothing but its name then.
+	UnreadableAnnotation = "penstock.dev/unreadable"
+	// ReasonUnreadable is that of the condition Ready of such an object.
+	ReasonUnreadable = "Unreadable"
+
+	unreadableUID = "unreadable-"
+	maxWhyBytes   = 512
+)
+
+// Unreadable is the metadata of an object whose record cannot be read: its name, as
+// the key of the record has it, and why. A server makes uids of objects up, so no
+// other object has one like this.
+func Unreadable(name string, why error) metav1.ObjectMeta {
+	sum := sha256.Sum256([]byte(name))
+	text := why.Error()
+	if len(text) > maxWhyBytes {
+		text = strings.ToValidUTF8(text[:maxWhyBytes], "") + "…"
+	}
+	return metav1.ObjectMeta{
+		Name: name, UID: types.UID(unreadableUID + hex.EncodeToString(sum[:8])),
+		Annotations: map[string]string{UnreadableAnnotation: text},
+	}
+}
+
+// IsUnreadable tells whether the record of an object cannot be read. What the object
+// says, but for its name, means nothing then, and its absence even less.
+func IsUnreadable(object metav1.Object) bool {
+	return strings.HasPrefix(string(object.GetUID()), unreadableUID)
+}

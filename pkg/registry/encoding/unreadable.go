@@ -1,0 +1,187 @@
+package encoding
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/klog/v2"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// A record that cannot be read would stop every list and watch of its resource, and
+// with them the watch cache, creates and controllers. So lists and watches have an
+// object in its place, which says so and is known by objectmeta.IsUnreadable. It is not
+// left out: a missing answer is not to be read as "absent". Whoever reads or changes
+// that one object gets an error. Three parts make it so:
+//
+//   - keyed hands the key of a record to the codec, for lists and watches;
+//   - placing decodes, and puts the object in the place of what cannot be decoded;
+//   - guarded keeps such objects from being read, changed or deleted as if they were
+//     what is stored. Its context tells keyed of an operation on one object.
+
+// Placeholder makes the object, of the internal version, for a record of that name.
+type Placeholder func(name string, why error) runtime.Object
+
+// magicKeyed begins what keyed hands to placing. No record begins so.
+const magicKeyed = "\x00penstock key\x00"
+
+type oneKey struct{}
+
+// keyed is a transformer that only reads.
+type keyed struct{ value.Transformer }
+
+// TransformFromStorage implements value.Read.
+func (k keyed) TransformFromStorage(ctx context.Context, data []byte, about value.Context) ([]byte, bool, error) {
+	data, stale, err := k.Transformer.TransformFromStorage(ctx, data, about)
+	if err != nil || ctx.Value(oneKey{}) != nil {
+		return data, stale, err
+	}
+	key := about.AuthenticatedData()
+	out := make([]byte, 0, len(magicKeyed)+binary.MaxVarintLen64+len(key)+len(data))
+	out = append(out, magicKeyed...)
+	out = binary.AppendUvarint(out, uint64(len(key)))
+	out = append(out, key...)
+	return append(out, data...), stale, nil
+}
+
+// untransformed does nothing.
+type untransformed struct{}
+
+// TransformFromStorage implements value.Read.
+func (untransformed) TransformFromStorage(_ context.Context, data []byte, _ value.Context) ([]byte, bool, error) {
+	return data, false, nil
+}
+
+// TransformToStorage implements value.Write.
+func (untransformed) TransformToStorage(_ context.Context, data []byte, _ value.Context) ([]byte, error) {
+	return data, nil
+}
+
+// placing is the codec of the store.
+type placing struct {
+	runtime.Codec
+	place Placeholder
+	known *store.Unreadable
+}
+
+// undecodableError marks an error of decoding a record.
+type undecodableError struct{ err error }
+
+func (e *undecodableError) Error() string { return e.err.Error() }
+func (e *undecodableError) Unwrap() error { return e.err }
+
+// Decode implements runtime.Decoder.
+func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	rest, withKey := bytes.CutPrefix(data, []byte(magicKeyed))
+	var key string
+	if withKey {
+		// It was made by keyed, in this process.
+		length, n := binary.Uvarint(rest)
+		key, rest = string(rest[n:n+int(length)]), rest[n+int(length):]
+	}
+	object, kind, err := p.Codec.Decode(rest, defaults, into)
+	if err == nil {
+		return object, kind, nil
+	}
+	if !withKey {
+		return nil, nil, &undecodableError{err}
+	}
+	if p.known.Note(key, rest, err) {
+		klog.Background().WithName("store").Error(err, "A record cannot be read; what it belongs to is left as it is, everything else goes on", "key", key)
+	}
+	// Lists take what is returned, and watches give nothing to decode into.
+	return p.place(path.Base(key), err), kind, nil
+}
+
+// guarded is the storage of a resource.
+type guarded struct {
+	storage.Interface
+	resource schema.GroupResource
+}
+
+func one(ctx context.Context) context.Context { return context.WithValue(ctx, oneKey{}, true) }
+
+// Create implements storage.Interface.
+func (g guarded) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	return g.explain(g.Interface.Create(one(ctx), key, obj, out, ttl), key)
+}
+
+// Get implements storage.Interface.
+func (g guarded) Get(ctx context.Context, key string, options storage.GetOptions, out runtime.Object) error {
+	if err := g.Interface.Get(one(ctx), key, options, out); err != nil {
+		return g.explain(err, key)
+	}
+	return g.refuse(out) // It may be from the watch cache.
+}
+
+// GuaranteedUpdate implements storage.Interface.
+func (g guarded) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions,
+	update storage.UpdateFunc, cached runtime.Object) error {
+	judged := func(existing runtime.Object, meta storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		if err := g.refuse(existing); err != nil {
+			return nil, nil, err
+		}
+		return update(existing, meta)
+	}
+	return g.explain(g.Interface.GuaranteedUpdate(one(ctx), key, out, ignoreNotFound, preconditions, judged, cached), key)
+}
+
+// Delete implements storage.Interface. The unsafe delete of what cannot be read passes.
+func (g guarded) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
+	judged := validate
+	if !options.ExpectTransformOrDecodeError {
+		judged = func(ctx context.Context, existing runtime.Object) error {
+			if err := g.refuse(existing); err != nil {
+				return err
+			}
+			return validate(ctx, existing)
+		}
+	}
+	return g.explain(g.Interface.Delete(one(ctx), key, out, preconditions, judged, cached, options), key)
+}
+
+// refuse is the error for an object that stands for a record that cannot be read.
+func (g guarded) refuse(object runtime.Object) error {
+	accessor, err := meta.Accessor(object)
+	if err != nil || !objectmeta.IsUnreadable(accessor) {
+		return nil
+	}
+	return NewUnreadable(g.resource, accessor.GetName(), errors.New(accessor.GetAnnotations()[objectmeta.UnreadableAnnotation]))
+}
+
+func (g guarded) explain(err error, key string) error {
+	var undecodable *undecodableError
+	switch {
+	case errors.As(err, &undecodable):
+		return NewUnreadable(g.resource, path.Base(key), undecodable.err)
+	case storage.IsCorruptObject(err):
+		return NewUnreadable(g.resource, path.Base(key), err)
+	}
+	return err
+}
+
+// NewUnreadable is the answer about an object whose record cannot be read: 500.
+func NewUnreadable(resource schema.GroupResource, name string, why error) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
+		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: name},
+		Message: fmt.Sprintf("the record of %s %q cannot be read from the store, and what it belongs to is left as it is: %v. "+
+			"What to do: restore a snapshot, or give the record up, see the runbook PenstockStoreUnreadable", resource, name, why),
+	}}
+}
