@@ -3,9 +3,12 @@ package store
 import (
 	"bytes"
 	"io"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -30,19 +33,26 @@ func objectFormat() Format {
 // Records of revisions are text that repeats itself. Compressed they take a third
 // to a fifth of the database, which etcd has in memory as a whole.
 func Compressed(codec runtime.Codec) runtime.Codec {
-	return compressed{Codec: codec}
+	return compressed{Codec: codec, larger: &larger{bytes: map[types.UID]int{}}}
 }
 
-type compressed struct{ runtime.Codec }
+type compressed struct {
+	runtime.Codec
+	larger *larger
+}
 
 // Encode implements runtime.Encoder. An object of more than MaxObjectBytes is a
-// *TooLargeError.
+// *TooLargeError, unless it was stored so before there was a limit, and does not grow.
 func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	var plain bytes.Buffer
 	if err := c.Codec.Encode(object, &plain); err != nil {
 		return err
 	}
-	record, err := objectFormat().Seal(plain.Bytes())
+	format := objectFormat()
+	if plain.Len() > format.Limit {
+		format.Limit = max(format.Limit, c.larger.allowed(object))
+	}
+	record, err := format.Seal(plain.Bytes())
 	if err != nil {
 		return err
 	}
@@ -57,13 +67,62 @@ func (c compressed) Identifier() runtime.Identifier {
 
 // Decode implements runtime.Decoder.
 func (c compressed) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	if bytes.HasPrefix(data, []byte("{")) {
-		return c.Codec.Decode(data, defaults, into)
+	plain := data
+	if !bytes.HasPrefix(data, []byte("{")) {
+		var err error
+		// Whoever asked knows the key, and says it with the error.
+		if plain, err = objectFormat().Open("its key", data); err != nil {
+			return nil, nil, err
+		}
 	}
-	// Whoever asked knows the key, and says it with the error.
-	plain, err := objectFormat().Open("its key", data)
+	object, kind, err := c.Codec.Decode(plain, defaults, into)
+	if err == nil && len(plain) > MaxObjectBytes {
+		c.larger.note(object, len(plain))
+	}
+	return object, kind, err
+}
+
+// larger remembers the objects that were stored before there was a limit, beyond it.
+// The library encodes an object as it is before it changes it; and a person must be
+// able to make it smaller, or to delete it.
+type larger struct {
+	mu    sync.Mutex
+	bytes map[types.UID]int
+}
+
+const (
+	// maxLarger is how many are remembered.
+	maxLarger = 10_000
+	// deletionBytes is what a deletion, and a controller that has something to say of
+	// it, may add.
+	deletionBytes = 4 << 10
+)
+
+// note remembers how large an object was when it was first read.
+func (l *larger) note(object runtime.Object, size int) {
+	accessor, err := meta.Accessor(object)
+	if err != nil || accessor.GetUID() == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.bytes[accessor.GetUID()]; !known && len(l.bytes) < maxLarger {
+		l.bytes[accessor.GetUID()] = size
+	}
+}
+
+// allowed is how large an object may be for that, 0 for one that was not beyond the
+// limit. What is allowed can be read.
+func (l *larger) allowed(object runtime.Object) int {
+	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return nil, nil, err
+		return 0
 	}
-	return c.Codec.Decode(plain, defaults, into)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size, known := l.bytes[accessor.GetUID()]
+	if !known {
+		return 0
+	}
+	return min(size+deletionBytes, oldObjectBytes)
 }

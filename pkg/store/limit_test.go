@@ -91,7 +91,7 @@ func TestObjectLimit(t *testing.T) {
 // TestLargerOfBefore: what was stored before there was a limit is read.
 func TestLargerOfBefore(t *testing.T) {
 	plain := plainCodec(t)
-	before, err := runtime.Encode(plain, &corev1.ConfigMap{Data: map[string]string{"text": strings.Repeat("<", 2<<20)}})
+	before, err := runtime.Encode(plain, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "large"}, Data: map[string]string{"text": strings.Repeat("<", 2<<20)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +99,26 @@ func TestLargerOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := runtime.Decode(Compressed(plain), append([]byte("PKO\x01"), frame...))
+	codec := Compressed(plain)
+	object, err := runtime.Decode(codec, append([]byte("PKO\x01"), frame...))
 	if err != nil || len(object.(*corev1.ConfigMap).Data["text"]) != 2<<20 {
-		t.Errorf("%d bytes of before cannot be read: %v", len(before), err)
+		t.Fatalf("%d bytes of before cannot be read: %v", len(before), err)
+	}
+	large := object.(*corev1.ConfigMap)
+	for reason, more := range map[string]int{"as it is": 0, "with what a deletion adds": deletionBytes / 2, "larger": 2 * deletionBytes} {
+		large.Data["more"] = strings.Repeat("x", more)
+		record, err := runtime.Encode(codec, large)
+		if refused := errors.As(err, new(*TooLargeError)); refused != (more > deletionBytes) {
+			t.Errorf("writing it %s: error %v", reason, err)
+		} else if err == nil {
+			if _, err := runtime.Decode(codec, record); err != nil {
+				t.Errorf("written %s it cannot be read: %v", reason, err)
+			}
+		}
+	}
+	large.UID = "another"
+	if _, err := runtime.Encode(codec, large); !errors.As(err, new(*TooLargeError)) {
+		t.Errorf("another object of that size: error %v", err)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestUnreadable(t *testing.T) {
 	})
 	t.Run("StoredBefore", func(t *testing.T) {
 		s.do(call{method: http.MethodGet, path: revisions + "/large-1"}).want(t, http.StatusOK)
-		s.patch("large-1", mergePatch, map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}).want(t, http.StatusRequestEntityTooLarge)
+		s.patch("large-1", mergePatch, map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}).want(t, http.StatusUnprocessableEntity)
 		s.patch("large-1", mergePatch, map[string]any{"metadata": map[string]any{"annotations": nil}}).want(t, http.StatusOK)
 		s.patch("large-1", mergePatch, map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}).want(t, http.StatusOK)
 	})
