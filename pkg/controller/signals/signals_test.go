@@ -418,7 +418,8 @@ func process(leading func() bool) Process {
 		Expiries: func() map[string]time.Time {
 			return map[string]time.Time{"serving": time.Unix(1.7e9, 0), "authority": {}}
 		},
-		Skew: func() float64 { return -2.5 },
+		Skew:       func() float64 { return -2.5 },
+		Unreadable: func() int { return 2 },
 	}
 }
 
