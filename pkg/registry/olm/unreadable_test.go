@@ -142,10 +142,10 @@ func TestRecordsAreBounded(t *testing.T) {
 			return s.patch("owned-1", mergePatch, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 		}, 413, "metadata has"},
 		"SomeLess": {func() response {
-			return s.patch("owned-1", mergePatch, map[string]any{"metadata": map[string]any{"finalizers": finalizers[:1000]}})
+			return s.patch("owned-1", mergePatch, map[string]any{"metadata": map[string]any{"finalizers": finalizers[:200]}})
 		}, 422, "metadata.finalizers"},
 		"Applied": {func() response {
-			return s.apply("someone", map[string]any{"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision", "metadata": map[string]any{"name": "owned-1", "finalizers": finalizers[:1000]}})
+			return s.apply("someone", map[string]any{"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision", "metadata": map[string]any{"name": "owned-1", "finalizers": finalizers[:200]}})
 		}, 422, "metadata.finalizers"},
 		"Subresource": {func() response {
 			return s.do(call{method: http.MethodPost, path: revisions + "/owned-1/rollback", body: map[string]any{"x": strings.Repeat("y", 3<<20)}})
