@@ -15,6 +15,7 @@ import (
 var version string
 
 func main() {
+	withholdBodies()
 	// Errors are for a person, also those of a server that did not start: not
 	// a line of the log.
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {

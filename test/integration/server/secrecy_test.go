@@ -33,6 +33,8 @@ func TestSecrecy(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	s := secrecy{Cluster: c, t: t, server: penstock.Build(t).Serve(t, c, penstock.DataDir(t),
+		// The most that the log can say.
+		"--v=10",
 		"--redact=ConfigMap:.data.password",
 		"--redact=Service:.spec.externalName",
 		"--redact=Vault.example.com:.spec.pin",
@@ -46,6 +48,39 @@ func TestSecrecy(t *testing.T) {
 	t.Run("Ways", func(t *testing.T) { s.in(t).ways() })
 	t.Run("Identities", func(t *testing.T) { s.in(t).identities() })
 	t.Run("Hostile", func(t *testing.T) { s.in(t).hostile() })
+	t.Run("Log", func(t *testing.T) { s.in(t).log() })
+}
+
+// log: no body of a request or an answer is in the log of a process that tells all
+// it can, whether ours to the host or to ourselves, or somebody's to us; and nothing
+// of the authority's key, which this process has read and written as a Secret.
+func (s secrecy) log() {
+	log := s.server.Log()
+	clean(s.t, "the log", log)
+	key := strings.TrimSpace(s.MustKubectl("get", "secret", "penstock-ca", "--namespace=penstock-system", "-o", `jsonpath={.data.tls\.key}`))
+	decoded, err := base64.StdEncoding.DecodeString(key)
+	if err != nil || len(decoded) < 100 {
+		s.t.Fatalf("the key of the authority has %d bytes: %v", len(decoded), err)
+	}
+	for _, part := range []string{key[60:90], string(decoded[60:90])} {
+		if strings.Contains(log, part) {
+			s.t.Error("the log has the key of the authority")
+		}
+	}
+	bodies := 0
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `Request Body"`) && !strings.Contains(line, `Response Body"`) {
+			continue
+		}
+		bodies++
+		if !strings.HasSuffix(line, `Body" body="(withheld)"`+"\n") {
+			s.t.Errorf("the log has a body: %.300s", line)
+			return
+		}
+	}
+	if bodies == 0 {
+		s.t.Error("the log does not say where bodies would be: this test sees nothing")
+	}
 }
 
 // clean fails the test when a text has a value that nobody may be shown.
