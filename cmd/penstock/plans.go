@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/plan"
 	"github.com/penstock-project/penstock/pkg/controller/signals"
-	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -78,7 +78,7 @@ func startPlans(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return err
 	}
-	types, err := diff.NewBuiltin()
+	types, err := diffschema.NewBuiltin()
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}

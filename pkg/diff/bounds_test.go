@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -69,7 +70,7 @@ func TestDeepNesting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			change := Compare(t.Context(), pair[0], pair[1], Options{Schema: builtinTypes(t)})
+			change := Compare(t.Context(), pair[0], pair[1], Options{Schema: difftest.Builtin(t)})
 			if change.Kind == Unchanged {
 				t.Error("found no change")
 			}
@@ -97,8 +98,8 @@ func TestDeepValuesAreLeftOut(t *testing.T) {
 
 func TestNotesAreShort(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
-	old := object(t, deploymentHead+"      - {name: c, image: i}")
-	new := object(t, deploymentHead+"      - {name: c, image: "+long+"}")
+	old := difftest.Object(t, deploymentHead+"      - {name: c, image: i}")
+	new := difftest.Object(t, deploymentHead+"      - {name: c, image: "+long+"}")
 	for _, note := range compare(t, old, new).Notes {
 		if len(note.Message) > 1000 {
 			t.Errorf("a note of %d bytes", len(note.Message))
@@ -110,7 +111,7 @@ func TestNotesAreShort(t *testing.T) {
 func crowd(t testing.TB, count int, version string) []manifest.Object {
 	objects := make([]manifest.Object, 0, count)
 	for i := range count {
-		o, err := digester().FromJSON([]byte(fmt.Sprintf(
+		o, err := difftest.Digester().FromJSON([]byte(fmt.Sprintf(
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c-%d","namespace":"ns","labels":{"version":%q}},"data":{"a":"x","b":%q,"c":"line 1\nline 2\n%s\n"}}`,
 			i, version, version, version)))
 		if err != nil {
@@ -123,7 +124,7 @@ func crowd(t testing.TB, count int, version string) []manifest.Object {
 
 func TestManyObjectsAreBounded(t *testing.T) {
 	limits := Limits{TotalFields: 1000, TotalUnifiedBytes: 10_000, TotalValueBytes: 5000}
-	report := Revisions(t.Context(), crowd(t, 4000, "v1"), crowd(t, 4000, "v2"), Options{Schema: builtinTypes(t), Limits: limits})
+	report := Revisions(t.Context(), crowd(t, 4000, "v1"), crowd(t, 4000, "v2"), Options{Schema: difftest.Builtin(t), Limits: limits})
 	if report.Summary.Changed != 4000 || len(report.Changes) != 4000 {
 		t.Fatalf("got %+v and %d changes, want all", report.Summary, len(report.Changes))
 	}
@@ -155,7 +156,7 @@ func TestTimeRunsOut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	old, new := crowd(t, 10, "v1"), append(crowd(t, 9, "v2"), crowd(t, 10, "v1")[9])
-	report := Revisions(ctx, old, new, Options{Schema: builtinTypes(t)})
+	report := Revisions(ctx, old, new, Options{Schema: difftest.Builtin(t)})
 	if report.Summary.Changed != 9 || report.Summary.Unchanged != 1 || report.Truncated.Objects != 9 {
 		t.Errorf("got %+v, %+v; digests need no time, the rest is counted", report.Summary, report.Truncated)
 	}
@@ -167,7 +168,7 @@ func TestTimeRunsOut(t *testing.T) {
 }
 
 func TestUnreadable(t *testing.T) {
-	good := object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}")
+	good := difftest.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}")
 	for _, content := range []string{"", "null", "[]", "{", "7", "{\"a\":\"\xff\"}"} {
 		bad := &manifest.Object{Ref: good.Ref, JSON: []byte(content)}
 		bad.Digest = ""

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
@@ -19,7 +20,7 @@ import (
 // comparison is one call of Compare or Revisions.
 type comparison struct {
 	*builder
-	schema   Schema
+	schema   schema.Schema
 	redactor *redact.Redactor
 	limits   Limits
 	// before and after are the rights that the sets of objects give; nil when
@@ -34,7 +35,7 @@ func newComparison(ctx context.Context, options Options) *comparison {
 	limits := options.Limits.withDefaults()
 	return &comparison{
 		builder:      &builder{seed: maphash.MakeSeed(), stop: func() bool { return ctx.Err() != nil }},
-		schema:       Layers(options.Schema),
+		schema:       schema.Layers(options.Schema),
 		redactor:     options.Redactor,
 		limits:       limits,
 		fields:       limits.TotalFields,
@@ -173,7 +174,7 @@ func fileName(id manifest.ID, version string) string {
 	if version == "" {
 		return "/dev/null"
 	}
-	name := []string{schema.GroupVersion{Group: id.Group, Version: version}.String(), id.Kind, id.Namespace, id.Name}
+	name := []string{runtimeschema.GroupVersion{Group: id.Group, Version: version}.String(), id.Kind, id.Namespace, id.Name}
 	return text(strings.Join(slices.DeleteFunc(name, func(s string) bool { return s == "" }), "/"))
 }
 

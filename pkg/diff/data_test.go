@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -67,7 +69,7 @@ func readLines(t testing.TB, file string) []manifest.Object {
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		o, err := digester().FromJSON(lines.Bytes())
+		o, err := difftest.Digester().FromJSON(lines.Bytes())
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -136,7 +138,7 @@ func readYAML(t testing.TB, file string) []manifest.Object {
 		if string(data) == "null" {
 			continue
 		}
-		o, err := digester().FromJSON(data)
+		o, err := difftest.Digester().FromJSON(data)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -167,15 +169,15 @@ func TestRealVersions(t *testing.T) {
 }
 
 func checkUpgrade(t *testing.T, old, new []manifest.Object) {
-	report := Revisions(t.Context(), old, new, Options{Schema: builtinTypes(t), Limits: unlimited()})
-	back := Revisions(t.Context(), new, old, Options{Schema: builtinTypes(t), Limits: unlimited()})
+	report := Revisions(t.Context(), old, new, Options{Schema: difftest.Builtin(t), Limits: unlimited()})
+	back := Revisions(t.Context(), new, old, Options{Schema: difftest.Builtin(t), Limits: unlimited()})
 	if report.Summary.Added != back.Summary.Removed || report.Summary.Changed != back.Summary.Changed || report.Summary.Unchanged != back.Summary.Unchanged {
 		t.Errorf("there %+v, back %+v", report.Summary, back.Summary)
 	}
 	if !report.Truncated.IsZero() {
 		t.Errorf("left out without limits: %s", report.Truncated)
 	}
-	types := Layers(bundleTypes(new), bundleTypes(old), builtinTypes(t))
+	types := schema.Layers(schema.NewDefinitions(new), schema.NewDefinitions(old), difftest.Builtin(t))
 	before, after := byID(old), byID(new)
 	fields, alone := 0, 0
 	for _, change := range report.Changes {
@@ -191,7 +193,7 @@ func checkUpgrade(t *testing.T, old, new []manifest.Object) {
 	t.Logf("%s: %d fields change, %d were made alone", report.Summary, fields, alone)
 }
 
-func checkChange(t tb, types Schema, old, new *manifest.Object, change Change) {
+func checkChange(t tb, types schema.Schema, old, new *manifest.Object, change Change) {
 	t.Helper()
 	if len(change.Fields) == 0 || change.Unified == "" || change.AddedLines+change.RemovedLines == 0 {
 		t.Errorf("%s: %d fields, +%d/-%d lines; a change has some of both", change.ID, len(change.Fields), change.AddedLines, change.RemovedLines)

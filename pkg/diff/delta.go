@@ -3,6 +3,7 @@ package diff
 import (
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -128,11 +129,11 @@ func (d differ) oneSided(without *node, f fieldNode, otherwise delta) delta {
 // give, else by their order.
 func (d differ) items(at *delta) {
 	shape := at.new.shape()
-	if shape.List == ListUnknown {
+	if shape.List == schema.ListUnknown {
 		shape = at.old.shape()
 	}
 	switch {
-	case shape.List == ListSet && isSet(at.old.items) && isSet(at.new.items):
+	case shape.List == schema.ListSet && isSet(at.old.items) && isSet(at.new.items):
 		d.keyed(at, setLabels(at.old.items), setLabels(at.new.items))
 		at.oldKeys, at.newKeys = nil, nil
 		at.keepInPlace()

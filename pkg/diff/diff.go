@@ -11,6 +11,7 @@ package diff
 import (
 	"context"
 
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
@@ -19,8 +20,8 @@ import (
 // Secrets, and has the default limits.
 type Options struct {
 	// Schema knows the types of fields; nil is the same as one that knows none.
-	// NewBuiltin knows the types of Kubernetes.
-	Schema Schema
+	// schema.NewBuiltin knows the types of Kubernetes.
+	Schema schema.Schema
 	// Redactor hides fields beyond the content of Secrets, which is always
 	// hidden; nil hides no more.
 	Redactor *redact.Redactor

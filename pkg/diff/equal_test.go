@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
 )
 
 // summary is what a table of a change says: "replace .spec.replicas 1 -> 2".
@@ -92,7 +94,7 @@ func TestEquals(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, pair := range [][2]string{{tc.old, tc.new}, {tc.new, tc.old}} {
-				change := compare(t, object(t, pair[0]), object(t, pair[1]))
+				change := compare(t, difftest.Object(t, pair[0]), difftest.Object(t, pair[1]))
 				if change.Kind != Unchanged || change.Unified != "" || len(change.Notes) > 0 {
 					t.Errorf("%s: got %s\n%v\n%s", tc.reason, change.Kind, summarise(change), change.Unified)
 				}
@@ -102,7 +104,7 @@ func TestEquals(t *testing.T) {
 }
 
 func TestServerFieldsAreNoDifference(t *testing.T) {
-	written := object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: ns}\ndata: {k: v}")
+	written := difftest.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: ns}\ndata: {k: v}")
 	running := live(t, `
 apiVersion: v1
 kind: ConfigMap
@@ -233,7 +235,7 @@ func TestDiffers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			old, new := object(t, tc.old), object(t, tc.new)
+			old, new := difftest.Object(t, tc.old), difftest.Object(t, tc.new)
 			change := compare(t, old, new)
 			if change.Kind != Changed {
 				t.Errorf("%s: got %s", tc.reason, change.Kind)
@@ -241,7 +243,7 @@ func TestDiffers(t *testing.T) {
 			if diff := cmp.Diff(tc.want, summarise(change)); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
-			checkChange(t, builtinTypes(t), old, new, change)
+			checkChange(t, difftest.Builtin(t), old, new, change)
 		})
 	}
 }

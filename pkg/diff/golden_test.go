@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -35,7 +36,7 @@ func TestGolden(t *testing.T) {
 				return nil
 			}
 			report := Revisions(t.Context(), objects(upgrade.from), objects(upgrade.to), Options{
-				Schema: builtinTypes(t),
+				Schema: difftest.Builtin(t),
 				Limits: Limits{UnifiedBytes: 1200, TotalUnifiedBytes: 8000, TotalNotes: 40},
 			})
 			var got bytes.Buffer
@@ -71,7 +72,7 @@ func golden(t *testing.T, name string, got []byte) {
 // are its middle size and all of them changed, and of 1,000 objects of which one
 // in ten changed.
 func BenchmarkRevisions(b *testing.B) {
-	types := builtinTypes(b)
+	types := difftest.Builtin(b)
 	releases := history(b)
 	run := func(name string, old, new []manifest.Object) {
 		b.Run(name, func(b *testing.B) {
@@ -95,12 +96,4 @@ func BenchmarkRevisions(b *testing.B) {
 		mostly[i] = new[i]
 	}
 	run("1000 small objects, 100 changed", old, mostly)
-}
-
-func BenchmarkNewBuiltin(b *testing.B) {
-	for b.Loop() {
-		if _, err := NewBuiltin(); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -3,6 +3,8 @@ package diff
 import (
 	"fmt"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 )
 
 // narrowing finds what a schema accepted and no longer does.
@@ -183,7 +185,7 @@ func saysNothing(name string, s *node) bool {
 	case "anyOf":
 		return s.field("x-kubernetes-int-or-string").isTrue()
 	case "pattern":
-		return isQuantityPattern(s.field("pattern").str())
+		return schema.IsQuantityPattern(s.field("pattern").str())
 	}
 	return false
 }

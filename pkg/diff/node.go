@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
@@ -27,7 +28,7 @@ type node struct {
 	items  []*node     // of a list
 	digest [sha256.Size]byte
 
-	typ Type
+	typ schema.Type
 	// raw is the decoded object, for defaults that depend on other fields. It
 	// is never printed.
 	raw map[string]any
@@ -51,9 +52,9 @@ type fieldNode struct {
 	*node
 }
 
-func (n *node) shape() Shape {
+func (n *node) shape() schema.Shape {
 	if n == nil || n.typ == nil {
-		return Shape{}
+		return schema.Shape{}
 	}
 	return n.typ.Shape()
 }
@@ -136,7 +137,7 @@ func (p place) item() place {
 	return place{mask: p.mask.Item(), name: p.name, parent: p.parent}
 }
 
-func (b *builder) build(value any, t Type, p place) *node {
+func (b *builder) build(value any, t schema.Type, p place) *node {
 	if b.stop() {
 		return &node{}
 	}
@@ -157,7 +158,7 @@ func (b *builder) build(value any, t Type, p place) *node {
 	}
 }
 
-func (b *builder) object(object map[string]any, t Type, p place) *node {
+func (b *builder) object(object map[string]any, t schema.Type, p place) *node {
 	n := &node{kind: objectNode, typ: t, raw: object, fields: make([]fieldNode, 0, len(object))}
 	var h maphash.Hash
 	h.SetSeed(b.seed)
@@ -167,7 +168,7 @@ func (b *builder) object(object map[string]any, t Type, p place) *node {
 		if value == nil {
 			continue
 		}
-		var childType Type
+		var childType schema.Type
 		if t != nil {
 			childType = t.Field(name)
 		}
@@ -203,13 +204,13 @@ func (b *builder) impliedBy(parent *node, name string, value *node) bool {
 	return same(value, b.build(fallback, value.typ, place{}))
 }
 
-func (b *builder) list(list []any, t Type, p place) *node {
+func (b *builder) list(list []any, t schema.Type, p place) *node {
 	n := &node{kind: listNode, typ: t, items: make([]*node, 0, len(list))}
-	var itemType Type
+	var itemType schema.Type
 	if t != nil {
 		itemType = t.Item()
 	}
-	unordered := n.shape().List == ListSet
+	unordered := n.shape().List == schema.ListSet
 	var h maphash.Hash
 	h.SetSeed(b.seed)
 	h.WriteByte(byte(listNode))
@@ -228,7 +229,7 @@ func (b *builder) list(list []any, t Type, p place) *node {
 	return n
 }
 
-func (b *builder) scalar(value any, t Type, p place) *node {
+func (b *builder) scalar(value any, t schema.Type, p place) *node {
 	n := &node{kind: scalarNode, typ: t, scalar: value}
 	if n.shape().Quantity || t == nil && p.looksLikeQuantity() {
 		n.amount, _ = quantity(value)

@@ -5,16 +5,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // checkNoise holds every change to mean something by itself: made alone, it makes
 // another object of the old one, also as the Go types of Kubernetes see it. It
 // returns how many changes were tried.
-func checkNoise(t tb, types Schema, old *manifest.Object, change Change) int {
+func checkNoise(t tb, types schema.Schema, old *manifest.Object, change Change) int {
 	t.Helper()
 	// Definitions are large and change in many places: of those some are tried,
 	// spread over all.
@@ -48,7 +49,7 @@ func standsAlone(field *FieldChange) bool {
 
 // goTypes is a manifest as Go types, nil where there is none or it does not fit.
 func goTypes(object *manifest.Object) runtime.Object {
-	gvk := schema.GroupVersionKind{Group: object.Group, Version: object.Version, Kind: object.Kind}
+	gvk := runtimeschema.GroupVersionKind{Group: object.Group, Version: object.Version, Kind: object.Kind}
 	decoded, _, err := clientscheme.Codecs.UniversalDeserializer().Decode(object.JSON, &gvk, nil)
 	if err != nil {
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -238,10 +239,10 @@ func TestNotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var old, new *manifest.Object
 			if tc.old != "" {
-				old = object(t, tc.old)
+				old = difftest.Object(t, tc.old)
 			}
 			if tc.new != "" {
-				new = object(t, tc.new)
+				new = difftest.Object(t, tc.new)
 			}
 			change := compare(t, old, new)
 			if diff := cmp.Diff(tc.want, told(change.Notes)); diff != "" {
@@ -273,13 +274,13 @@ func TestScopeOfBindings(t *testing.T) {
 func TestRenamedRoles(t *testing.T) {
 	set := func(version, rules string) []manifest.Object {
 		return []manifest.Object{
-			*object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: op."+version+"}\nrules: "+rules),
-			*object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: op."+version+"}\nroleRef: {kind: ClusterRole, name: op."+version+"}\nsubjects: [{kind: ServiceAccount, name: op, namespace: ns}]"),
+			*difftest.Object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: op."+version+"}\nrules: "+rules),
+			*difftest.Object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: op."+version+"}\nroleRef: {kind: ClusterRole, name: op."+version+"}\nsubjects: [{kind: ServiceAccount, name: op, namespace: ns}]"),
 		}
 	}
 	old := set("v1", "[{apiGroups: [''], resources: [secrets], verbs: [get, list]}]")
 	new := set("v2", "[{apiGroups: [''], resources: [secrets], verbs: [get, watch]}, {apiGroups: [apps], resources: [deployments], verbs: [get]}]")
-	report := Revisions(t.Context(), old, new, Options{Schema: builtinTypes(t)})
+	report := Revisions(t.Context(), old, new, Options{Schema: difftest.Builtin(t)})
 	var got []string
 	for _, note := range report.Notes {
 		got = append(got, note.String())

@@ -7,13 +7,14 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // checkPatch takes the unified diff by its word: applied to the YAML of the old
 // object (spelled like the new one where both mean the same) it gives YAML that
 // reads as the new object.
-func checkPatch(t tb, old, new *manifest.Object, types Schema, change Change) {
+func checkPatch(t tb, old, new *manifest.Object, types schema.Schema, change Change) {
 	t.Helper()
 	c := newComparison(context.Background(), Options{Schema: types})
 	before, err := c.node(old)

@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -95,7 +97,7 @@ func anyPair(t *rapid.T) (old, new *manifest.Object) {
 		} else {
 			value = anyDeployment(t)
 		}
-		o, err := digester().New(value)
+		o, err := difftest.Digester().New(value)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +107,7 @@ func anyPair(t *rapid.T) (old, new *manifest.Object) {
 }
 
 func TestProperties(t *testing.T) {
-	types := builtinTypes(t)
+	types := difftest.Builtin(t)
 	options := Options{Schema: types, Limits: unlimited()}
 	rapid.Check(t, func(rt *rapid.T) {
 		old, new := anyPair(rt)
@@ -251,7 +253,7 @@ func FuzzCompare(f *testing.F) {
 		{ID: manifest.ID{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration", Name: "x"}, Version: "v1"},
 		{ID: manifest.ID{Group: "example.com", Kind: "X", Name: "\x1b"}, Version: "v1"},
 	}
-	types, err := NewBuiltin()
+	types, err := schema.NewBuiltin()
 	if err != nil {
 		f.Fatal(err)
 	}

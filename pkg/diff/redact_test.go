@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 func TestSecrets(t *testing.T) {
-	old := object(t, `
+	old := difftest.Object(t, `
 apiVersion: v1
 kind: Secret
 metadata:
@@ -23,7 +24,7 @@ metadata:
     kubectl.kubernetes.io/last-applied-configuration: '{"data":{"stays":"c2VjcmV0LXN0YXlz"}}'
     note: plain
 data: {stays: c2VjcmV0LXN0YXlz, changes: c2VjcmV0LW9sZA==, goes: c2VjcmV0LWdvZXM=}`)
-	new := object(t, `
+	new := difftest.Object(t, `
 apiVersion: v1
 kind: Secret
 metadata:
@@ -102,8 +103,8 @@ func TestNothingLeaks(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fill := strings.NewReplacer("WORD", word, "CODE", encoded)
-			with, without := object(t, fill.Replace(tc.with)), object(t, fill.Replace(tc.without))
-			options := Options{Schema: builtinTypes(t), Redactor: redactor, Limits: unlimited()}
+			with, without := difftest.Object(t, fill.Replace(tc.with)), difftest.Object(t, fill.Replace(tc.without))
+			options := Options{Schema: difftest.Builtin(t), Redactor: redactor, Limits: unlimited()}
 			for _, change := range []Change{
 				Compare(t.Context(), with, without, options), Compare(t.Context(), without, with, options),
 				Compare(t.Context(), nil, with, options), Compare(t.Context(), with, nil, options),
@@ -140,7 +141,7 @@ func TestIdentityHides(t *testing.T) {
 }
 
 func TestSecretSizesAreNotCounted(t *testing.T) {
-	secret := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: v}")
+	secret := difftest.Object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: v}")
 	report := Revisions(t.Context(), nil, []manifest.Object{*secret}, Options{})
 	if report.Summary.NewBytes != 0 || report.Summary.Added != 1 {
 		t.Errorf("got %+v, want one object of no size", report.Summary)

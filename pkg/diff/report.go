@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 func (c *comparison) report(old, new []manifest.Object) Report {
 	var report Report
 	before, after := byID(old), byID(new)
-	c.schema = Layers(bundleTypes(new), bundleTypes(old), c.schema)
+	c.schema = schema.Layers(schema.NewDefinitions(new), schema.NewDefinitions(old), c.schema)
 	c.powers(old, new, before, after)
 	for _, id := range order(new, old) {
 		was, is := before[id], after[id]

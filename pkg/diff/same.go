@@ -3,6 +3,8 @@ package diff
 import (
 	"math"
 	"slices"
+
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 )
 
 type amount string
@@ -60,7 +62,7 @@ func sameItems(a, b *node) bool {
 	if len(left) != len(right) {
 		return false
 	}
-	if a.shape().List == ListSet {
+	if a.shape().List == schema.ListSet {
 		left, right = byHash(left), byHash(right)
 	}
 	return slices.EqualFunc(left, right, same)

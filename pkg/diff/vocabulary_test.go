@@ -3,26 +3,14 @@ package diff
 import (
 	"context"
 	"math"
-	"sync"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
+	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
-
-// builtinOnce keeps the tests fast: the types take a while to read and do not
-// change.
-var builtinOnce = sync.OnceValues(NewBuiltin)
-
-func builtinTypes(t testing.TB) Schema {
-	t.Helper()
-	types, err := builtinOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return types
-}
 
 // tb is what helpers need of a test, of testing's or of rapid's.
 type tb interface {
@@ -31,24 +19,6 @@ type tb interface {
 	Errorf(format string, args ...any)
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
-}
-
-func digester() manifest.Digester {
-	return manifest.Digester{SecretKey: []byte("the key of a test")}
-}
-
-// object is a manifest written as YAML.
-func object(t testing.TB, text string) *manifest.Object {
-	t.Helper()
-	data, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	parsed, err := digester().FromJSON(data)
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	return &parsed
 }
 
 // live is an object as a server returns it: with status and all, no digest.
@@ -66,7 +36,7 @@ func live(t testing.TB, text string) *manifest.Object {
 	if err := yaml.Unmarshal(data, &header); err != nil {
 		t.Fatal(err)
 	}
-	identity := object(t, "apiVersion: "+header.APIVersion+"\nkind: "+header.Kind+"\nmetadata: {name: "+header.Metadata.Name+"}")
+	identity := difftest.Object(t, "apiVersion: "+header.APIVersion+"\nkind: "+header.Kind+"\nmetadata: {name: "+header.Metadata.Name+"}")
 	identity.Namespace, identity.Digest, identity.JSON = header.Metadata.Namespace, "", data
 	return identity
 }
@@ -82,11 +52,11 @@ func unlimited() Limits {
 
 func compare(t testing.TB, old, new *manifest.Object) Change {
 	t.Helper()
-	return Compare(t.Context(), old, new, Options{Schema: builtinTypes(t), Limits: unlimited()})
+	return Compare(t.Context(), old, new, Options{Schema: difftest.Builtin(t), Limits: unlimited()})
 }
 
 // nodes of two objects, as Compare makes them.
-func nodes(t tb, types Schema, objects ...*manifest.Object) []*node {
+func nodes(t tb, types schema.Schema, objects ...*manifest.Object) []*node {
 	t.Helper()
 	c := newComparison(context.Background(), Options{Schema: types})
 	var made []*node

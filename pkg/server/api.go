@@ -14,7 +14,7 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/hco"
@@ -98,7 +98,7 @@ func (a *api) stored(ctx context.Context, name string) (*hub.ClusterExtensionRev
 
 // install adds the groups to the server.
 func (a *api) install(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter) error {
-	types, err := diff.NewBuiltin()
+	types, err := diffschema.NewBuiltin()
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
@@ -141,7 +141,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 }
 
 // installPlans adds the group of plans.
-func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, types diff.Schema) error {
+func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, types diffschema.Schema) error {
 	differ, looking, err := a.newPlanReads(types)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/pkg/controller/plan"
-	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	target "github.com/penstock-project/penstock/pkg/rollout/host"
@@ -34,7 +34,7 @@ func executor() job {
 // tells how profiles are. Both try as the reader does. What a caller is shown of a
 // plan depends on his own rights; of profiles, which say how many nodes a plan would
 // reboot and no content of any object, whoever may read those sees all.
-func (a *api) newPlanReads(types diff.Schema) (*plan.Differ, *survey.Deps, error) {
+func (a *api) newPlanReads(types diffschema.Schema) (*plan.Differ, *survey.Deps, error) {
 	identities := a.extra.identities
 	door, err := target.New(target.Options{Config: identities.config(reader()), Redactor: a.extra.redactor})
 	if err != nil {

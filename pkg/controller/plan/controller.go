@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/wait"
@@ -94,7 +94,7 @@ type Options struct {
 	// Version of this program.
 	Version string
 	// Schema knows the types of fields for diffs.
-	Schema   diff.Schema
+	Schema   diffschema.Schema
 	Redactor *redact.Redactor
 	// Changed receives a profile when something happened that may concern its
 	// plans; empty is all of them.

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
@@ -27,7 +28,7 @@ type Differ struct {
 	Packs  interface {
 		Objects(ctx context.Context, root string) ([]manifest.Object, error)
 	}
-	Schema   diff.Schema
+	Schema   diffschema.Schema
 	Redactor *redact.Redactor
 }
 

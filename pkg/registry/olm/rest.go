@@ -13,7 +13,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
@@ -28,7 +28,7 @@ type Deps struct {
 	clusterextensionrevision.Deps
 	// Schema knows the types of fields when revisions are compared; nil knows
 	// those that the revisions define themselves.
-	Schema diff.Schema
+	Schema diffschema.Schema
 	// Admission is the server's; a rollback runs it for the revision that it
 	// creates.
 	Admission admission.Interface

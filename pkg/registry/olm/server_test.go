@@ -38,7 +38,7 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
@@ -124,7 +124,7 @@ func newServer(t *testing.T, settings settings) *server {
 		t.Fatalf("making the server: %v", err)
 	}
 	s.heads = chain.NewHeads(client, prefix)
-	types, err := diff.NewBuiltin()
+	types, err := diffschema.NewBuiltin()
 	if err != nil {
 		t.Fatalf("reading the types of Kubernetes: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
-	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/test/bench/measure"
@@ -48,7 +48,7 @@ func (b *bench) diffs() {
 // comparison compares two releases in this process, as the server does.
 func (b *bench) comparison(o operator.Operator) func(context.Context) (int64, error) {
 	b.t.Helper()
-	types, err := diff.NewBuiltin()
+	types, err := diffschema.NewBuiltin()
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
@@ -51,7 +52,7 @@ type Deps struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Schema knows the types of fields beyond those that the revisions define
 	// themselves; nil knows none.
-	Schema diff.Schema
+	Schema diffschema.Schema
 	// Redactor hides fields besides the content of Secrets; nil hides no more.
 	Redactor *redact.Redactor
 	// Live compares with the cluster; nil says that it is not served.
@@ -199,11 +200,11 @@ func weightOf(revision *olm.ClusterExtensionRevision) int64 {
 
 // options are for a comparison between sides, the one whose types count first.
 func (c *Comparer) options(query *olm.RevisionDiffOptions, sides ...[]manifest.Object) diff.Options {
-	var schemas []diff.Schema
+	var schemas []diffschema.Schema
 	for _, side := range sides {
-		schemas = append(schemas, diff.BundleTypes(side))
+		schemas = append(schemas, diffschema.NewDefinitions(side))
 	}
-	options := diff.Options{Schema: diff.Layers(append(schemas, c.deps.Schema)...), Redactor: c.deps.Redactor}
+	options := diff.Options{Schema: diffschema.Layers(append(schemas, c.deps.Schema)...), Redactor: c.deps.Redactor}
 	if !unified(query) {
 		// The lines are counted all the same.
 		options.Limits.UnifiedBytes, options.Limits.TotalUnifiedBytes = 1, 1

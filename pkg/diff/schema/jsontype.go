@@ -1,57 +1,6 @@
-package diff
+package schema
 
-import (
-	"encoding/json"
-	"fmt"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
-
-// NewOpenAPI returns the types that OpenAPI v3 documents of an API server
-// describe, as it serves them at /openapi/v3/apis/<group>/<version>.
-func NewOpenAPI(documents ...[]byte) (Schema, error) {
-	kinds := make(openAPIKinds)
-	for i, content := range documents {
-		var document struct {
-			Components struct {
-				Schemas map[string]map[string]any `json:"schemas"`
-			} `json:"components"`
-		}
-		if err := json.Unmarshal(content, &document); err != nil {
-			return nil, fmt.Errorf("reading OpenAPI document %d: %w", i, err)
-		}
-		for _, definition := range document.Components.Schemas {
-			for _, kind := range kindsOf(definition) {
-				kinds[kind] = &jsonType{schema: definition, definitions: document.Components.Schemas}
-			}
-		}
-	}
-	return kinds, nil
-}
-
-type openAPIKinds map[schema.GroupVersionKind]*jsonType
-
-// TypeOf returns the type of a kind that one of the documents describes, or nil.
-func (k openAPIKinds) TypeOf(kind schema.GroupVersionKind) Type {
-	if t, ok := k[kind]; ok {
-		return t
-	}
-	return nil
-}
-
-func kindsOf(definition map[string]any) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	list, _ := definition["x-kubernetes-group-version-kind"].([]any)
-	for _, entry := range list {
-		names, _ := entry.(map[string]any)
-		group, _ := names["group"].(string)
-		version, _ := names["version"].(string)
-		kind, _ := names["kind"].(string)
-		kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
-	}
-	return kinds
-}
+import "strings"
 
 // jsonType is a type that a JSON schema describes: one of an OpenAPI document,
 // or a structural one of a CustomResourceDefinition.
@@ -98,7 +47,7 @@ func newJSONType(definition any, definitions map[string]map[string]any) Type {
 // Shape reads the extensions that Kubernetes has for lists and numbers.
 func (t *jsonType) Shape() Shape {
 	var shape Shape
-	shape.Quantity = t.quantity || isQuantityPattern(t.schema["pattern"])
+	shape.Quantity = t.quantity || isQuantity(t.schema["pattern"])
 	switch kind, _ := t.schema["x-kubernetes-list-type"].(string); ListKind(kind) {
 	case ListSet:
 		shape.List = ListSet
@@ -116,11 +65,15 @@ func (t *jsonType) Shape() Shape {
 	return shape
 }
 
-// isQuantityPattern recognises the pattern that controller-gen writes for
-// resource.Quantity: it is all that remains of the type in a structural schema.
-func isQuantityPattern(pattern any) bool {
+func isQuantity(pattern any) bool {
 	s, _ := pattern.(string)
-	return strings.Contains(s, "(([KMGTPE]i)|[numkMGTPE]|")
+	return IsQuantityPattern(s)
+}
+
+// IsQuantityPattern recognises the pattern that controller-gen writes for
+// resource.Quantity: it is all that remains of the type in a structural schema.
+func IsQuantityPattern(pattern string) bool {
+	return strings.Contains(pattern, "(([KMGTPE]i)|[numkMGTPE]|")
 }
 
 // Field returns the type of a property, or of the values of a map.

@@ -1,4 +1,4 @@
-package diff
+package schema
 
 import (
 	_ "embed"

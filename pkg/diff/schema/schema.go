@@ -1,4 +1,12 @@
-package diff
+// Package schema knows the types of fields: which lists have keys, which values
+// are quantities, and what an API server fills in where a manifest says nothing.
+// It knows them from client-go and a table of defaults (NewBuiltin), from
+// CustomResourceDefinitions (NewDefinitions) and from the OpenAPI documents of an
+// API server (NewOpenAPI).
+//
+// It imports no other package of pkg/diff: what is known of types does not depend
+// on what is compared, printed or said by it.
+package schema
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,9 +36,9 @@ type Type interface {
 // ListKind says what identifies the items of a list.
 type ListKind string
 
-// The kinds of lists, as x-kubernetes-list-type spells them. Unknown makes diff
-// look for keys itself, and Atomic as well: that a list has one owner does not
-// say how people read it.
+// The kinds of lists, as x-kubernetes-list-type spells them. A comparison looks for
+// keys itself in a list that is Unknown, and in one that is Atomic as well: that a
+// list has one owner does not say how people read it.
 const (
 	ListUnknown ListKind = ""
 	ListAtomic  ListKind = "atomic"
