@@ -9,12 +9,13 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // apply makes the new manifest of the old one and the field changes, from
 // nothing but what a reader of the changes sees: paths and JSON values.
-func apply(t tb, old *manifest.Object, changes []FieldChange) *manifest.Object {
+func apply(t difftest.TB, old *manifest.Object, changes []FieldChange) *manifest.Object {
 	t.Helper()
 	decoded := decode(t, old.JSON)
 	edits := &edits{fields: map[string]*edits{}}
@@ -38,7 +39,7 @@ func apply(t tb, old *manifest.Object, changes []FieldChange) *manifest.Object {
 	return &made
 }
 
-func decode(t tb, data []byte) any {
+func decode(t difftest.TB, data []byte) any {
 	t.Helper()
 	var value any
 	if len(data) == 0 {
@@ -81,7 +82,7 @@ func (e *edits) pick(op Op) *FieldChange {
 	return nil
 }
 
-func (e *edits) apply(t tb, value any) any {
+func (e *edits) apply(t difftest.TB, value any) any {
 	if c := e.pick(Replace); c != nil {
 		return decode(t, c.New)
 	}
@@ -110,7 +111,7 @@ func (e *edits) apply(t tb, value any) any {
 }
 
 // applyIndexed: removals count in the old list, everything else in the new one.
-func (e *edits) applyIndexed(t tb, list []any) []any {
+func (e *edits) applyIndexed(t difftest.TB, list []any) []any {
 	removed, added := map[int]bool{}, map[int]any{}
 	for _, step := range e.order {
 		i, err := strconv.Atoi(strings.Trim(step, "[]"))
@@ -154,7 +155,7 @@ func (e *edits) applyIndexed(t tb, list []any) []any {
 	return result
 }
 
-func (e *edits) applyKeyed(t tb, list []any) []any {
+func (e *edits) applyKeyed(t difftest.TB, list []any) []any {
 	result := slices.Clone(list)
 	var added []*FieldChange
 	for _, step := range e.order {
@@ -196,7 +197,7 @@ func (e *edits) keyName() string {
 
 // findItem finds [a=1,b="x"], or the value of [="x"]. A key that an item does
 // not state may be implied.
-func findItem(t tb, list []any, step string) int {
+func findItem(t difftest.TB, list []any, step string) int {
 	rest := strings.TrimPrefix(step, "[")
 	want := map[string]any{}
 	for rest != "]" {
@@ -216,7 +217,7 @@ func findItem(t tb, list []any, step string) int {
 	return findMap(t, list, want)
 }
 
-func findMap(t tb, list []any, want map[string]any) int {
+func findMap(t difftest.TB, list []any, want map[string]any) int {
 	for _, absentMatches := range []bool{false, true} {
 		for i, item := range list {
 			fields, _ := item.(map[string]any)
@@ -234,7 +235,7 @@ func findMap(t tb, list []any, want map[string]any) int {
 	return -1
 }
 
-func findKey(t tb, list []any, key any, name string) int {
+func findKey(t difftest.TB, list []any, key any, name string) int {
 	if keys, ok := key.(map[string]any); ok {
 		return findMap(t, list, keys)
 	}

@@ -2,41 +2,43 @@ package diff
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
 
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/render"
+	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/redact"
 )
+
+// contextLines are printed around each change of a unified diff.
+const contextLines = 3
 
 // comparison is one call of Compare or Revisions.
 type comparison struct {
-	*builder
-	schema   schema.Schema
-	redactor *redact.Redactor
-	limits   Limits
-	// before and after are the rights that the sets of objects give; nil when
-	// only one object is compared.
-	before, after *powers
+	comparer *tree.Comparer
+	reviewer review.Reviewer
+	// stop tells that time ran out.
+	stop   func() bool
+	limits Limits
 
 	// What may still be shown, of the limits on the whole.
 	fields, valueBytes, unifiedBytes int
 }
 
-func newComparison(ctx context.Context, options Options) *comparison {
+// newComparison returns a comparison with the types of some schema.
+func newComparison(ctx context.Context, types schema.Schema, options Options) *comparison {
 	limits := options.Limits.withDefaults()
+	stop := func() bool { return ctx.Err() != nil }
 	return &comparison{
-		builder:      &builder{seed: maphash.MakeSeed(), stop: func() bool { return ctx.Err() != nil }},
-		schema:       schema.Layers(options.Schema),
-		redactor:     options.Redactor,
+		comparer:     tree.NewComparer(types, options.Redactor, stop),
+		reviewer:     review.Reviewer{Stop: stop},
+		stop:         stop,
 		limits:       limits,
 		fields:       limits.TotalFields,
 		valueBytes:   limits.TotalValueBytes,
@@ -56,15 +58,15 @@ func (c *comparison) change(old, new *manifest.Object) Change {
 		return notCompared(change, "time ran out")
 	}
 	// Errors of the decoder are not shown: they quote what may be a Secret.
-	before, err := c.node(old)
+	before, err := c.comparer.Parse(old)
 	if err != nil {
 		return notCompared(change, "the old manifest is no JSON object")
 	}
-	after, err := c.node(new)
+	after, err := c.comparer.Parse(new)
 	if err != nil {
 		return notCompared(change, "the new manifest is no JSON object")
 	}
-	shown := c.show(change, differ{c.builder}.compare(before, after))
+	shown := c.show(change, c.comparer.Compare(before, after))
 	if c.stop() {
 		return notCompared(change, "time ran out")
 	}
@@ -103,70 +105,32 @@ func notCompared(change Change, why string) Change {
 	return change
 }
 
-// node decodes a manifest, leaves out what servers fill in, and marks what is to
-// be hidden.
-func (c *comparison) node(object *manifest.Object) (*node, error) {
-	if object == nil {
-		return nil, nil
-	}
-	var decoded map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, &decoded); err != nil {
-		return nil, err
-	}
-	if decoded == nil {
-		return nil, fmt.Errorf("found null, want an object")
-	}
-	hide := c.redactor.Mask(object.GroupKind())
-	if object.IsSecret() {
-		hide = append(slices.Clip(hide), redact.SecretMask()...)
-	}
-	decoded = conceal(withoutServerFields(decoded), len(hide) > 0)
-	return c.build(decoded, c.schema.TypeOf(object.GroupVersionKind()), place{mask: hide}), nil
-}
-
 // show fills in what is shown of a difference.
-func (c *comparison) show(change Change, d delta) Change {
-	switch d.op {
-	case deltaSame:
+func (c *comparison) show(change Change, d tree.Delta) Change {
+	switch d.Op {
+	case tree.Same:
 		change.Kind = Unchanged
 		return change
-	case deltaInside, deltaReplaced:
+	case tree.Inside, tree.Replaced:
 		list := fieldList{left: &c.fields, leftBytes: &c.valueBytes, limits: c.limits}
-		list.add(&path{}, d, -1)
+		list.add(&tree.Path{}, d, -1)
 		change.Fields = list.changes
-		change.Truncated.add(list.truncated)
+		change.Truncated.Add(list.truncated)
 	}
 	c.unified(&change, d)
-	c.words(&change, d)
+	c.review(&change, d)
 	return change
 }
 
-func (c *comparison) unified(change *Change, d delta) {
-	h := &hunks{limit: min(c.limits.UnifiedBytes, c.unifiedBytes), width: c.limits.LineBytes, around: contextLines}
-	printer := &yamlPrinter{hunks: h, stop: c.stop}
-	switch d.op {
-	case deltaAdded:
-		printer.object(newSide, d.new, 0)
-	case deltaRemoved:
-		printer.object(oldSide, d.old, 0)
-	default:
-		printer.fieldsDelta(d, 0)
-	}
-	h.finish()
-	change.AddedLines, change.RemovedLines = h.addedLines, h.removedLines
-	change.Truncated.Lines += h.left
-	c.unifiedBytes -= h.out.Len()
-	if h.out.Len() == 0 {
-		return
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "--- %s\n", fileName(change.ID, change.OldVersion))
-	fmt.Fprintf(&b, "+++ %s\n", fileName(change.ID, change.NewVersion))
-	b.WriteString(h.out.String())
-	if h.left > 0 {
-		fmt.Fprintf(&b, "\\ %d more lines\n", h.left)
-	}
-	change.Unified = b.String()
+// unified writes the unified diff of a change.
+func (c *comparison) unified(change *Change, d tree.Delta) {
+	unified := render.NewUnified(d, render.Limits{
+		Bytes: min(c.limits.UnifiedBytes, c.unifiedBytes), LineBytes: c.limits.LineBytes, ContextLines: contextLines,
+	}, c.stop)
+	c.unifiedBytes -= len(unified.Hunks)
+	change.AddedLines, change.RemovedLines = unified.AddedLines, unified.RemovedLines
+	change.Truncated.Lines += unified.LeftOut
+	change.Unified = unified.Text(fileName(change.ID, change.OldVersion), fileName(change.ID, change.NewVersion))
 }
 
 // fileName is what a unified diff calls one side.
@@ -175,20 +139,21 @@ func fileName(id manifest.ID, version string) string {
 		return "/dev/null"
 	}
 	name := []string{runtimeschema.GroupVersion{Group: id.Group, Version: version}.String(), id.Kind, id.Namespace, id.Name}
-	return text(strings.Join(slices.DeleteFunc(name, func(s string) bool { return s == "" }), "/"))
+	return printable.Line(strings.Join(slices.DeleteFunc(name, func(s string) bool { return s == "" }), "/"))
 }
 
-// words writes the notes of a change.
-func (c *comparison) words(change *Change, d delta) {
-	notes := c.notesOf(*change, d)
-	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
-	if over := len(notes) - c.limits.Notes; over > 0 {
-		notes = notes[:c.limits.Notes]
-		change.Truncated.Notes += over
+// review writes the notes of a change.
+func (c *comparison) review(change *Change, d tree.Delta) {
+	notes := c.reviewer.Notes(review.Change{ID: change.ID, OldVersion: change.OldVersion, NewVersion: change.NewVersion, Delta: d})
+	change.Notes, change.Truncated.Notes = mostSevere(notes, c.limits.Notes)
+}
+
+// mostSevere sorts notes by severity, and returns the first ones and how many it
+// left out.
+func mostSevere(notes []review.Note, limit int) (kept []review.Note, leftOut int) {
+	review.Sort(notes)
+	if over := len(notes) - limit; over > 0 {
+		return slices.Clip(notes[:limit]), over
 	}
-	change.Notes = notes
-}
-
-func rank(s Severity) int {
-	return slices.Index([]Severity{Critical, Warning, Info}, s)
+	return notes, 0
 }

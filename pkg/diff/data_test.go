@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -193,7 +194,7 @@ func checkUpgrade(t *testing.T, old, new []manifest.Object) {
 	t.Logf("%s: %d fields change, %d were made alone", report.Summary, fields, alone)
 }
 
-func checkChange(t tb, types schema.Schema, old, new *manifest.Object, change Change) {
+func checkChange(t difftest.TB, types schema.Schema, old, new *manifest.Object, change Change) {
 	t.Helper()
 	if len(change.Fields) == 0 || change.Unified == "" || change.AddedLines+change.RemovedLines == 0 {
 		t.Errorf("%s: %d fields, +%d/-%d lines; a change has some of both", change.ID, len(change.Fields), change.AddedLines, change.RemovedLines)
@@ -204,7 +205,7 @@ func checkChange(t tb, types schema.Schema, old, new *manifest.Object, change Ch
 	made := apply(t, old, change.Fields)
 	made.Version = new.Version
 	pair := nodes(t, types, made, new)
-	if !same(pair[0], pair[1]) {
+	if !tree.Equal(pair[0], pair[1]) {
 		t.Errorf("%s: what the changes make of the old object is not the new one\n%s\n%s", change.ID, cmp.Diff(string(new.JSON), string(made.JSON)), change.Unified)
 	}
 	checkPatch(t, old, new, types, change)

@@ -1,11 +1,20 @@
 // Package diff says what one manifest, or one revision, changes against another:
 // field by field, as a unified diff, and in words where it matters. It exists
-// because whoever approves a revision has to see what it will do, and what he
-// sees must be neither noise nor a Secret.
+// because whoever approves a revision has to see what it will do, and what they
+// see must be neither noise nor a Secret.
 //
 // Everything here is a function of values: no client, no clock, no store.
 // Manifests are hostile input: nothing panics, output is bounded by Limits, time
 // by the context, and text that reaches a terminal has no control characters.
+//
+// This package is the door: it compares with tree, has the result written by
+// render and reviewed by review, and keeps both within the limits. Imports point
+// one way, from the door down:
+//
+//	diff -> render, review -> tree -> schema, printable
+//
+// Callers import diff, schema for the types they compare with, and review for
+// notes of their own; tree, render and printable are for the packages of diff.
 package diff
 
 import (
@@ -40,7 +49,7 @@ type Options struct {
 // When the context ends before the comparison does, the Change says so in
 // NotCompared.
 func Compare(ctx context.Context, old, new *manifest.Object, options Options) Change {
-	return newComparison(ctx, options).change(old, new)
+	return newComparison(ctx, options.Schema, options).change(old, new)
 }
 
 // Revisions returns what changes between two sets of objects, which it matches
@@ -56,7 +65,8 @@ func Compare(ctx context.Context, old, new *manifest.Object, options Options) Ch
 // When the context ends, what was not compared is listed as changed and counted
 // in Truncated.
 func Revisions(ctx context.Context, old, new []manifest.Object, options Options) Report {
-	return newComparison(ctx, options).report(old, new)
+	types := schema.Layers(schema.NewDefinitions(new), schema.NewDefinitions(old), options.Schema)
+	return newComparison(ctx, types, options).report(old, new)
 }
 
 // Count returns how many objects change between two sets, by their digests

@@ -4,16 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/diff/render"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
 )
-
-// hiddenText stands for a value that is redacted.
-const hiddenText = redact.Hidden
-
-// valueDepth is how deep a value of a field change may be nested. A deeper one
-// would make the whole answer unreadable for clients, whose decoders have limits
-// of their own.
-const valueDepth = 64
 
 // fieldList turns a delta into field changes, within limits.
 type fieldList struct {
@@ -24,16 +17,16 @@ type fieldList struct {
 	limits          Limits
 }
 
-func (l *fieldList) add(at *path, d delta, index int) {
-	switch d.op {
-	case deltaSame:
-	case deltaInside:
+func (l *fieldList) add(at *tree.Path, d tree.Delta, index int) {
+	switch d.Op {
+	case tree.Same:
+	case tree.Inside:
 		l.inside(at, d)
 	default:
 		if !l.room() {
 			return
 		}
-		change := FieldChange{Path: at.String(), Op: operation(d.op)}
+		change := FieldChange{Path: at.String(), Op: operation(d.Op)}
 		if index >= 0 {
 			change.Index = &index
 		}
@@ -42,15 +35,15 @@ func (l *fieldList) add(at *path, d delta, index int) {
 	}
 }
 
-func (l *fieldList) inside(at *path, d delta) {
-	if d.newKeys != nil && l.room() {
+func (l *fieldList) inside(at *tree.Path, d tree.Delta) {
+	if d.NewKeys != nil && l.room() {
 		change := FieldChange{Path: at.String(), Op: Reorder}
-		l.show(&change, rendered{text: array(d.oldKeys)}, rendered{text: array(d.newKeys)})
+		l.show(&change, render.Value{JSON: array(d.OldKeys)}, render.Value{JSON: array(d.NewKeys)})
 		l.changes = append(l.changes, change)
 	}
-	for _, c := range d.children {
-		if c.moved != movedAway {
-			l.add(at.append(c.step), c.delta, c.index)
+	for _, c := range d.Children {
+		if c.Moved != tree.MovedAway {
+			l.add(at.Append(c.Step), c.Delta, c.Index)
 		}
 	}
 }
@@ -65,35 +58,35 @@ func (l *fieldList) room() bool {
 	return true
 }
 
-func operation(op deltaOp) Op {
+func operation(op tree.Op) Op {
 	switch op {
-	case deltaAdded:
+	case tree.Added:
 		return Add
-	case deltaRemoved:
+	case tree.Removed:
 		return Remove
 	default:
 		return Replace
 	}
 }
 
-func (l *fieldList) setValues(change *FieldChange, d delta) {
-	l.show(change, render(d.old), render(d.new))
+func (l *fieldList) setValues(change *FieldChange, d tree.Delta) {
+	l.show(change, render.JSON(d.Old), render.JSON(d.New))
 }
 
 // show puts values into a change, unless they are too large or hidden.
-func (l *fieldList) show(change *FieldChange, old, new rendered) {
-	change.Redacted = old.redacted || new.redacted
+func (l *fieldList) show(change *FieldChange, old, new render.Value) {
+	change.Redacted = old.Redacted || new.Redacted
 	for _, value := range []struct {
-		rendered
+		render.Value
 		target *json.RawMessage
 	}{{old, &change.Old}, {new, &change.New}} {
-		size := len(value.text)
+		size := len(value.JSON)
 		switch {
-		case size == 0 || value.hidden:
-		case size > l.limits.ValueBytes || size > *l.leftBytes || value.tooDeep:
+		case size == 0 || value.Hidden:
+		case size > l.limits.ValueBytes || size > *l.leftBytes || value.TooDeep:
 			change.Truncated += size
 		default:
-			*value.target = json.RawMessage(value.text)
+			*value.target = json.RawMessage(value.JSON)
 			*l.leftBytes -= size
 		}
 	}
@@ -104,59 +97,4 @@ func (l *fieldList) show(change *FieldChange, old, new rendered) {
 
 func array(values []string) string {
 	return "[" + strings.Join(values, ",") + "]"
-}
-
-// rendered is a node as JSON.
-type rendered struct {
-	text string
-	// redacted tells that something in it is hidden, hidden that all is.
-	redacted, hidden bool
-	tooDeep          bool
-}
-
-func render(n *node) rendered {
-	if n == nil {
-		return rendered{}
-	}
-	var w jsonWriter
-	w.write(n, 0)
-	return rendered{text: w.String(), redacted: w.redacted, hidden: n.kind == hiddenNode, tooDeep: w.tooDeep}
-}
-
-// jsonWriter writes nodes as compact JSON. Characters that do not print are
-// escaped.
-type jsonWriter struct {
-	strings.Builder
-	redacted, tooDeep bool
-}
-
-func (w *jsonWriter) write(n *node, depth int) {
-	w.tooDeep = w.tooDeep || depth > valueDepth
-	switch n.kind {
-	case hiddenNode:
-		w.redacted = true
-		w.WriteString(`"` + hiddenText + `"`)
-	case objectNode:
-		w.WriteByte('{')
-		for i, f := range n.fields {
-			if i > 0 {
-				w.WriteByte(',')
-			}
-			w.WriteString(quote(f.name))
-			w.WriteByte(':')
-			w.write(f.node, depth+1)
-		}
-		w.WriteByte('}')
-	case listNode:
-		w.WriteByte('[')
-		for i, item := range n.items {
-			if i > 0 {
-				w.WriteByte(',')
-			}
-			w.write(item, depth+1)
-		}
-		w.WriteByte(']')
-	default:
-		w.WriteString(scalarJSON(n.scalar))
-	}
 }

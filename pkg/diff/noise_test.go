@@ -8,14 +8,16 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // checkNoise holds every change to mean something by itself: made alone, it makes
 // another object of the old one, also as the Go types of Kubernetes see it. It
 // returns how many changes were tried.
-func checkNoise(t tb, types schema.Schema, old *manifest.Object, change Change) int {
+func checkNoise(t difftest.TB, types schema.Schema, old *manifest.Object, change Change) int {
 	t.Helper()
 	// Definitions are large and change in many places: of those some are tried,
 	// spread over all.
@@ -29,7 +31,7 @@ func checkNoise(t tb, types schema.Schema, old *manifest.Object, change Change) 
 		}
 		tried++
 		made := apply(t, old, change.Fields[i:i+1])
-		if pair := nodes(t, types, old, made); same(pair[0], pair[1]) {
+		if pair := nodes(t, types, old, made); tree.Equal(pair[0], pair[1]) {
 			t.Errorf("%s: %s %s is noise: it changes nothing", change.ID, field.Op, field.Path)
 		}
 		before, after := goTypes(old), goTypes(made)

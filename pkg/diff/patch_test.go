@@ -1,31 +1,33 @@
 package diff
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
+	"github.com/penstock-project/penstock/pkg/diff/render"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // checkPatch takes the unified diff by its word: applied to the YAML of the old
 // object (spelled like the new one where both mean the same) it gives YAML that
 // reads as the new object.
-func checkPatch(t tb, old, new *manifest.Object, types schema.Schema, change Change) {
+func checkPatch(t difftest.TB, old, new *manifest.Object, types schema.Schema, change Change) {
 	t.Helper()
-	c := newComparison(context.Background(), Options{Schema: types})
-	before, err := c.node(old)
+	comparer := tree.NewComparer(types, nil, func() bool { return false })
+	before, err := comparer.Parse(old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := c.node(new)
+	after, err := comparer.Parse(new)
 	if err != nil {
 		t.Fatal(err)
 	}
-	patched, err := patch(oldLines(differ{c.builder}.compare(before, after)), change.Unified)
+	patched, err := patch(oldLines(comparer.Compare(before, after)), change.Unified)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", change.ID, err, change.Unified)
 	}
@@ -35,20 +37,17 @@ func checkPatch(t tb, old, new *manifest.Object, types schema.Schema, change Cha
 	}
 	made := *new
 	made.Digest, made.JSON = "", data
-	if got := nodes(t, types, &made, new); !same(got[0], got[1]) {
+	if got := nodes(t, types, &made, new); !tree.Equal(got[0], got[1]) {
 		t.Errorf("%s: the unified diff does not lead to the new object\n%s", change.ID, change.Unified)
 	}
 }
 
 // oldLines are all lines of the old document, read from a diff with endless
 // context.
-func oldLines(d delta) []string {
-	whole := &hunks{limit: 1 << 30, width: 1 << 30, around: 1 << 29}
-	printer := &yamlPrinter{hunks: whole, stop: func() bool { return false }}
-	printer.fieldsDelta(d, 0)
-	whole.finish()
+func oldLines(d tree.Delta) []string {
+	whole := render.NewUnified(d, render.Limits{Bytes: 1 << 30, LineBytes: 1 << 30, ContextLines: 1 << 29}, func() bool { return false })
 	var lines []string
-	for _, line := range strings.Split(whole.out.String(), "\n") {
+	for _, line := range strings.Split(whole.Hunks, "\n") {
 		if line != "" && (line[0] == ' ' || line[0] == '-') {
 			lines = append(lines, line[1:])
 		}

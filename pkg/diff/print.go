@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/penstock-project/penstock/pkg/diff/printable"
 )
 
 // Print writes the report for people: what matters in words, a line for each
@@ -36,7 +38,7 @@ func (r Report) table(w io.Writer) {
 		fmt.Fprintln(table, "CHANGE\tKIND\tNAMESPACE\tNAME\tFIELDS\t+/-")
 		for _, c := range r.Changes {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n",
-				c.Kind, text(c.ID.GroupKind().String()), text(c.Namespace), text(c.Name), c.fieldsColumn(), c.linesColumn())
+				c.Kind, printable.Line(c.ID.GroupKind().String()), printable.Line(c.Namespace), printable.Line(c.Name), c.fieldsColumn(), c.linesColumn())
 		}
 		// What it writes to cannot fail.
 		_ = table.Flush()
@@ -54,7 +56,7 @@ func (c Change) fieldsColumn() string {
 
 func (c Change) linesColumn() string {
 	if c.NotCompared != "" {
-		return text(c.NotCompared)
+		return printable.Line(c.NotCompared)
 	}
 	return fmt.Sprintf("+%d/-%d", c.AddedLines, c.RemovedLines)
 }

@@ -1,50 +1,17 @@
 package diff
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
-
-// anyValue generates JSON of few words, so that two values often share parts.
-func anyValue(depth int) *rapid.Generator[any] {
-	word := rapid.SampledFrom([]string{"a", "b", "c.d/e", "name", "", "true", "1", "- x", "x: y", "line 1\nline 2\n", "line 1\nline 3", " lead\nx", "é\u202e\x1b", "\U000e0001", "--flag=1", "--flag=2", "a:1", "a:2"})
-	return rapid.Custom(func(t *rapid.T) any {
-		kind := rapid.IntRange(0, 6).Draw(t, "kind")
-		if depth == 0 {
-			kind %= 4
-		}
-		switch kind {
-		case 0, 1:
-			return word.Draw(t, "word")
-		case 2:
-			return int64(rapid.IntRange(-1, 2).Draw(t, "number"))
-		case 3:
-			return rapid.SampledFrom([]any{true, false, 0.5, 1e300}).Draw(t, "other")
-		case 4:
-			return rapid.SliceOfN(anyValue(depth-1), 0, 5).Draw(t, "list")
-		case 5:
-			// A list whose items may have keys.
-			names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID).Draw(t, "names")
-			list := make([]any, 0, len(names))
-			for _, name := range names {
-				list = append(list, map[string]any{"name": name, "v": anyValue(depth-1).Draw(t, "v")})
-			}
-			return list
-		default:
-			return rapid.MapOfN(word, anyValue(depth-1), 0, 4).Draw(t, "object")
-		}
-	})
-}
 
 // anyDeployment generates what the types of Kubernetes know: keys, quantities,
 // defaults, sets.
@@ -93,7 +60,7 @@ func anyPair(t *rapid.T) (old, new *manifest.Object) {
 		var value map[string]any
 		if rapid.Bool().Draw(t, "custom") {
 			value = map[string]any{"apiVersion": "example.com/v1", "kind": "X", "metadata": map[string]any{"name": "d"}}
-			value["spec"] = anyValue(3).Draw(t, label)
+			value["spec"] = difftest.AnyValue(3).Draw(t, label)
 		} else {
 			value = anyDeployment(t)
 		}
@@ -142,86 +109,6 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// TestYAML: what is printed reads as what was written.
-func TestYAML(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		value := map[string]any{"v": anyValue(4).Draw(rt, "value")}
-		n := newComparison(t.Context(), Options{}).build(value, nil, place{})
-		h := &hunks{limit: 1 << 30, width: 1 << 30, around: 3}
-		(&yamlPrinter{hunks: h, stop: func() bool { return false }}).object(newSide, n, 0)
-		h.finish()
-		var document string
-		for i, line := range splitLines(h.out.String()) {
-			if i > 0 {
-				document += line[1:] + "\n"
-			}
-		}
-		data, err := yaml.YAMLToJSON([]byte(document))
-		if err != nil {
-			rt.Fatalf("%v in\n%s", err, document)
-		}
-		want, err := json.Marshal(value)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		if diff := cmp.Diff(decode(t, want), decode(t, data)); diff != "" {
-			rt.Fatalf("-written, +read:\n%s\n%s", diff, document)
-		}
-	})
-}
-
-func splitLines(s string) []string {
-	var lines []string
-	for len(s) > 0 {
-		end := slices.Index([]byte(s), '\n')
-		lines, s = append(lines, s[:end]), s[end+1:]
-	}
-	return lines
-}
-
-// TestAlign compares with the textbook's table.
-func TestAlign(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		sequence := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 20)
-		old, new := sequence.Draw(rt, "old"), sequence.Draw(rt, "new")
-		pairs := align(old, new, func() bool { return false })
-		last := pair{-1, -1}
-		for _, p := range pairs {
-			if p.old <= last.old || p.new <= last.new || old[p.old] != new[p.new] {
-				rt.Fatalf("%v is no common subsequence", pairs)
-			}
-			last = p
-		}
-		table := make([][]int, len(old)+1)
-		for i := range table {
-			table[i] = make([]int, len(new)+1)
-		}
-		for i := len(old) - 1; i >= 0; i-- {
-			for j := len(new) - 1; j >= 0; j-- {
-				table[i][j] = max(table[i+1][j], table[i][j+1])
-				if old[i] == new[j] {
-					table[i][j] = table[i+1][j+1] + 1
-				}
-			}
-		}
-		if len(pairs) != table[0][0] {
-			rt.Fatalf("%d in common, want %d", len(pairs), table[0][0])
-		}
-	})
-}
-
-// TestAlignIsBounded: nothing in common, and very long.
-func TestAlignIsBounded(t *testing.T) {
-	old, new := make([]int, 100_000), make([]int, 100_000)
-	for i := range old {
-		old[i], new[i] = i, -i-1
-	}
-	old[0], new[0] = 7, 7
-	if pairs := align(old, new, func() bool { return false }); len(pairs) != 1 {
-		t.Errorf("got %d pairs, want that at the start", len(pairs))
-	}
-}
-
 func TestCount(t *testing.T) {
 	ref := func(name, digest string) manifest.Ref {
 		return manifest.Ref{ID: manifest.ID{Kind: "ConfigMap", Name: name}, Digest: manifest.Digest(digest)}
@@ -247,8 +134,8 @@ func FuzzCompare(f *testing.F) {
 	kinds := []manifest.Ref{
 		{ID: manifest.ID{Kind: "Secret", Name: "x"}, Version: "v1"},
 		{ID: manifest.ID{Group: "apps", Kind: "Deployment", Name: "x"}, Version: "v1"},
-		{ID: manifest.ID{Group: rbacGroup, Kind: "ClusterRole", Name: "x"}, Version: "v1"},
-		{ID: manifest.ID{Group: rbacGroup, Kind: "RoleBinding", Name: "x"}, Version: "v1"},
+		{ID: manifest.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "x"}, Version: "v1"},
+		{ID: manifest.ID{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding", Name: "x"}, Version: "v1"},
 		{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "xs.example.com"}, Version: "v1"},
 		{ID: manifest.ID{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration", Name: "x"}, Version: "v1"},
 		{ID: manifest.ID{Group: "example.com", Kind: "X", Name: "\x1b"}, Version: "v1"},

@@ -1,48 +1,41 @@
 package diff
 
 import (
-	"cmp"
-	"maps"
 	"slices"
-	"strings"
 
-	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/diff/review"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 func (c *comparison) report(old, new []manifest.Object) Report {
 	var report Report
 	before, after := byID(old), byID(new)
-	c.schema = schema.Layers(schema.NewDefinitions(new), schema.NewDefinitions(old), c.schema)
-	c.powers(old, new, before, after)
+	c.readRights(old, new, before, after)
 	for _, id := range order(new, old) {
 		was, is := before[id], after[id]
-		report.Summary.size(was, is)
+		report.Summary.addSizes(was, is)
 		report.add(c.change(was, is))
 	}
-	slices.SortStableFunc(report.Notes, func(a, b Note) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
-	if over := len(report.Notes) - c.limits.TotalNotes; over > 0 {
-		report.Notes = slices.Clip(report.Notes[:c.limits.TotalNotes])
-		report.Truncated.Notes += over
-	}
+	report.limitNotes(c.limits)
 	return report
 }
 
-// powers reads the rights that both sets give, if they are not the same.
-func (c *comparison) powers(old, new []manifest.Object, before, after map[manifest.ID]*manifest.Object) {
+// readRights reads the rights that both sets give, if they are not the same.
+func (c *comparison) readRights(old, new []manifest.Object, before, after map[manifest.ID]*manifest.Object) {
 	differ := slices.ContainsFunc(order(old, new), func(id manifest.ID) bool {
 		was, is := before[id], after[id]
-		return id.Group == rbacGroup && (was == nil || is == nil || !sameBytes(was, is))
+		return review.GivesRights(id) && (was == nil || is == nil || !sameBytes(was, is))
 	})
 	if !differ {
 		return
 	}
-	build := func(object *manifest.Object) *node {
+	parse := func(object *manifest.Object) *tree.Node {
 		// What cannot be read gives no rights here; its change says so.
-		n, _ := c.node(object)
+		n, _ := c.comparer.Parse(object)
 		return n
 	}
-	c.before, c.after = powersOf(old, build), powersOf(new, build)
+	c.reviewer.Before, c.reviewer.After = review.NewRights(old, parse), review.NewRights(new, parse)
 }
 
 func byID(objects []manifest.Object) map[manifest.ID]*manifest.Object {
@@ -69,13 +62,26 @@ func order(lists ...[]manifest.Object) []manifest.ID {
 	return ids
 }
 
-func (s *Summary) size(old, new *manifest.Object) {
+func (s *Summary) addSizes(old, new *manifest.Object) {
 	if old != nil && !old.IsSecret() {
 		s.OldBytes += int64(len(old.JSON))
 	}
 	if new != nil && !new.IsSecret() {
 		s.NewBytes += int64(len(new.JSON))
 	}
+}
+
+// AddNotes adds notes that a caller has found, before the others of their severity.
+// Limits are those of the comparison.
+func (r *Report) AddNotes(notes []review.Note, limits Limits) {
+	r.Notes = slices.Concat(notes, r.Notes)
+	r.limitNotes(limits.withDefaults())
+}
+
+func (r *Report) limitNotes(limits Limits) {
+	notes, leftOut := mostSevere(r.Notes, limits.TotalNotes)
+	r.Notes = notes
+	r.Truncated.Notes += leftOut
 }
 
 func (r *Report) add(change Change) {
@@ -90,42 +96,7 @@ func (r *Report) add(change Change) {
 		r.Summary.Unchanged++
 		return
 	}
-	r.Truncated.add(change.Truncated)
+	r.Truncated.Add(change.Truncated)
 	r.Notes = append(r.Notes, change.Notes...)
 	r.Changes = append(r.Changes, change)
-}
-
-// withoutServerFields drops what is not the author's: status, what the API
-// server writes into metadata, and what Penstock and the deployment controller
-// write into labels and annotations.
-func withoutServerFields(object map[string]any) map[string]any {
-	object = maps.Clone(object)
-	delete(object, "status")
-	metadata, ok := object["metadata"].(map[string]any)
-	if !ok {
-		return object
-	}
-	metadata = maps.Clone(metadata)
-	object["metadata"] = metadata
-	for _, name := range []string{
-		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-		"deletionGracePeriodSeconds", "selfLink", "managedFields",
-	} {
-		delete(metadata, name)
-	}
-	for _, name := range []string{"labels", "annotations"} {
-		entries, ok := metadata[name].(map[string]any)
-		if !ok {
-			continue
-		}
-		entries = maps.Clone(entries)
-		maps.DeleteFunc(entries, func(key string, _ any) bool {
-			return strings.HasPrefix(key, "penstock.dev/") || key == "deployment.kubernetes.io/revision"
-		})
-		metadata[name] = entries
-		if len(entries) == 0 {
-			delete(metadata, name)
-		}
-	}
-	return object
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -50,7 +51,7 @@ type Change struct {
 	// its truncation.
 	AddedLines, RemovedLines int
 	// Notes say in words what matters, the most severe first.
-	Notes []Note
+	Notes []review.Note
 
 	// NotCompared says why there are no fields, lines and notes although the
 	// manifests differ: time ran out, or one of them cannot be read.
@@ -95,34 +96,6 @@ type FieldChange struct {
 	Truncated int
 }
 
-// Severity orders notes.
-type Severity string
-
-// The severities: what nobody should overlook, what deserves a look, and what
-// is good to know.
-const (
-	Critical Severity = "Critical"
-	Warning  Severity = "Warning"
-	Info     Severity = "Info"
-)
-
-// Note is one thing that matters, in words.
-type Note struct {
-	Severity Severity
-	// Reason is one of the Reason constants.
-	Reason string
-	// ID is of the object that the note is about.
-	manifest.ID
-	// Message is one line for people, such as "image of container manager:
-	// example.com/a:1 -> example.com/a:2". It does not name the object.
-	Message string
-}
-
-// String is for people.
-func (n Note) String() string {
-	return fmt.Sprintf("%s: %s: %s", n.Severity, text(n.ID.String()), n.Message)
-}
-
 // Summary counts objects.
 type Summary struct {
 	Added, Removed, Changed, Unchanged int
@@ -140,7 +113,7 @@ func (s Summary) String() string {
 type Report struct {
 	Summary Summary
 	// Notes are those of all changes, the most severe first.
-	Notes []Note
+	Notes []review.Note
 	// Changes are the objects that change: those of new in their order, then
 	// those that are removed.
 	Changes []Change
@@ -166,7 +139,8 @@ type Truncation struct {
 // IsZero tells that nothing was left out.
 func (t Truncation) IsZero() bool { return t == Truncation{} }
 
-func (t *Truncation) add(other Truncation) {
+// Add adds what was left out of something else.
+func (t *Truncation) Add(other Truncation) {
 	t.Fields += other.Fields
 	t.Values += other.Values
 	t.Lines += other.Lines

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -9,17 +8,9 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
-
-// tb is what helpers need of a test, of testing's or of rapid's.
-type tb interface {
-	Helper()
-	Error(args ...any)
-	Errorf(format string, args ...any)
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
 
 // live is an object as a server returns it: with status and all, no digest.
 func live(t testing.TB, text string) *manifest.Object {
@@ -55,13 +46,13 @@ func compare(t testing.TB, old, new *manifest.Object) Change {
 	return Compare(t.Context(), old, new, Options{Schema: difftest.Builtin(t), Limits: unlimited()})
 }
 
-// nodes of two objects, as Compare makes them.
-func nodes(t tb, types schema.Schema, objects ...*manifest.Object) []*node {
+// nodes of objects, as Compare makes them.
+func nodes(t difftest.TB, types schema.Schema, objects ...*manifest.Object) []*tree.Node {
 	t.Helper()
-	c := newComparison(context.Background(), Options{Schema: types})
-	var made []*node
+	comparer := tree.NewComparer(types, nil, func() bool { return false })
+	var made []*tree.Node
 	for _, o := range objects {
-		n, err := c.node(o)
+		n, err := comparer.Parse(o)
 		if err != nil {
 			t.Fatal(err)
 		}

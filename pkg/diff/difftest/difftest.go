@@ -3,11 +3,15 @@
 package difftest
 
 import (
+	"strings"
 	"sync"
 	"testing"
+	"unicode"
 
+	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -42,4 +46,66 @@ func Object(t testing.TB, text string) *manifest.Object {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	return &parsed
+}
+
+// TB is what helpers need of a test, of testing's or of rapid's.
+type TB interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// CheckPrintable fails when something would move a terminal's cursor.
+func CheckPrintable(t TB, what, s string) {
+	t.Helper()
+	for _, r := range s {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			t.Errorf("%s has %U", what, r)
+			return
+		}
+	}
+}
+
+// CheckNotes fails when a note is not one line of bounded length that prints.
+func CheckNotes(t TB, notes []review.Note) {
+	t.Helper()
+	for _, note := range notes {
+		CheckPrintable(t, "a note", note.String())
+		if strings.Contains(note.String(), "\n") || len(note.Message) > 8<<10 {
+			t.Errorf("a note is no line: %q", note)
+		}
+	}
+}
+
+// AnyValue generates JSON of few words, so that two values often share parts.
+func AnyValue(depth int) *rapid.Generator[any] {
+	word := rapid.SampledFrom([]string{"a", "b", "c.d/e", "name", "", "true", "1", "- x", "x: y", "line 1\nline 2\n", "line 1\nline 3", " lead\nx", "é\u202e\x1b", "\U000e0001", "--flag=1", "--flag=2", "a:1", "a:2"})
+	return rapid.Custom(func(t *rapid.T) any {
+		kind := rapid.IntRange(0, 6).Draw(t, "kind")
+		if depth == 0 {
+			kind %= 4
+		}
+		switch kind {
+		case 0, 1:
+			return word.Draw(t, "word")
+		case 2:
+			return int64(rapid.IntRange(-1, 2).Draw(t, "number"))
+		case 3:
+			return rapid.SampledFrom([]any{true, false, 0.5, 1e300}).Draw(t, "other")
+		case 4:
+			return rapid.SliceOfN(AnyValue(depth-1), 0, 5).Draw(t, "list")
+		case 5:
+			// A list whose items may have keys.
+			names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID).Draw(t, "names")
+			list := make([]any, 0, len(names))
+			for _, name := range names {
+				list = append(list, map[string]any{"name": name, "v": AnyValue(depth-1).Draw(t, "v")})
+			}
+			return list
+		default:
+			return rapid.MapOfN(word, AnyValue(depth-1), 0, 4).Draw(t, "object")
+		}
+	})
 }

@@ -65,7 +65,7 @@ func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
 			continue
 		}
 		out.Changes = append(out.Changes, s.change(change))
-		left = sum(left, change.Truncated)
+		left.Add(change.Truncated)
 	}
 	for _, note := range report.Notes {
 		if s.shows(note.ID) {
@@ -161,13 +161,6 @@ func anyValue(value json.RawMessage) *olm.AnyValue {
 		return nil
 	}
 	return &olm.AnyValue{Raw: value}
-}
-
-func sum(a, b diff.Truncation) diff.Truncation {
-	return diff.Truncation{
-		Fields: a.Fields + b.Fields, Values: a.Values + b.Values, Lines: a.Lines + b.Lines,
-		Notes: a.Notes + b.Notes, Objects: a.Objects + b.Objects,
-	}
 }
 
 func (s *scope) truncation(left diff.Truncation) *olm.DiffTruncation {

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/diff"
+	diffreview "github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -33,48 +34,48 @@ const mostPaths = 5
 
 // noteOf says of one object what its change does not show. Change is nil where
 // there is none.
-func noteOf(item *rollout.PreviewItem, change *diff.Change) (diff.Note, bool) {
-	note := func(severity diff.Severity, reason, format string, args ...any) (diff.Note, bool) {
-		return diff.Note{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)}, true
+func noteOf(item *rollout.PreviewItem, change *diff.Change) (diffreview.Note, bool) {
+	note := func(severity diffreview.Severity, reason, format string, args ...any) (diffreview.Note, bool) {
+		return diffreview.Note{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)}, true
 	}
 	switch {
 	case item.Unread && item.Failure != nil:
-		return note(diff.Warning, reasonUnread, "the API server fails to read it, so what a rollout would do is not known: %s", item.Failure.Message)
+		return note(diffreview.Warning, reasonUnread, "the API server fails to read it, so what a rollout would do is not known: %s", item.Failure.Message)
 	case item.Failure != nil:
 		return refusal(item), true
 	case item.Action == rollout.Collision:
-		return note(diff.Critical, reasonCollision, "%s: a rollout stops here", item.Message)
+		return note(diffreview.Critical, reasonCollision, "%s: a rollout stops here", item.Message)
 	case item.Action == rollout.Deferred && !item.Exists:
-		return note(diff.Info, reasonDeferred, "%s", item.Message)
+		return note(diffreview.Info, reasonDeferred, "%s", item.Message)
 	case item.Action == rollout.Deferred:
-		return note(diff.Warning, reasonDeferred, "%s", item.Message)
+		return note(diffreview.Warning, reasonDeferred, "%s", item.Message)
 	case item.Action == rollout.Leave:
-		return note(diff.Warning, reasonLeft, "is in no phase any more, and stays: it %s", item.Message)
+		return note(diffreview.Warning, reasonLeft, "is in no phase any more, and stays: it %s", item.Message)
 	case item.Action == rollout.Release:
-		return note(diff.Info, reasonReleased, "is in no phase any more, and stays: it is released")
+		return note(diffreview.Info, reasonReleased, "is in no phase any more, and stays: it is released")
 	case item.Action == rollout.Delete && item.IsDefinition():
-		return note(diff.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
+		return note(diffreview.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
 	case item.Action == rollout.Adopt:
-		return note(diff.Warning, reasonAdopted, "%s: a rollout takes it over%s", item.Message, takes(item, change))
+		return note(diffreview.Warning, reasonAdopted, "%s: a rollout takes it over%s", item.Message, takes(item, change))
 	case item.Drifted:
 		return drift(item, change)
 	case item.Action == rollout.Create && !item.Tried:
-		return note(diff.Info, reasonUntried, "the API server was not asked about it, as you may not create it")
+		return note(diffreview.Info, reasonUntried, "the API server was not asked about it, as you may not create it")
 	case len(item.Taken) > 0:
-		return note(diff.Warning, reasonConflict, "somebody else has fields of it%s", takes(item, change))
+		return note(diffreview.Warning, reasonConflict, "somebody else has fields of it%s", takes(item, change))
 	default:
-		return diff.Note{}, false
+		return diffreview.Note{}, false
 	}
 }
 
 // drift says who changed what was rolled out.
-func drift(item *rollout.PreviewItem, change *diff.Change) (diff.Note, bool) {
-	note := diff.Note{Severity: diff.Warning, Reason: reasonDrift}
+func drift(item *rollout.PreviewItem, change *diff.Change) (diffreview.Note, bool) {
+	note := diffreview.Note{Severity: diffreview.Warning, Reason: reasonDrift}
 	switch {
 	case !item.Exists:
 		note.Message = "was rolled out, and somebody has deleted it: a rollout creates it again"
 	case change == nil || len(change.Fields) == 0:
-		note.Severity, note.Message = diff.Info, "labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again"
+		note.Severity, note.Message = diffreview.Info, "labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again"
 	default:
 		note.Message = "was changed since it was rolled out: " + owners(item, change)
 	}
@@ -177,14 +178,14 @@ func printed(name string) string {
 
 // refusal is what the server says to what a rollout would write. What the message
 // must not quote was taken out where it came in (see package host).
-func refusal(item *rollout.PreviewItem) diff.Note {
+func refusal(item *rollout.PreviewItem) diffreview.Note {
 	message := item.Failure.Message
 	switch {
 	case item.Failure.Reason == rollout.ReasonNotServed:
-		return diff.Note{Severity: diff.Warning, Reason: reasonNotServed, Message: message}
+		return diffreview.Note{Severity: diffreview.Warning, Reason: reasonNotServed, Message: message}
 	case apierrors.IsNotFound(item.Err):
-		return diff.Note{Severity: diff.Warning, Reason: reasonRefused, Message: "cannot be written as things are now: " + message}
+		return diffreview.Note{Severity: diffreview.Warning, Reason: reasonRefused, Message: "cannot be written as things are now: " + message}
 	default:
-		return diff.Note{Severity: diff.Critical, Reason: reasonRefused, Message: "the API server refuses what a rollout would write: " + message}
+		return diffreview.Note{Severity: diffreview.Critical, Reason: reasonRefused, Message: "the API server refuses what a rollout would write: " + message}
 	}
 }

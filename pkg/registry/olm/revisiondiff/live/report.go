@@ -1,11 +1,10 @@
 package live
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/penstock-project/penstock/pkg/diff"
+	diffreview "github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -76,13 +75,13 @@ func sizes(found rollout.Preview, manifests map[manifest.ID]manifest.Object) int
 	return sum
 }
 
-// annotate adds notes, keeps the most severe first, and no more than the limit.
+// annotate adds what the changes themselves do not show.
 func annotate(out *diff.Report, found rollout.Preview, options diff.Options) {
 	changes := make(map[manifest.ID]*diff.Change, len(out.Changes))
 	for i := range out.Changes {
 		changes[out.Changes[i].ID] = &out.Changes[i]
 	}
-	var added []diff.Note
+	var added []diffreview.Note
 	for i := range found.Items {
 		item := &found.Items[i]
 		if text, ok := noteOf(item, changes[item.ID]); ok {
@@ -90,21 +89,5 @@ func annotate(out *diff.Report, found rollout.Preview, options diff.Options) {
 			added = append(added, text)
 		}
 	}
-	out.Notes = append(added, out.Notes...)
-	slices.SortStableFunc(out.Notes, func(a, b diff.Note) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
-	most := options.Limits.TotalNotes
-	if most <= 0 {
-		most = defaultNotes
-	}
-	if more := len(out.Notes) - most; more > 0 {
-		out.Notes = out.Notes[:most]
-		out.Truncated.Notes += more
-	}
-}
-
-// defaultNotes is the limit of package diff.
-const defaultNotes = 500
-
-func rank(severity diff.Severity) int {
-	return slices.Index([]diff.Severity{diff.Critical, diff.Warning, diff.Info}, severity)
+	out.AddNotes(added, options.Limits)
 }

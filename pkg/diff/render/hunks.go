@@ -1,20 +1,18 @@
-package diff
+package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-)
 
-// contextLines are printed around each change.
-const contextLines = 3
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+)
 
 // hunks collects lines into the hunks of a unified diff. It keeps no more lines
 // than may be shown, however many there are.
 type hunks struct {
+	limits Limits
 	out    strings.Builder
-	limit  int // bytes of out
-	width  int // bytes of a line
-	around int // context lines around a change
 
 	addedLines, removedLines int
 	// left counts lines of hunks that were left out; full tells that there is
@@ -45,16 +43,15 @@ func (h *hunks) context(content string) {
 	h.oldLine++
 	h.newLine++
 	if h.hunk == nil {
-		if len(h.before) == h.around {
-			copy(h.before, h.before[1:])
-			h.before = h.before[:h.around-1]
-		}
 		h.before = append(h.before, content)
+		if over := len(h.before) - h.limits.ContextLines; over > 0 {
+			h.before = slices.Delete(h.before, 0, over)
+		}
 		return
 	}
 	h.flushChanges()
 	h.hunk.after = append(h.hunk.after, content)
-	if len(h.hunk.after) > 2*h.around {
+	if len(h.hunk.after) > 2*h.limits.ContextLines {
 		h.finish()
 	}
 }
@@ -109,7 +106,7 @@ func (h *hunks) flushChanges() {
 func (h *hunks) write(mark byte, content string) {
 	now := h.hunk
 	content = h.fit(content)
-	if h.full || h.out.Len()+now.body.Len()+len(content)+2 > h.limit {
+	if h.full || h.out.Len()+now.body.Len()+len(content)+2 > h.limits.Bytes {
 		h.full = true
 		h.left++
 		return
@@ -128,10 +125,10 @@ func (h *hunks) write(mark byte, content string) {
 
 // fit shortens a line that is too long.
 func (h *hunks) fit(content string) string {
-	if len(content) <= h.width {
+	if len(content) <= h.limits.LineBytes {
 		return content
 	}
-	head := cut(content, h.width)
+	head := printable.Cut(content, h.limits.LineBytes)
 	return fmt.Sprintf("%s ... (%d bytes more)", head, len(content)-len(head))
 }
 
@@ -142,7 +139,7 @@ func (h *hunks) finish() {
 	}
 	h.flushChanges()
 	after := h.hunk.after
-	for _, content := range after[:min(len(after), h.around)] {
+	for _, content := range after[:min(len(after), h.limits.ContextLines)] {
 		h.write(' ', content)
 	}
 	if h.hunk.changes {
@@ -151,7 +148,7 @@ func (h *hunks) finish() {
 	} else {
 		h.left += h.hunk.oldCount
 	}
-	h.before = append([]string(nil), after[max(0, len(after)-h.around):]...)
+	h.before = append([]string(nil), after[max(0, len(after)-h.limits.ContextLines):]...)
 	h.hunk = nil
 }
 

@@ -1,13 +1,13 @@
-package diff
+package tree
 
 import "encoding/base64"
 
-// concealSecret prepares a Secret for comparison by its true bytes: what
+// withTrueBytes prepares a Secret for comparison by its true bytes: what
 // stringData says is in data, as it will be for the API server, and data is
-// decoded, so that two spellings of one value are equal. What is malformed stays
+// decoded, so that two spellings of one value are equal. What is malformed InPlace
 // as it is; the mask hides it all the same.
-func concealSecret(object map[string]any) map[string]any {
-	object = conceal(object, true)
+func withTrueBytes(object map[string]any) map[string]any {
+	object = hideCopies(object, true)
 	data, ok := entries(object["data"])
 	if !ok {
 		return object

@@ -1,4 +1,4 @@
-package diff
+package tree
 
 import (
 	"math/big"

@@ -1,9 +1,30 @@
-package diff
+package tree
 
 import "slices"
 
-// pair says that item old of one sequence is item new of another.
-type pair struct{ old, new int }
+// Pair says that item old of one sequence is item new of another.
+type Pair struct{ Old, New int }
+
+// AlignLines returns which lines of two texts are the same, in order, so that they
+// are as many as can be (see align for the bounds).
+func AlignLines(old, new []string, stop func() bool) []Pair {
+	known := make(map[string]int)
+	return align(lineIDs(known, old), lineIDs(known, new), stop)
+}
+
+// lineIDs gives equal lines equal numbers.
+func lineIDs(known map[string]int, lines []string) []int {
+	ids := make([]int, 0, len(lines))
+	for _, line := range lines {
+		id, ok := known[line]
+		if !ok {
+			id = len(known)
+			known[line] = id
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
 
 // alignEffort bounds the differences that align looks for: its time is that
 // times the length, its memory the square.
@@ -12,23 +33,23 @@ const alignEffort = 1024
 // align returns a longest common subsequence of two sequences, in order (Myers'
 // algorithm). When they differ in more than alignEffort places, or stop says
 // that time ran out, it returns what they have in common at both ends.
-func align(old, new []int, stop func() bool) []pair {
-	var head, tail []pair
+func align(old, new []int, stop func() bool) []Pair {
+	var head, tail []Pair
 	for len(old) > len(head) && len(new) > len(head) && old[len(head)] == new[len(head)] {
-		head = append(head, pair{len(head), len(head)})
+		head = append(head, Pair{len(head), len(head)})
 	}
 	for i, j := len(old)-1, len(new)-1; i >= len(head) && j >= len(head) && old[i] == new[j]; i, j = i-1, j-1 {
-		tail = append(tail, pair{i, j})
+		tail = append(tail, Pair{i, j})
 	}
 	slices.Reverse(tail)
 	start := len(head)
 	for _, p := range alignMiddle(old[start:len(old)-len(tail)], new[start:len(new)-len(tail)], stop) {
-		head = append(head, pair{p.old + start, p.new + start})
+		head = append(head, Pair{p.Old + start, p.New + start})
 	}
 	return append(head, tail...)
 }
 
-func alignMiddle(old, new []int, stop func() bool) []pair {
+func alignMiddle(old, new []int, stop func() bool) []Pair {
 	if len(old) == 0 || len(new) == 0 {
 		return nil
 	}
@@ -63,8 +84,8 @@ func alignMiddle(old, new []int, stop func() bool) []pair {
 
 // backtrack reads the way from the end: trace[d][k+d] is how far in old one got
 // on diagonal k with d differences.
-func backtrack(old, new []int, trace [][]int32) []pair {
-	var pairs []pair
+func backtrack(old, new []int, trace [][]int32) []Pair {
+	var pairs []Pair
 	x, y := len(old), len(new)
 	for d := len(trace) - 1; d > 0; d-- {
 		before := trace[d-1]
@@ -83,13 +104,13 @@ func backtrack(old, new []int, trace [][]int32) []pair {
 		startY := startX - previous
 		for x > startX && y > startY && x > 0 && y > 0 && old[x-1] == new[y-1] {
 			x, y = x-1, y-1
-			pairs = append(pairs, pair{x, y})
+			pairs = append(pairs, Pair{x, y})
 		}
 		x, y = startX, startY
 	}
 	for x > 0 && y > 0 && old[x-1] == new[y-1] {
 		x, y = x-1, y-1
-		pairs = append(pairs, pair{x, y})
+		pairs = append(pairs, Pair{x, y})
 	}
 	slices.Reverse(pairs)
 	return pairs

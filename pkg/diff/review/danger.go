@@ -1,6 +1,8 @@
-package diff
+package review
 
-import "slices"
+import (
+	"slices"
+)
 
 // danger is why a right deserves a look.
 type danger struct {

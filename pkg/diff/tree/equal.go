@@ -1,4 +1,4 @@
-package diff
+package tree
 
 import (
 	"math"
@@ -11,7 +11,7 @@ type amount string
 
 // identity returns what a scalar is compared by. Integers are exact; a float
 // that is one is the same as the integer.
-func identity(n *node) any {
+func identity(n *Node) any {
 	if n.amount != "" {
 		return amount(n.amount)
 	}
@@ -21,43 +21,43 @@ func identity(n *node) any {
 	return n.scalar
 }
 
-// same tells whether two values mean the same. Hashes only say no: a yes is
-// verified.
-func same(a, b *node) bool {
+// Equal tells whether two values of one Comparer mean the same. Hashes only say no: a
+// yes is verified.
+func Equal(a, b *Node) bool {
 	if a.hash != b.hash || a.kind != b.kind {
 		return false
 	}
 	switch a.kind {
-	case hiddenNode:
+	case Hidden:
 		return a.digest == b.digest
-	case objectNode:
-		return sameFields(a.fields, b.fields)
-	case listNode:
-		return sameItems(a, b)
+	case Object:
+		return equalFields(a.fields, b.fields)
+	case List:
+		return equalItems(a, b)
 	default:
 		return identity(a) == identity(b)
 	}
 }
 
-func sameFields(a, b []fieldNode) bool {
+func equalFields(a, b []Field) bool {
 	for {
-		for len(a) > 0 && a[0].implied {
+		for len(a) > 0 && a[0].Value.implied {
 			a = a[1:]
 		}
-		for len(b) > 0 && b[0].implied {
+		for len(b) > 0 && b[0].Value.implied {
 			b = b[1:]
 		}
 		if len(a) == 0 || len(b) == 0 {
 			return len(a) == len(b)
 		}
-		if a[0].name != b[0].name || !same(a[0].node, b[0].node) {
+		if a[0].Name != b[0].Name || !Equal(a[0].Value, b[0].Value) {
 			return false
 		}
 		a, b = a[1:], b[1:]
 	}
 }
 
-func sameItems(a, b *node) bool {
+func equalItems(a, b *Node) bool {
 	left, right := a.items, b.items
 	if len(left) != len(right) {
 		return false
@@ -65,11 +65,11 @@ func sameItems(a, b *node) bool {
 	if a.shape().List == schema.ListSet {
 		left, right = byHash(left), byHash(right)
 	}
-	return slices.EqualFunc(left, right, same)
+	return slices.EqualFunc(left, right, Equal)
 }
 
-func byHash(items []*node) []*node {
-	return slices.SortedStableFunc(slices.Values(items), func(a, b *node) int {
+func byHash(items []*Node) []*Node {
+	return slices.SortedStableFunc(slices.Values(items), func(a, b *Node) int {
 		switch {
 		case a.hash < b.hash:
 			return -1

@@ -1,6 +1,8 @@
-package diff
+package review
 
-import "strings"
+import (
+	"strings"
+)
 
 // immutableFields are those that an API server refuses to change, so that a
 // rollout fails unless the object is deleted first. Those of setOnce may be
@@ -45,19 +47,19 @@ func immutablesOf(groupKind string) immutableFields {
 }
 
 // immutable says what the API server will refuse.
-func (w *words) immutable() {
-	if w.change.Kind != Changed {
+func (w *writer) immutable() {
+	if !w.stays() {
 		return
 	}
 	fields := immutablesOf(w.change.ID.GroupKind().String())
 	for _, field := range fields.always {
-		if w.delta.changed(strings.Split(field, ".")...) {
+		if w.delta.Changed(strings.Split(field, ".")...) {
 			w.refused(field)
 		}
 	}
 	for _, field := range fields.setOnce {
 		names := strings.Split(field, ".")
-		if was := w.old.at(names...); was != nil && was.str() != "" && w.new.at(names...) != nil && w.delta.changed(names...) {
+		if was := w.old.At(names...); was != nil && was.Str() != "" && w.new.At(names...) != nil && w.delta.Changed(names...) {
 			w.refused(field)
 		}
 	}
@@ -66,23 +68,23 @@ func (w *words) immutable() {
 
 // immutableData is of ConfigMaps and Secrets that say themselves that they
 // cannot change.
-func (w *words) immutableData() {
+func (w *writer) immutableData() {
 	kind := w.change.ID.GroupKind().String()
-	if kind != "ConfigMap" && kind != "Secret" || !w.old.field("immutable").isTrue() {
+	if kind != "ConfigMap" && kind != "Secret" || !w.old.Field("immutable").IsTrue() {
 		return
 	}
 	for _, field := range []string{"data", "binaryData", "immutable"} {
-		if w.delta.changed(field) {
+		if w.delta.Changed(field) {
 			w.refused(field)
 		}
 	}
 }
 
-func (w *words) refused(field string) {
+func (w *writer) refused(field string) {
 	if field == "roleRef" {
-		w.add(Critical, ReasonImmutable, "roleRef changes from %s to %s, which the API server refuses: the binding has to be deleted and created",
+		w.add(Critical, reasonImmutable, "roleRef changes from %s to %s, which the API server refuses: the binding has to be deleted and created",
 			roleOf(w.old), roleOf(w.new))
 		return
 	}
-	w.add(Critical, ReasonImmutable, "%s changes, which the API server refuses: the object has to be deleted and created", field)
+	w.add(Critical, reasonImmutable, "%s changes, which the API server refuses: the object has to be deleted and created", field)
 }

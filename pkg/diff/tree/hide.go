@@ -1,4 +1,4 @@
-package diff
+package tree
 
 import (
 	"maps"
@@ -9,14 +9,14 @@ import (
 // hides tells whether a value is hidden as a whole.
 func (p place) hides(value any) bool {
 	switch value.(type) {
-	case secretBytes, concealed:
+	case secretBytes, hiddenCopy:
 		return true
 	}
 	return p.mask.Hides(value)
 }
 
-// concealed is an annotation's value that repeats the content of an object.
-type concealed string
+// hiddenCopy is an annotation's value that repeats the content of an object.
+type hiddenCopy string
 
 // secretBytes are what a key of a Secret holds, decoded.
 type secretBytes []byte
@@ -25,10 +25,10 @@ func isSecret(object map[string]any) bool {
 	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
-// conceal hides annotations in which tools keep a copy of the whole object: all
+// hideCopies hides annotations in which tools keep a copy of the whole object: all
 // of them if the object is known to have something to hide, otherwise those that
 // speak of Secrets.
-func conceal(object map[string]any, hides bool) map[string]any {
+func hideCopies(object map[string]any, hides bool) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if len(annotations) == 0 {
@@ -37,7 +37,7 @@ func conceal(object map[string]any, hides bool) map[string]any {
 	copied := make(map[string]any, len(annotations))
 	for name, value := range annotations {
 		if s, ok := value.(string); ok && carriesObject(name, s) && (hides || strings.Contains(s, "Secret")) {
-			value = concealed(s)
+			value = hiddenCopy(s)
 		}
 		copied[name] = value
 	}

@@ -1,17 +1,27 @@
-package diff
+package review_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/diff/difftest"
+	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
+// compare shows all notes.
+func compare(t *testing.T, old, new *manifest.Object) diff.Change {
+	t.Helper()
+	const all = math.MaxInt32
+	return diff.Compare(t.Context(), old, new, diff.Options{Schema: difftest.Builtin(t), Limits: diff.Limits{Notes: all}})
+}
+
 // told are notes without the object they are about.
-func told(notes []Note) []string {
+func told(notes []review.Note) []string {
 	var lines []string
 	for _, note := range notes {
 		lines = append(lines, string(note.Severity)+" "+note.Reason+": "+note.Message)
@@ -245,10 +255,10 @@ func TestNotes(t *testing.T) {
 				new = difftest.Object(t, tc.new)
 			}
 			change := compare(t, old, new)
-			if diff := cmp.Diff(tc.want, told(change.Notes)); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			if delta := cmp.Diff(tc.want, told(change.Notes)); delta != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
-			checkOutput(t, change)
+			difftest.CheckNotes(t, change.Notes)
 		})
 	}
 }
@@ -256,13 +266,13 @@ func TestNotes(t *testing.T) {
 // TestScopeOfBindings: a binding of the whole cluster gives more than one in a
 // namespace, also when its manifest says a namespace.
 func TestScopeOfBindings(t *testing.T) {
-	role := *object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]")
+	role := *difftest.Object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]")
 	binding := func(kind string) manifest.Object {
-		return *object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: "+kind+"\nmetadata: {name: b, namespace: ns}\nroleRef: {kind: ClusterRole, name: r}\nsubjects: [{kind: ServiceAccount, name: op, namespace: ns}]")
+		return *difftest.Object(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: "+kind+"\nmetadata: {name: b, namespace: ns}\nroleRef: {kind: ClusterRole, name: r}\nsubjects: [{kind: ServiceAccount, name: op, namespace: ns}]")
 	}
-	report := Revisions(t.Context(), []manifest.Object{role, binding("RoleBinding")}, []manifest.Object{role, binding("ClusterRoleBinding")}, Options{Schema: builtinTypes(t)})
+	report := diff.Revisions(t.Context(), []manifest.Object{role, binding("RoleBinding")}, []manifest.Object{role, binding("ClusterRoleBinding")}, diff.Options{Schema: difftest.Builtin(t)})
 	for _, note := range report.Notes {
-		if note.Reason == ReasonSubjectsGained {
+		if note.Reason == "SubjectsGained" {
 			return
 		}
 	}
@@ -280,7 +290,7 @@ func TestRenamedRoles(t *testing.T) {
 	}
 	old := set("v1", "[{apiGroups: [''], resources: [secrets], verbs: [get, list]}]")
 	new := set("v2", "[{apiGroups: [''], resources: [secrets], verbs: [get, watch]}, {apiGroups: [apps], resources: [deployments], verbs: [get]}]")
-	report := Revisions(t.Context(), old, new, Options{Schema: difftest.Builtin(t)})
+	report := diff.Revisions(t.Context(), old, new, diff.Options{Schema: difftest.Builtin(t)})
 	var got []string
 	for _, note := range report.Notes {
 		got = append(got, note.String())
@@ -294,7 +304,19 @@ func TestRenamedRoles(t *testing.T) {
 		"Info: ClusterRoleBinding.rbac.authorization.k8s.io op.v1: will be deleted",
 		"Info: ClusterRoleBinding.rbac.authorization.k8s.io op.v1: takes ClusterRole op.v1 from ServiceAccount ns/op",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
+	if delta := cmp.Diff(want, got); delta != "" {
+		t.Errorf("-want, +got:\n%s", delta)
+	}
+}
+
+func TestNotesAreShort(t *testing.T) {
+	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template:\n    spec:\n      containers:\n"
+	long := strings.Repeat("x", 100_000)
+	old := difftest.Object(t, head+"      - {name: c, image: i}")
+	new := difftest.Object(t, head+"      - {name: c, image: "+long+"}")
+	for _, note := range compare(t, old, new).Notes {
+		if len(note.Message) > 1000 {
+			t.Errorf("a note of %d bytes", len(note.Message))
+		}
 	}
 }

@@ -1,8 +1,16 @@
-package diff
+// Package render makes text of what tree found: YAML and unified diffs for people,
+// JSON for machines. What is hidden has no value in a tree, so nothing here can show
+// it; what does not print is escaped (printable). It does not know what a change
+// means, nor who asked.
+package render
 
 import (
 	"strings"
 	"unicode"
+
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/redact"
 )
 
 // flowDepth is where YAML turns from lines into one line of JSON, so that the
@@ -66,25 +74,25 @@ func (p *yamlPrinter) dash(who side, indent int) {
 }
 
 // object prints the fields of an object, or what became of them.
-func (p *yamlPrinter) object(who side, n *node, indent int) {
-	for _, f := range n.fields {
-		p.entry(who, f.name, f.node, indent)
+func (p *yamlPrinter) object(who side, n *tree.Node, indent int) {
+	for _, f := range n.Fields() {
+		p.entry(who, f.Name, f.Value, indent)
 	}
 }
 
 // entry prints one field.
-func (p *yamlPrinter) entry(who side, name string, value *node, indent int) {
+func (p *yamlPrinter) entry(who side, name string, value *tree.Node, indent int) {
 	key := yamlKey(name) + ":"
 	switch {
 	case p.isInline(value, indent):
 		p.line(who, indent, key+" "+inline(value))
-	case value.kind == scalarNode:
-		header, lines := block(value.str())
+	case value.Kind() == tree.Scalar:
+		header, lines := block(value.Str())
 		p.line(who, indent, key+" "+header)
 		for _, content := range lines {
 			p.blockLine(who, indent+2, content)
 		}
-	case value.kind == objectNode:
+	case value.Kind() == tree.Object:
 		p.line(who, indent, key)
 		p.object(who, value, indent+2)
 	default:
@@ -93,20 +101,20 @@ func (p *yamlPrinter) entry(who side, name string, value *node, indent int) {
 	}
 }
 
-func (p *yamlPrinter) list(who side, n *node, indent int) {
-	for _, item := range n.items {
+func (p *yamlPrinter) list(who side, n *tree.Node, indent int) {
+	for _, item := range n.Items() {
 		p.item(who, item, indent)
 	}
 }
 
 // item prints one item of a list. Texts of several lines are quoted here: they
 // are rare, and their indentation is where YAML parsers disagree.
-func (p *yamlPrinter) item(who side, value *node, indent int) {
+func (p *yamlPrinter) item(who side, value *tree.Node, indent int) {
 	p.dash(who, indent)
 	switch {
-	case value.kind == scalarNode || p.isInline(value, indent):
+	case value.Kind() == tree.Scalar || p.isInline(value, indent):
 		p.line(who, indent+2, inline(value))
-	case value.kind == objectNode:
+	case value.Kind() == tree.Object:
 		p.object(who, value, indent+2)
 	default:
 		p.list(who, value, indent+2)
@@ -122,27 +130,27 @@ func (p *yamlPrinter) blockLine(who side, indent int, content string) {
 }
 
 // isInline tells whether a value stands on the line of its key.
-func (p *yamlPrinter) isInline(n *node, indent int) bool {
+func (p *yamlPrinter) isInline(n *tree.Node, indent int) bool {
 	switch {
-	case n.kind == hiddenNode || n.isEmpty() || indent >= 2*flowDepth || p.stop():
+	case n.Kind() == tree.Hidden || n.IsEmpty() || indent >= 2*flowDepth || p.stop():
 		return true
-	case n.kind == scalarNode:
-		header, _ := block(n.str())
+	case n.Kind() == tree.Scalar:
+		header, _ := block(n.Str())
 		return header == ""
 	}
 	return false
 }
 
 // inline writes a value on one line.
-func inline(n *node) string {
-	switch n.kind {
-	case hiddenNode:
-		return quote(hiddenText)
-	case scalarNode:
-		if s, ok := n.scalar.(string); ok {
+func inline(n *tree.Node) string {
+	switch n.Kind() {
+	case tree.Hidden:
+		return printable.Quote(redact.Hidden)
+	case tree.Scalar:
+		if s, ok := n.Scalar().(string); ok {
 			return yamlString(s)
 		}
-		return scalarJSON(n.scalar)
+		return printable.Scalar(n.Scalar())
 	default:
 		var w jsonWriter
 		w.write(n, 0)
@@ -188,12 +196,12 @@ func yamlString(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	return quoteYAML(s)
+	return printable.QuoteYAML(s)
 }
 
 // isPlain is stricter than YAML: plain are words, paths, images and flags.
 func isPlain(s string) bool {
-	if s == "" || !printable(s) || strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") ||
+	if s == "" || !printable.Is(s) || strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") ||
 		strings.Contains(s, ": ") || strings.Contains(s, " #") {
 		return false
 	}

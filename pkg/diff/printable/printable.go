@@ -1,4 +1,9 @@
-package diff
+// Package printable writes text of manifests so that a terminal prints it and does
+// nothing else. Manifests are written by others: whatever does not print is
+// escaped, which are control characters, which move the cursor or change the title
+// of the window, and format characters, which turn the direction of text round or
+// hide it.
+package printable
 
 import (
 	"encoding/json"
@@ -9,19 +14,16 @@ import (
 	"unicode/utf8"
 )
 
-// Manifests are written by others and end up in terminals. Whatever does not
-// print is escaped: control characters, which move the cursor or change the
-// title of the window, and format characters, which turn the direction of text
-// round or hide it.
+// lineBytes bounds a line.
+const lineBytes = 256
 
-const textBytes = 256
-
-// text makes one short printable line of anything.
-func text(s string) string {
-	if len(s) > textBytes {
-		s = cut(s, textBytes) + "..."
+// Line makes one printable line of anything. Of more than 256 bytes it has the
+// beginning.
+func Line(s string) string {
+	if len(s) > lineBytes {
+		s = Cut(s, lineBytes) + "..."
 	}
-	if printable(s) {
+	if Is(s) {
 		return s
 	}
 	var b strings.Builder
@@ -35,8 +37,8 @@ func text(s string) string {
 	return b.String()
 }
 
-// cut returns at most n bytes of s, without a broken character at the end.
-func cut(s string, n int) string {
+// Cut returns the first n bytes of s at most, without a broken character at the end.
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -46,7 +48,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-func printable(s string) bool {
+// Is tells whether all characters of a text print.
+func Is(s string) bool {
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return false
@@ -77,12 +80,12 @@ func writeHex(b *strings.Builder, r rune) {
 	b.WriteString(hex)
 }
 
-// quote writes a JSON string in which only characters that print are left as
+// Quote writes a JSON string in which only characters that print are left as
 // they are.
-func quote(s string) string { return quoted(s, writeEscape) }
+func Quote(s string) string { return quoted(s, writeEscape) }
 
-// quoteYAML is quote with the escapes that YAML has: it knows no surrogates.
-func quoteYAML(s string) string {
+// QuoteYAML is Quote with the escapes that YAML has: it knows no surrogates.
+func QuoteYAML(s string) string {
 	return quoted(s, func(b *strings.Builder, r rune) {
 		if r <= 0xffff {
 			writeEscape(b, r)
@@ -112,10 +115,10 @@ func quoted(s string, escape func(*strings.Builder, rune)) string {
 	return b.String()
 }
 
-// scalarJSON writes null, a boolean, a number or a string.
-func scalarJSON(value any) string {
+// Scalar writes null, a boolean, a number or a string as JSON.
+func Scalar(value any) string {
 	if s, ok := value.(string); ok {
-		return quote(s)
+		return Quote(s)
 	}
 	encoded, err := json.Marshal(value)
 	if err != nil {

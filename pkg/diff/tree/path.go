@@ -1,30 +1,39 @@
-package diff
+package tree
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// path is a place in a document, as a list from the leaf to the root: most
+// Path is a place in a document, as a list from the leaf to the root: most
 // places are never printed.
-type path struct {
-	parent *path
+type Path struct {
+	parent *Path
 	// step is printed as it is.
 	step string
 }
 
-func (p *path) append(step string) *path {
-	return &path{parent: p, step: step}
+// Append returns the path of what a step leads to, such as [3] or [name="x"].
+func (p *Path) Append(step string) *Path {
+	return &Path{parent: p, step: step}
 }
 
+// Field returns the path of a field.
+func (p *Path) Field(name string) *Path { return p.Append(fieldStep(name)) }
+
+// IsRoot tells whether the path leads to the document itself.
+func (p *Path) IsRoot() bool { return p.parent == nil }
+
+// pathBytes is about how long a path is at most that is printed.
 const pathBytes = 2048
 
 // String prints the path; of one that is longer than anybody can read, the
 // start and the end.
-func (p *path) String() string {
+func (p *Path) String() string {
 	var steps []string
 	total := 0
 	for at := p; at != nil && at.step != ""; at = at.parent {
@@ -40,7 +49,7 @@ func (p *path) String() string {
 	if len(s) <= pathBytes {
 		return s
 	}
-	head, tail := cut(s, pathBytes/2), s[len(s)-pathBytes/4:]
+	head, tail := printable.Cut(s, pathBytes/2), s[len(s)-pathBytes/4:]
 	return fmt.Sprintf("%s ... (%d bytes) ... %s", head, len(s)-len(head)-len(tail), strings.ToValidUTF8(tail, ""))
 }
 
@@ -48,7 +57,7 @@ func fieldStep(name string) string {
 	if manifest.IsIdentifier(name) {
 		return "." + name
 	}
-	return "[" + quote(name) + "]"
+	return "[" + printable.Quote(name) + "]"
 }
 
 func indexStep(i int) string {

@@ -1,0 +1,73 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/redact"
+)
+
+// valueDepth is how deep a value of a field change may be nested. A deeper one
+// would make the whole answer unreadable for clients, whose decoders have limits
+// of their own.
+const valueDepth = 64
+
+// Value is a node as JSON.
+type Value struct {
+	// JSON is compact; characters that do not print are escaped, and what is
+	// hidden is the string "***". Empty of a node that does not exist.
+	JSON string
+	// Redacted tells that something in it is hidden, Hidden that all is.
+	Redacted, Hidden bool
+	// TooDeep tells that it is nested deeper than 64 levels.
+	TooDeep bool
+}
+
+// JSON writes a node as JSON. It may be nil.
+func JSON(n *tree.Node) Value {
+	if n == nil {
+		return Value{}
+	}
+	var w jsonWriter
+	w.write(n, 0)
+	return Value{JSON: w.String(), Redacted: w.redacted, Hidden: n.Kind() == tree.Hidden, TooDeep: w.tooDeep}
+}
+
+// jsonWriter writes nodes as compact JSON. Characters that do not print are
+// escaped.
+type jsonWriter struct {
+	strings.Builder
+	redacted, tooDeep bool
+}
+
+func (w *jsonWriter) write(n *tree.Node, depth int) {
+	w.tooDeep = w.tooDeep || depth > valueDepth
+	switch n.Kind() {
+	case tree.Hidden:
+		w.redacted = true
+		w.WriteString(`"` + redact.Hidden + `"`)
+	case tree.Object:
+		w.WriteByte('{')
+		for i, f := range n.Fields() {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			w.WriteString(printable.Quote(f.Name))
+			w.WriteByte(':')
+			w.write(f.Value, depth+1)
+		}
+		w.WriteByte('}')
+	case tree.List:
+		w.WriteByte('[')
+		for i, item := range n.Items() {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			w.write(item, depth+1)
+		}
+		w.WriteByte(']')
+	default:
+		w.WriteString(printable.Scalar(n.Scalar()))
+	}
+}

@@ -1,0 +1,249 @@
+package review
+
+import (
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+)
+
+// narrowing finds what a schema accepted and no longer does.
+type narrowing struct {
+	version string
+	stop    func() bool
+	found   []refusal
+	places  map[refusal][]string
+}
+
+// refusal is what a schema does at one place or many: types that are used in
+// many places change in all of them.
+type refusal struct {
+	severity     Severity
+	reason, what string
+}
+
+// refuses notes what happens at a place.
+func (n *narrowing) refuses(at *tree.Path, severity Severity, reason, format string, args ...any) {
+	where := at.String()
+	if strings.HasPrefix(where, ".status") {
+		// It is the controller's own business.
+		severity = Info
+	}
+	found := refusal{severity, reason, message(format, args...)}
+	if n.places == nil {
+		n.places = make(map[refusal][]string)
+	}
+	if n.places[found] == nil {
+		n.found = append(n.found, found)
+	}
+	n.places[found] = append(n.places[found], where)
+}
+
+// write makes notes of what was found.
+func (n *narrowing) write(w *writer) {
+	for _, found := range n.found {
+		places := n.places[found]
+		if len(places) == 1 && places[0] == "" {
+			w.add(found.severity, found.reason, "%s: the object %s", n.version, phrase(found.what))
+			continue
+		}
+		w.add(found.severity, found.reason, "%s: %s %s", n.version, enumerate(places), phrase(found.what))
+	}
+}
+
+func (n *narrowing) compare(at *tree.Path, old, new *tree.Node) {
+	switch {
+	case n.stop() || old == nil && new == nil || old != nil && new != nil && tree.Equal(old, new):
+		return
+	case old == nil:
+		n.refuses(at, Warning, reasonNarrowed, "gets a schema")
+		return
+	case new == nil:
+		return
+	}
+	n.types(at, old, new)
+	n.bounds(at, old, new)
+	n.values(at, old, new)
+	n.fields(at, old, new)
+	if items := old.Field("items"); items != nil {
+		n.compare(at.Append("[*]"), items, new.Field("items"))
+	}
+	before, after := old.Field("additionalProperties"), new.Field("additionalProperties")
+	if before != nil && before.Kind() == tree.Object && after != nil && after.Kind() == tree.Object {
+		n.compare(at.Append(".*"), before, after)
+	}
+}
+
+func (n *narrowing) types(at *tree.Path, old, new *tree.Node) {
+	was, is := typeOfSchema(old), typeOfSchema(new)
+	widened := was == is || is == "" || is == "integer or string" && (was == "integer" || was == "string") || was == "integer" && is == "number"
+	switch {
+	case widened:
+	case was == "" && at.IsRoot():
+		// Every object is one.
+	case was == "":
+		n.refuses(at, Warning, reasonNarrowed, "must be of type %s", is)
+	default:
+		n.refuses(at, Critical, reasonNarrowed, "changes its type from %s to %s", was, is)
+	}
+	if old.Field("nullable").IsTrue() && !new.Field("nullable").IsTrue() {
+		n.refuses(at, Warning, reasonNarrowed, "may no longer be null")
+	}
+	if listType(old) != listType(new) && listType(new) != "atomic" {
+		n.refuses(at, Warning, reasonNarrowed, "changes its list type from %s to %s", listType(old), listType(new))
+	}
+}
+
+func typeOfSchema(s *tree.Node) string {
+	if s.Field("x-kubernetes-int-or-string").IsTrue() {
+		return "integer or string"
+	}
+	return s.Field("type").Str()
+}
+
+func listType(s *tree.Node) string {
+	if kind := s.Field("x-kubernetes-list-type").Str(); kind != "" {
+		return kind
+	}
+	return "atomic"
+}
+
+// bounds are numbers: a minimum that rises, or a maximum that falls, or one that
+// was not there.
+func (n *narrowing) bounds(at *tree.Path, old, new *tree.Node) {
+	for _, bound := range []struct {
+		name string
+		sign float64
+	}{
+		{"minimum", 1}, {"minLength", 1}, {"minItems", 1}, {"minProperties", 1},
+		{"maximum", -1}, {"maxLength", -1}, {"maxItems", -1}, {"maxProperties", -1},
+	} {
+		is, ok := number(new.Field(bound.name))
+		if !ok {
+			continue
+		}
+		was, had := number(old.Field(bound.name))
+		switch {
+		case !had && bound.sign > 0 && is <= 0 && bound.name != "minimum":
+		case !had:
+			n.refuses(at, Warning, reasonNarrowed, "gets %s %v", bound.name, is)
+		case bound.sign*is > bound.sign*was:
+			n.refuses(at, Warning, reasonNarrowed, "changes %s from %v to %v", bound.name, was, is)
+		}
+	}
+}
+
+func number(n *tree.Node) (float64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	switch v := n.Scalar().(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// values are what a field may hold: enumerations, patterns, rules.
+func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
+	if allowed := new.Field("enum"); allowed != nil {
+		if before := old.Field("enum"); before == nil {
+			n.refuses(at, Warning, reasonNarrowed, "allows only some values: %s", enumerate(scalars(allowed)))
+		} else if gone := gained(scalars(allowed), scalars(before)); len(gone) > 0 {
+			n.refuses(at, Critical, reasonNarrowed, "no longer allows %s", enumerate(gone))
+		}
+	}
+	for _, name := range []string{"pattern", "format", "multipleOf", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "not", "allOf", "oneOf", "anyOf"} {
+		is, was := new.Field(name), old.Field(name)
+		if is == nil || is.Scalar() == false || was != nil && tree.Equal(was, is) || saysNothing(name, new) {
+			continue
+		}
+		verb := "changes its"
+		if was == nil {
+			verb = "gets"
+		}
+		n.refuses(at, Warning, reasonNarrowed, "%s %s", phrase(verb), name)
+	}
+	for _, rule := range gained(rulesOfSchema(old), rulesOfSchema(new)) {
+		n.refuses(at, Warning, reasonNarrowed, "gets a rule: %s", rule)
+	}
+}
+
+// saysNothing is of what generators of schemas add without refusing anything
+// that was accepted: the size of numbers, and how quantities are spelled.
+func saysNothing(name string, s *tree.Node) bool {
+	switch name {
+	case "format":
+		return s.Field("type").Str() != "string"
+	case "anyOf":
+		return s.Field("x-kubernetes-int-or-string").IsTrue()
+	case "pattern":
+		return schema.IsQuantityPattern(s.Field("pattern").Str())
+	}
+	return false
+}
+
+func scalars(list *tree.Node) []string {
+	var all []string
+	for _, item := range list.Items() {
+		if item.Kind() == tree.Scalar {
+			all = append(all, printable.Scalar(item.Scalar()))
+		}
+	}
+	return all
+}
+
+func rulesOfSchema(s *tree.Node) []string {
+	var all []string
+	for _, item := range s.Field("x-kubernetes-validations").Items() {
+		all = append(all, item.Field("rule").Str())
+	}
+	return all
+}
+
+// fields are the properties of an object.
+func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
+	before, after := old.Field("properties"), new.Field("properties")
+	keeps := keepsUnknown(new)
+	if keepsUnknown(old) && !keeps && after != nil {
+		n.refuses(at, Warning, reasonNarrowed, "drops fields that the schema does not name")
+	}
+	var gone []string
+	if before != nil {
+		for _, property := range before.Fields() {
+			still := after.Field(property.Name)
+			switch {
+			case still != nil:
+				n.compare(at.Field(property.Name), property.Value, still)
+			case !keeps:
+				gone = append(gone, property.Name)
+			}
+		}
+	}
+	switch len(gone) {
+	case 0:
+	case 1:
+		n.refuses(at.Field(gone[0]), Critical, reasonFieldRemoved, "is removed: what it holds is dropped")
+	default:
+		n.refuses(at, Critical, reasonFieldRemoved, "loses fields, what they hold is dropped: %s", enumerate(gone))
+	}
+	for _, name := range gained(old.Field("required").Strings(), new.Field("required").Strings()) {
+		severity := Critical
+		if after.At(name, "default") != nil {
+			severity = Info
+		}
+		n.refuses(at.Field(name), severity, reasonNarrowed, "is now required")
+	}
+}
+
+// keepsUnknown tells whether an object may have fields that are not named.
+func keepsUnknown(s *tree.Node) bool {
+	if s.Field("x-kubernetes-preserve-unknown-fields").IsTrue() {
+		return true
+	}
+	more := s.Field("additionalProperties")
+	return more != nil && (more.Kind() == tree.Object || more.IsTrue())
+}

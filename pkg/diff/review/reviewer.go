@@ -1,0 +1,134 @@
+// Package review says in words what a change means for whoever has to approve it:
+// what is deleted and what goes with it, what the API server will refuse, which
+// images and rights come and go, what a CustomResourceDefinition no longer accepts.
+//
+// It reads the differences that tree found and writes no diff itself; package diff
+// asks it about each object that changes. Strings of manifests are made short and
+// printable before they are part of a note, and what is hidden has no value in a
+// tree.
+package review
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Reviewer writes notes.
+type Reviewer struct {
+	// Before and After are the rights that the sets of objects give. Both are nil
+	// when only one object is known, or when no rights change.
+	Before, After *Rights
+	// Stop tells that time ran out: notes that are written after that are to be
+	// thrown away.
+	Stop func() bool
+}
+
+// Change is an object that changes.
+type Change struct {
+	manifest.ID
+	// OldVersion and NewVersion are the API versions the manifests are written
+	// in, such as "v1"; empty where the object does not exist.
+	OldVersion, NewVersion string
+	// Delta is how the object changes; it is not Same.
+	Delta tree.Delta
+}
+
+// Notes says what matters of a change, in the order in which it was found. There may
+// be any number of notes.
+func (r Reviewer) Notes(change Change) []Note {
+	w := &writer{Reviewer: r, change: change, delta: change.Delta, old: change.Delta.Old, new: change.Delta.New}
+	w.deletion()
+	w.apiVersion()
+	w.immutable()
+	switch id := change.ID; {
+	case templatePath(id) != nil:
+		w.workload(templatePath(id))
+	case isRole(id):
+		w.role()
+	case isBinding(id):
+		w.binding()
+	case id.IsDefinition():
+		w.definition()
+	case id.Group == "admissionregistration.k8s.io" && strings.HasSuffix(id.Kind, "WebhookConfiguration"):
+		w.webhooks()
+	}
+	return w.notes
+}
+
+// writer writes the notes of one change.
+type writer struct {
+	Reviewer
+	change Change
+	delta  tree.Delta
+	// old and new are nil where the object does not exist.
+	old, new *tree.Node
+	notes    []Note
+}
+
+// stays tells whether the object exists before and after.
+func (w *writer) stays() bool { return w.old != nil && w.new != nil }
+
+// phrase is text that is put together of parts that are printable.
+type phrase string
+
+// add adds a note.
+func (w *writer) add(severity Severity, reason, format string, args ...any) {
+	w.notes = append(w.notes, Note{Severity: severity, Reason: reason, ID: w.change.ID, Message: message(format, args...)})
+}
+
+// message formats a message. Arguments that are strings come from manifests: they
+// are made short and printable.
+func message(format string, args ...any) string {
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = printable.Line(s)
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// enumerate names the first of many things.
+func enumerate(things []string) phrase {
+	const most = 12
+	var shown []string
+	for _, thing := range things[:min(len(things), most)] {
+		shown = append(shown, printable.Line(thing))
+	}
+	if over := len(things) - most; over > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", over))
+	}
+	return phrase(strings.Join(shown, ", "))
+}
+
+func (w *writer) deletion() {
+	if w.new != nil {
+		return
+	}
+	severity, what := Warning, "will be deleted"
+	switch w.change.ID.GroupKind().String() {
+	case "Namespace":
+		severity, what = Critical, "will be deleted, and everything in it"
+	case "CustomResourceDefinition.apiextensions.k8s.io":
+		severity, what = Critical, "will be deleted, and every object of its kind in the cluster"
+	case "PersistentVolumeClaim":
+		severity, what = Critical, "will be deleted, and its data, if the reclaim policy of its volume is Delete"
+	case "StatefulSet.apps":
+		what = "will be deleted; the claims it made stay, if persistentVolumeClaimRetentionPolicy does not say otherwise"
+	case "APIService.apiregistration.k8s.io":
+		what = "will be deleted: the API it registers is no longer served"
+	case "Role." + rbacGroup, "ClusterRole." + rbacGroup, "RoleBinding." + rbacGroup, "ClusterRoleBinding." + rbacGroup:
+		// What that takes away, the notes on rights say.
+		severity = Info
+	}
+	w.add(severity, reasonDeleted, "%s", phrase(what))
+}
+
+func (w *writer) apiVersion() {
+	if w.stays() && w.change.OldVersion != w.change.NewVersion {
+		w.add(Info, reasonAPIVersion, "written in version %s, was %s", w.change.NewVersion, w.change.OldVersion)
+	}
+}

@@ -1,0 +1,134 @@
+package review
+
+import (
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Rights are the rights that a set of objects gives, by who has them. Operators
+// rename their roles with every version: what matters is not that a role is new,
+// but whether somebody can do what they could not.
+type Rights struct {
+	roles   map[roleKey][]rule
+	grants  map[string][]grant   // by subject
+	bound   map[boundRole]bool   // who is bound to what
+	holders map[roleKey][]holder // who is bound to a role
+}
+
+// grant is a set of rules in a namespace, or everywhere.
+type grant struct {
+	namespace string
+	rules     []rule
+}
+
+type holder struct{ subject, namespace string }
+
+type roleKey struct{ kind, namespace, name string }
+
+type boundRole struct {
+	roleKey
+	subject, where string
+}
+
+// NewRights reads the roles and bindings among some objects. Parse returns nil for
+// what cannot be read, which gives no rights.
+func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Node) *Rights {
+	r := &Rights{
+		roles:   make(map[roleKey][]rule),
+		grants:  make(map[string][]grant),
+		bound:   make(map[boundRole]bool),
+		holders: make(map[roleKey][]holder),
+	}
+	var bindings []manifest.ID
+	var nodes []*tree.Node
+	for i := range objects {
+		id := scoped(objects[i].ID)
+		if !GivesRights(id) {
+			continue
+		}
+		n := parse(&objects[i])
+		switch id.Kind {
+		case "Role", "ClusterRole":
+			r.roles[roleKey{id.Kind, id.Namespace, id.Name}] = rulesOf(n)
+		case "RoleBinding", "ClusterRoleBinding":
+			bindings, nodes = append(bindings, id), append(nodes, n)
+		}
+	}
+	for i, id := range bindings {
+		role := roleKeyOf(id, nodes[i])
+		for _, subject := range subjects(nodes[i]) {
+			r.bound[boundRole{role, subject, id.Namespace}] = true
+			r.holders[role] = append(r.holders[role], holder{subject, id.Namespace})
+			r.grants[subject] = append(r.grants[subject], grant{id.Namespace, r.roles[role]})
+		}
+	}
+	return r
+}
+
+// scoped is the identity of a role or binding as the API server knows it: those of
+// the whole cluster have no namespace, whatever their manifests say.
+func scoped(id manifest.ID) manifest.ID {
+	if id.Group == rbacGroup && (id.Kind == "ClusterRole" || id.Kind == "ClusterRoleBinding") {
+		id.Namespace = ""
+	}
+	return id
+}
+
+// roleKeyOf returns the role that a binding refers to.
+func roleKeyOf(id manifest.ID, binding *tree.Node) roleKey {
+	role := roleKey{kind: binding.At("roleRef", "kind").Str(), name: binding.At("roleRef", "name").Str()}
+	if role.kind == "Role" {
+		role.namespace = id.Namespace
+	}
+	return role
+}
+
+// has tells whether a subject has a right in a namespace, or everywhere.
+func (r *Rights) has(subject, namespace string, want right) bool {
+	return slices.ContainsFunc(r.grants[subject], func(g grant) bool {
+		return (g.namespace == "" || g.namespace == namespace) &&
+			slices.ContainsFunc(g.rules, func(one rule) bool { return one.gives(want) })
+	})
+}
+
+// missingRights are those of some rights that a holder of a role does not have in
+// another set of objects; all of them when nobody is known to hold it.
+func (r *Rights) missingRights(role roleKey, rights []right, other *Rights, stop func() bool) []right {
+	if r == nil || len(r.holders[role]) == 0 {
+		return rights
+	}
+	effort := 0
+	for _, h := range r.holders[role] {
+		effort += len(rights) * (1 + len(other.grants[h.subject]))
+	}
+	if effort > 100*rightsEffort {
+		return rights
+	}
+	return slices.DeleteFunc(slices.Clone(rights), func(one right) bool {
+		return stop() || !slices.ContainsFunc(r.holders[role], func(h holder) bool {
+			return !other.has(h.subject, h.namespace, one)
+		})
+	})
+}
+
+// missingSubjects are the subjects of a binding to whom it gives more than they have
+// in another set of objects.
+func (r *Rights) missingSubjects(id manifest.ID, binding *tree.Node, subjects []string, other *Rights) []string {
+	if r == nil {
+		return subjects
+	}
+	id = scoped(id)
+	role := roleKeyOf(id, binding)
+	rights, ok := expand(r.roles[role])
+	return slices.DeleteFunc(slices.Clone(subjects), func(subject string) bool {
+		if other.bound[boundRole{role, subject, id.Namespace}] {
+			return true
+		}
+		if !ok || len(rights) == 0 || len(rights)*len(other.grants[subject]) > rightsEffort {
+			return false
+		}
+		return !slices.ContainsFunc(rights, func(one right) bool { return !other.has(subject, id.Namespace, one) })
+	})
+}

@@ -1,0 +1,155 @@
+package review
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+)
+
+// rule is one of a role.
+type rule struct {
+	groups, resources, names, verbs, urls []string
+}
+
+func rulesOf(role *tree.Node) []rule {
+	var rules []rule
+	for _, item := range role.Field("rules").Items() {
+		rules = append(rules, rule{
+			groups:    item.Field("apiGroups").Strings(),
+			resources: item.Field("resources").Strings(),
+			names:     item.Field("resourceNames").Strings(),
+			verbs:     item.Field("verbs").Strings(),
+			urls:      item.Field("nonResourceURLs").Strings(),
+		})
+	}
+	return rules
+}
+
+// right is one atom of a rule: one verb on one resource, or on one URL.
+type right struct {
+	group, resource, name, url, verb string
+}
+
+// target says what the right is on.
+func (r right) target() string {
+	if r.url != "" {
+		return r.url
+	}
+	// As kubectl spells them: deployments.apps/scale.
+	target, subresource, nested := strings.Cut(r.resource, "/")
+	if r.group != "" {
+		target += "." + r.group
+	}
+	if nested {
+		target += "/" + subresource
+	}
+	if r.name != "" {
+		target += " " + r.name
+	}
+	return target
+}
+
+// rightsEffort bounds the atoms that are looked at. A real role has some
+// hundreds.
+const rightsEffort = 20_000
+
+// expand splits rules into atoms; false when there are too many.
+func expand(rules []rule) ([]right, bool) {
+	var all []right
+	for _, r := range rules {
+		names := r.names
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		if atoms := len(r.verbs) * (len(r.urls) + len(r.groups)*len(r.resources)*len(names)); len(all)+atoms > rightsEffort {
+			return nil, false
+		}
+		for _, verb := range r.verbs {
+			for _, url := range r.urls {
+				all = append(all, right{url: url, verb: verb})
+			}
+			for _, group := range r.groups {
+				for _, resource := range r.resources {
+					for _, name := range names {
+						all = append(all, right{group: group, resource: resource, name: name, verb: verb})
+					}
+				}
+			}
+		}
+	}
+	return all, true
+}
+
+// gives tells whether a rule contains a right, as the RBAC authorizer reads it.
+func (r rule) gives(want right) bool {
+	if !matches(r.verbs, want.verb) {
+		return false
+	}
+	if want.url != "" {
+		return slices.ContainsFunc(r.urls, func(url string) bool {
+			prefix, wild := strings.CutSuffix(url, "*")
+			return url == want.url || wild && strings.HasPrefix(want.url, prefix)
+		})
+	}
+	return matches(r.groups, want.group) && r.givesResource(want.resource) &&
+		(len(r.names) == 0 || want.name != "" && slices.Contains(r.names, want.name))
+}
+
+func (r rule) givesResource(want string) bool {
+	if matches(r.resources, want) {
+		return true
+	}
+	// */scale is the subresource of every resource.
+	_, subresource, ok := strings.Cut(want, "/")
+	return ok && slices.Contains(r.resources, "*/"+subresource)
+}
+
+func matches(patterns []string, want string) bool {
+	return slices.Contains(patterns, "*") || slices.Contains(patterns, want)
+}
+
+// without returns the rights of rules that others do not contain; false when
+// there are too many to tell.
+func without(rules, others []rule, stop func() bool) ([]right, bool) {
+	rights, ok := expand(rules)
+	if !ok || len(rights)*len(others) > 100*rightsEffort {
+		return nil, false
+	}
+	return slices.DeleteFunc(rights, func(r right) bool {
+		return stop() || slices.ContainsFunc(others, func(other rule) bool { return other.gives(r) })
+	}), true
+}
+
+// grouped spells rights by what they are on: "get, list on secrets".
+func grouped(rights []right) []string {
+	var targets []string
+	verbs := make(map[string][]string)
+	for _, r := range rights {
+		target := r.target()
+		if verbs[target] == nil {
+			targets = append(targets, target)
+		}
+		if !slices.Contains(verbs[target], r.verb) {
+			verbs[target] = append(verbs[target], r.verb)
+		}
+	}
+	var spelled []string
+	// What has the same verbs is named together.
+	together := make(map[string][]string)
+	var order []string
+	for _, target := range targets {
+		key := strings.Join(verbs[target], "/")
+		if slices.Contains(verbs[target], "*") {
+			key = "*"
+		}
+		if together[key] == nil {
+			order = append(order, key)
+		}
+		together[key] = append(together[key], target)
+	}
+	for _, key := range order {
+		spelled = append(spelled, key+" on "+string(enumerate(together[key])))
+	}
+	return spelled
+}

@@ -1,0 +1,99 @@
+package review
+
+import (
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+)
+
+// webhooks says which requests webhooks see that they did not, and which they
+// fail.
+func (w *writer) webhooks() {
+	old := make(map[string]*tree.Node)
+	for _, hook := range w.old.Field("webhooks").Items() {
+		old[hook.Field("name").Str()] = hook
+	}
+	for _, hook := range w.new.Field("webhooks").Items() {
+		name := hook.Field("name").Str()
+		before, existed := old[name]
+		if !existed {
+			w.newWebhook(name, hook)
+			continue
+		}
+		if tree.Equal(before, hook) {
+			continue
+		}
+		w.webhook(name, before, hook)
+	}
+}
+
+func (w *writer) newWebhook(name string, hook *tree.Node) {
+	severity, remark := Info, phrase("")
+	if w.fails(hook, w.change.NewVersion) {
+		severity, remark = Warning, ": these requests fail while it is down"
+	}
+	w.add(severity, reasonWebhook, "new webhook %s sees %s%s", name, enumerate(operations(scopesOf(hook))), remark)
+}
+
+func (w *writer) webhook(name string, before, after *tree.Node) {
+	if !w.fails(before, w.change.OldVersion) && w.fails(after, w.change.NewVersion) {
+		w.add(Critical, reasonWebhook, "failurePolicy of webhook %s changes from Ignore to Fail: requests fail while it is down", name)
+	}
+	rules, ok := without(scopesOf(after), scopesOf(before), w.Stop)
+	switch {
+	case !ok:
+		w.add(Warning, reasonWebhook, "webhook %s has too many rules to compare one by one", name)
+	case len(rules) > 0:
+		w.add(Warning, reasonWebhook, "webhook %s also sees %s", name, enumerate(grouped(rules)))
+	}
+	for _, field := range []string{"namespaceSelector", "objectSelector", "matchConditions"} {
+		was, is := before.Field(field), after.Field(field)
+		switch {
+		case was == nil || was.Implied():
+			// It saw everything before.
+		case is == nil || is.Implied():
+			w.add(Warning, reasonWebhook, "webhook %s no longer has a %s: it sees more", name, field)
+		case !tree.Equal(was, is):
+			w.add(Warning, reasonWebhook, "%s of webhook %s changes: it may see more", field, name)
+		}
+	}
+}
+
+// fails tells whether requests fail when the webhook cannot be called. That is
+// the default, but was not in v1beta1.
+func (w *writer) fails(hook *tree.Node, version string) bool {
+	policy := hook.Field("failurePolicy").Str()
+	return policy == "Fail" || policy == "" && version != "v1beta1"
+}
+
+// scopesOf reads the rules of a webhook as those of a role: what is an operation
+// here is a verb there.
+func scopesOf(hook *tree.Node) []rule {
+	var rules []rule
+	for _, item := range hook.Field("rules").Items() {
+		for _, version := range item.Field("apiVersions").Strings() {
+			r := rule{resources: item.Field("resources").Strings(), verbs: item.Field("operations").Strings()}
+			for _, group := range item.Field("apiGroups").Strings() {
+				r.groups = append(r.groups, versioned(group, version))
+			}
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// versioned makes one name of group and version, so that * still stands for all.
+func versioned(group, version string) string {
+	if group == "*" && version == "*" {
+		return "*"
+	}
+	return strings.TrimPrefix(group+"/"+version, "/")
+}
+
+func operations(rules []rule) []string {
+	rights, ok := expand(rules)
+	if !ok {
+		return []string{"very many requests"}
+	}
+	return grouped(rights)
+}

@@ -1,0 +1,184 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// workload is about pods: their images, what they may do, and whether they are
+// replaced.
+func (w *writer) workload(template []string) {
+	before, after := w.old.At(template...).At("spec"), w.new.At(template...).At("spec")
+	if w.stays() {
+		w.images(before, after)
+		w.restart()
+	}
+	if gained := gained(privileges(before), privileges(after)); after != nil && len(gained) > 0 {
+		w.add(Warning, reasonPrivilege, "its pods gain: %s", enumerate(gained))
+	}
+}
+
+// templatePath leads from a workload to its pod template; nil for what is none.
+func templatePath(id manifest.ID) []string {
+	switch id.GroupKind().String() {
+	case "Pod":
+		return []string{}
+	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps", "Job.batch", "ReplicationController":
+		return []string{"spec", "template"}
+	case "CronJob.batch":
+		return []string{"spec", "jobTemplate", "spec", "template"}
+	}
+	return nil
+}
+
+// container is one of a pod, by the list it is in.
+type container struct{ list, name string }
+
+func (c container) String() string {
+	if c.list == "containers" {
+		return "container " + c.name
+	}
+	return strings.TrimSuffix(c.list, "Containers") + " container " + c.name
+}
+
+func containers(pod *tree.Node) (all map[container]*tree.Node, order []container) {
+	all = make(map[container]*tree.Node)
+	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		for _, item := range pod.Field(list).Items() {
+			key := container{list, item.Field("name").Str()}
+			if all[key] == nil {
+				order = append(order, key)
+			}
+			all[key] = item
+		}
+	}
+	return all, order
+}
+
+func (w *writer) images(before, after *tree.Node) {
+	old, oldOrder := containers(before)
+	new, newOrder := containers(after)
+	for _, key := range newOrder {
+		image := new[key].Field("image").Str()
+		if old[key] == nil {
+			w.add(Info, reasonImage, "new %s, image %s", key.String(), image)
+			continue
+		}
+		w.image("image of "+key.String(), old[key].Field("image").Str(), image)
+		w.relatedImages(old[key], new[key])
+	}
+	for _, key := range oldOrder {
+		if new[key] == nil {
+			w.add(Info, reasonImage, "%s is removed, image %s", key.String(), old[key].Field("image").Str())
+		}
+	}
+}
+
+func (w *writer) image(what, old, new string) {
+	if old == new {
+		return
+	}
+	severity, remark := Info, phrase("")
+	if repository(old) != repository(new) {
+		severity, remark = Warning, " (another repository)"
+	}
+	w.add(severity, reasonImage, "%s: %s -> %s%s", what, old, new, remark)
+}
+
+// repository is an image without tag and digest, with the registry that is meant
+// where none is named.
+func repository(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	if at := strings.LastIndex(name, ":"); at > strings.LastIndex(name, "/") {
+		name = name[:at]
+	}
+	registry, _, ok := strings.Cut(name, "/")
+	switch {
+	case !ok:
+		return "docker.io/library/" + name
+	case registry != "localhost" && !strings.ContainsAny(registry, ".:"):
+		return "docker.io/" + name
+	}
+	return name
+}
+
+// relatedImages are those that an operator starts by itself: by convention they
+// are in variables of its environment.
+func (w *writer) relatedImages(before, after *tree.Node) {
+	const prefix = "RELATED_IMAGE_"
+	old := make(map[string]string)
+	for _, variable := range before.Field("env").Items() {
+		old[variable.Field("name").Str()] = variable.Field("value").Str()
+	}
+	for _, variable := range after.Field("env").Items() {
+		name, value := variable.Field("name").Str(), variable.Field("value").Str()
+		if was, ok := old[name]; ok && strings.HasPrefix(name, prefix) {
+			w.image(name, was, value)
+		}
+	}
+}
+
+// restart says how pods are replaced when their template changed.
+func (w *writer) restart() {
+	if !w.delta.Changed("spec", "template") {
+		return
+	}
+	switch w.change.ID.GroupKind().String() {
+	case "Deployment.apps":
+		if w.new.At("spec", "strategy", "type").Str() == "Recreate" {
+			w.add(Warning, reasonRestart, "the pod template changed: all its pods stop before new ones start")
+			return
+		}
+	case "StatefulSet.apps", "DaemonSet.apps":
+		if w.new.At("spec", "updateStrategy", "type").Str() == "OnDelete" {
+			w.add(Info, reasonRestart, "the pod template changed: a pod takes the change when somebody deletes it")
+			return
+		}
+	default:
+		return
+	}
+	w.add(Info, reasonRestart, "the pod template changed: its pods are replaced, one after the other")
+}
+
+// privileges are what a pod may do beyond its own walls.
+func privileges(pod *tree.Node) []string {
+	var all []string
+	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
+		if pod.Field(name).IsTrue() {
+			all = append(all, name)
+		}
+	}
+	for _, volume := range pod.Field("volumes").Items() {
+		if host := volume.At("hostPath", "path").Str(); host != "" {
+			all = append(all, "the host's files at "+printable.Line(host))
+		}
+	}
+	byKey, order := containers(pod)
+	for _, key := range order {
+		context := byKey[key].Field("securityContext")
+		if context.Field("privileged").IsTrue() {
+			all = append(all, fmt.Sprintf("privileged (%s)", printable.Line(key.String())))
+		}
+		if user := context.Field("runAsUser"); user != nil && user.Scalar() == int64(0) {
+			all = append(all, fmt.Sprintf("root (%s)", printable.Line(key.String())))
+		}
+		for _, capability := range context.At("capabilities", "add").Items() {
+			all = append(all, fmt.Sprintf("capability %s (%s)", printable.Line(capability.Str()), printable.Line(key.String())))
+		}
+	}
+	return all
+}
+
+// gained are the things that are in new and not in old.
+func gained(old, new []string) []string {
+	had := make(map[string]bool, len(old))
+	for _, thing := range old {
+		had[thing] = true
+	}
+	return slices.DeleteFunc(slices.Clone(new), func(thing string) bool { return had[thing] })
+}

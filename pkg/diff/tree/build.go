@@ -1,0 +1,191 @@
+package tree
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash/maphash"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/redact"
+)
+
+// place is where in an object a value is, as far as it matters: what hides it,
+// and the names of the last two fields above.
+type place struct {
+	mask         redact.Mask
+	name, parent string
+}
+
+func (p place) field(name string) place {
+	return place{mask: p.mask.Field(name), name: name, parent: p.name}
+}
+
+func (p place) item() place {
+	return place{mask: p.mask.Item(), name: p.name, parent: p.parent}
+}
+
+// build makes the node of a decoded value. What is built after time ran out is
+// worthless.
+func (c *Comparer) build(value any, t schema.Type, p place) *Node {
+	if c.stop() {
+		return &Node{}
+	}
+	if object, ok := value.(map[string]any); ok && isSecret(object) {
+		p.mask = append(slices.Clip(p.mask), redact.SecretMask()...)
+		value = withTrueBytes(object)
+	}
+	if p.hides(value) {
+		return c.buildHidden(value)
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return c.buildObject(v, t, p)
+	case []any:
+		return c.buildList(v, t, p)
+	default:
+		return c.buildScalar(v, t, p)
+	}
+}
+
+func (c *Comparer) buildObject(object map[string]any, t schema.Type, p place) *Node {
+	n := &Node{kind: Object, typ: t, raw: object, fields: make([]Field, 0, len(object))}
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	h.WriteByte(byte(Object))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		value := object[name]
+		if value == nil {
+			continue
+		}
+		var childType schema.Type
+		if t != nil {
+			childType = t.Field(name)
+		}
+		child := c.build(value, childType, p.field(name))
+		n.fields = append(n.fields, Field{name, child})
+		if child.implied = c.impliedBy(n, name, child); child.implied {
+			continue
+		}
+		h.WriteString(name)
+		h.WriteByte(0)
+		writeUint64(&h, child.hash)
+	}
+	n.hash = h.Sum64()
+	return n
+}
+
+// impliedBy tells whether parent without the field means the same as with it,
+// having this value.
+func (c *Comparer) impliedBy(parent *Node, name string, value *Node) bool {
+	if value.kind == Hidden {
+		return false
+	}
+	if value.IsEmpty() && value.shape().EmptyIsAbsent {
+		return true
+	}
+	if parent.typ == nil {
+		return false
+	}
+	fallback, ok := parent.typ.Default(name, parent.raw)
+	if !ok {
+		return false
+	}
+	return Equal(value, c.build(fallback, value.typ, place{}))
+}
+
+func (c *Comparer) buildList(list []any, t schema.Type, p place) *Node {
+	n := &Node{kind: List, typ: t, items: make([]*Node, 0, len(list))}
+	var itemType schema.Type
+	if t != nil {
+		itemType = t.Item()
+	}
+	unordered := n.shape().List == schema.ListSet
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	h.WriteByte(byte(List))
+	var sum uint64
+	for _, value := range list {
+		child := c.build(value, itemType, p.item())
+		n.items = append(n.items, child)
+		if unordered {
+			sum += child.hash
+		} else {
+			writeUint64(&h, child.hash)
+		}
+	}
+	writeUint64(&h, sum)
+	n.hash = h.Sum64()
+	return n
+}
+
+func (c *Comparer) buildScalar(value any, t schema.Type, p place) *Node {
+	n := &Node{kind: Scalar, typ: t, scalar: value}
+	if n.shape().Quantity || t == nil && p.looksLikeQuantity() {
+		n.amount, _ = quantity(value)
+	}
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	h.WriteByte(byte(Scalar))
+	switch v := identity(n).(type) {
+	case string:
+		h.WriteByte('s')
+		h.WriteString(v)
+	case amount:
+		h.WriteByte('q')
+		h.WriteString(string(v))
+	case int64:
+		h.WriteByte('i')
+		writeUint64(&h, uint64(v))
+	case float64:
+		h.WriteByte('f')
+		writeUint64(&h, math.Float64bits(v))
+	case bool:
+		h.WriteByte('b')
+		if v {
+			h.WriteByte(1)
+		}
+	}
+	n.hash = h.Sum64()
+	return n
+}
+
+// looksLikeQuantity is for objects of unknown type: an amount of a resource, in
+// an object that is called as in a pod.
+func (p place) looksLikeQuantity() bool {
+	if p.parent != "requests" && p.parent != "limits" {
+		return false
+	}
+	switch p.name {
+	case "cpu", "memory", "storage", "ephemeral-storage":
+		return true
+	}
+	// Huge pages, and extended resources such as example.com/gpu.
+	return strings.HasPrefix(p.name, "hugepages-") || strings.Contains(p.name, "/")
+}
+
+// buildHidden keeps a digest of the true bytes and nothing else.
+func (c *Comparer) buildHidden(value any) *Node {
+	n := &Node{kind: Hidden}
+	switch v := value.(type) {
+	case secretBytes:
+		n.digest = sha256.Sum256(append([]byte("bytes:"), v...))
+	default:
+		// A decoded value cannot fail to be encoded; if it did, it would equal
+		// nothing but its like.
+		encoded, _ := json.Marshal(value)
+		n.digest = sha256.Sum256(append([]byte("json:"), encoded...))
+	}
+	n.hash = binary.LittleEndian.Uint64(n.digest[:]) ^ uint64(Hidden)
+	return n
+}
+
+func writeUint64(h *maphash.Hash, v uint64) {
+	var buffer [8]byte
+	binary.LittleEndian.PutUint64(buffer[:], v)
+	h.Write(buffer[:])
+}

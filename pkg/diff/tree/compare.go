@@ -1,0 +1,101 @@
+package tree
+
+import "github.com/penstock-project/penstock/pkg/diff/schema"
+
+// Compare returns how old becomes new. A nil node is a value that does not exist;
+// not both may be nil.
+func (c *Comparer) Compare(old, new *Node) Delta {
+	at := Delta{Op: Replaced, Old: old, New: new}
+	switch {
+	case old == nil:
+		at.Op = Added
+	case new == nil:
+		at.Op = Removed
+	case c.stop() || Equal(old, new):
+		at.Op = Same
+	case old.kind == Object && new.kind == Object:
+		c.compareFields(&at)
+	case old.kind == List && new.kind == List:
+		c.compareItems(&at)
+	}
+	return at
+}
+
+// settle sets the operation of a list or an object from those of its children.
+func (at *Delta) settle() {
+	at.Op = Same
+	if at.NewKeys != nil {
+		at.Op = Inside
+	}
+	for _, c := range at.Children {
+		if c.Op != Same {
+			at.Op = Inside
+			return
+		}
+	}
+}
+
+// compareFields compares two objects field by field, in the order of names.
+func (c *Comparer) compareFields(at *Delta) {
+	old, new := at.Old.fields, at.New.fields
+	for len(old) > 0 || len(new) > 0 {
+		switch {
+		case len(new) == 0 || len(old) > 0 && old[0].Name < new[0].Name:
+			at.addField(old[0].Name, c.oneSided(at.New, old[0], Delta{Op: Removed, Old: old[0].Value}))
+			old = old[1:]
+		case len(old) == 0 || new[0].Name < old[0].Name:
+			at.addField(new[0].Name, c.oneSided(at.Old, new[0], Delta{Op: Added, New: new[0].Value}))
+			new = new[1:]
+		default:
+			at.addField(new[0].Name, c.Compare(old[0].Value, new[0].Value))
+			old, new = old[1:], new[1:]
+		}
+	}
+	at.settle()
+}
+
+func (at *Delta) addField(name string, field Delta) {
+	at.Children = append(at.Children, Child{Delta: field, Name: name, Step: fieldStep(name), Index: -1})
+}
+
+// oneSided is of a field that only one of two objects has. That is no
+// difference when both imply the same value. Both are asked, as a default may
+// depend on fields that differ: what one implies must not get lost with them.
+func (c *Comparer) oneSided(without *Node, f Field, otherwise Delta) Delta {
+	if f.Value.implied && c.impliedBy(without, f.Name, f.Value) {
+		otherwise.Op = Same
+	}
+	return otherwise
+}
+
+// compareItems compares two lists: by the keys that the schema or the items themselves
+// give, else by their order.
+func (c *Comparer) compareItems(at *Delta) {
+	shape := at.New.shape()
+	if shape.List == schema.ListUnknown {
+		shape = at.Old.shape()
+	}
+	switch {
+	case shape.List == schema.ListSet && isSet(at.Old.items) && isSet(at.New.items):
+		c.compareKeyed(at, setLabels(at.Old.items), setLabels(at.New.items))
+		at.OldKeys, at.NewKeys = nil, nil
+		at.keepInPlace()
+	case c.byKeys(at, shape.Keys):
+	default:
+		c.compareSequence(at)
+	}
+	at.settle()
+}
+
+// keepInPlace is for sets: the order of their items says nothing, so that of
+// new is printed.
+func (at *Delta) keepInPlace() {
+	kept := at.Children[:0]
+	for _, c := range at.Children {
+		if c.Moved != MovedAway {
+			c.Moved = InPlace
+			kept = append(kept, c)
+		}
+	}
+	at.Children = kept
+}

@@ -1,0 +1,135 @@
+package tree
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/diff/schema"
+)
+
+// Node is one value of a manifest together with what decides whether it equals
+// another: its type, a hash, and which of its fields say no more than their
+// absence would. It is read by its methods; Field, At, Items, Strings, Str and
+// IsTrue may be asked of nil, which has nothing.
+//
+// What is hidden has no value in its node, only a digest of it. All output is made
+// of nodes, so nothing can print what is hidden.
+type Node struct {
+	kind   Kind
+	scalar any     // of a scalar, as decoded
+	amount string  // of a quantity, in its common spelling
+	fields []Field // of an object, sorted by name, none is null
+	items  []*Node // of a list
+	digest [sha256.Size]byte
+
+	typ schema.Type
+	// raw is the decoded object, for defaults that depend on other fields. It
+	// is never printed.
+	raw map[string]any
+	// implied tells that an API server would fill in this value itself.
+	implied bool
+	// hash leaves out implied fields and the order of sets.
+	hash uint64
+}
+
+// Kind says what a node is.
+type Kind uint8
+
+// The kinds of nodes. Of a Hidden one nothing is known but whether it equals
+// another.
+const (
+	Scalar Kind = iota
+	Object
+	List
+	Hidden
+)
+
+// Field is a field of an object.
+type Field struct {
+	Name  string
+	Value *Node
+}
+
+// Kind returns what the node is.
+func (n *Node) Kind() Kind { return n.kind }
+
+// Scalar returns the value of a scalar: nil, bool, string, int64 or float64. Of
+// other kinds it returns nil.
+func (n *Node) Scalar() any { return n.scalar }
+
+// Fields returns the fields of an object, sorted by name, none of which is null; no
+// fields of other kinds. It may be asked of nil.
+func (n *Node) Fields() []Field {
+	if n == nil {
+		return nil
+	}
+	return n.fields
+}
+
+// Implied tells whether an API server would fill in this field itself, so that its
+// absence means the same.
+func (n *Node) Implied() bool { return n.implied }
+
+// Field returns a field of an object, or nil.
+func (n *Node) Field(name string) *Node {
+	if n == nil || n.kind != Object {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(n.fields, name, func(f Field, name string) int { return cmp.Compare(f.Name, name) })
+	if !found {
+		return nil
+	}
+	return n.fields[i].Value
+}
+
+// At follows the names of fields down, to a node or nil.
+func (n *Node) At(names ...string) *Node {
+	for _, name := range names {
+		n = n.Field(name)
+	}
+	return n
+}
+
+// Items returns the items of a list, none of other kinds.
+func (n *Node) Items() []*Node {
+	if n == nil || n.kind != List {
+		return nil
+	}
+	return n.items
+}
+
+// Strings returns the items of a list as strings: an item that is none is empty.
+func (n *Node) Strings() []string {
+	var all []string
+	for _, item := range n.Items() {
+		all = append(all, item.Str())
+	}
+	return all
+}
+
+// Str returns the value of a string, and nothing of what is none.
+func (n *Node) Str() string {
+	if n == nil || n.kind != Scalar {
+		return ""
+	}
+	s, _ := n.scalar.(string)
+	return s
+}
+
+// IsTrue tells whether a value is the boolean true.
+func (n *Node) IsTrue() bool {
+	return n != nil && n.kind == Scalar && n.scalar == true
+}
+
+// IsEmpty tells whether a list or an object has nothing in it.
+func (n *Node) IsEmpty() bool {
+	return n.kind == Object && len(n.fields) == 0 || n.kind == List && len(n.items) == 0
+}
+
+func (n *Node) shape() schema.Shape {
+	if n == nil || n.typ == nil {
+		return schema.Shape{}
+	}
+	return n.typ.Shape()
+}

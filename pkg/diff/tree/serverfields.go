@@ -1,0 +1,41 @@
+package tree
+
+import (
+	"maps"
+	"strings"
+)
+
+// withoutServerFields drops what is not the author's: status, what the API
+// server writes into metadata, and what Penstock and the deployment controller
+// write into labels and annotations.
+func withoutServerFields(object map[string]any) map[string]any {
+	object = maps.Clone(object)
+	delete(object, "status")
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return object
+	}
+	metadata = maps.Clone(metadata)
+	object["metadata"] = metadata
+	for _, name := range []string{
+		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "selfLink", "managedFields",
+	} {
+		delete(metadata, name)
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		entries, ok := metadata[name].(map[string]any)
+		if !ok {
+			continue
+		}
+		entries = maps.Clone(entries)
+		maps.DeleteFunc(entries, func(key string, _ any) bool {
+			return strings.HasPrefix(key, "penstock.dev/") || key == "deployment.kubernetes.io/revision"
+		})
+		metadata[name] = entries
+		if len(entries) == 0 {
+			delete(metadata, name)
+		}
+	}
+	return object
+}

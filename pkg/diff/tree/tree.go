@@ -1,0 +1,59 @@
+// Package tree makes trees of typed values of manifests, and says how one becomes
+// another. It is the algorithm of pkg/diff: what a server fills in is left out,
+// what is secret is hidden before anything can print it, lists are compared by
+// their keys, as sets, or by what is equal and what resembles each other.
+//
+// It is for the packages of pkg/diff alone, which read what it found: render makes
+// text of it, review says what it means, diff is the door. It knows none of them,
+// only the types of fields (schema).
+package tree
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
+)
+
+// Comparer makes nodes and compares them. One Comparer makes all nodes that are
+// compared with each other; it is not safe for concurrent use.
+type Comparer struct {
+	types    schema.Schema
+	redactor *redact.Redactor
+	stop     func() bool
+	seed     maphash.Seed
+}
+
+// NewComparer returns a Comparer. A nil redactor hides the content of Secrets and
+// no more. Stop tells that time ran out: whatever is returned after that is to be
+// thrown away.
+func NewComparer(types schema.Schema, redactor *redact.Redactor, stop func() bool) *Comparer {
+	return &Comparer{types: schema.Layers(types), redactor: redactor, stop: stop, seed: maphash.MakeSeed()}
+}
+
+// Parse decodes a manifest, leaves out what servers fill in, and hides what is
+// hidden of its kind. Of nil it makes nil. It fails when the manifest is no JSON
+// object; the error may quote the manifest, so it is not for people.
+func (c *Comparer) Parse(object *manifest.Object) (*Node, error) {
+	if object == nil {
+		return nil, nil
+	}
+	var decoded map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, &decoded); err != nil {
+		return nil, err
+	}
+	if decoded == nil {
+		return nil, fmt.Errorf("found null, want an object")
+	}
+	mask := c.redactor.Mask(object.GroupKind())
+	if object.IsSecret() {
+		mask = append(slices.Clip(mask), redact.SecretMask()...)
+	}
+	decoded = hideCopies(withoutServerFields(decoded), len(mask) > 0)
+	return c.build(decoded, c.types.TypeOf(object.GroupVersionKind()), place{mask: mask}), nil
+}
