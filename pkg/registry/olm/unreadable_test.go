@@ -140,7 +140,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		"Labels": {func() response { return s.create(meta("a-1", map[string]any{"labels": labels})) }, 413, "metadata has"},
 		"Finalizers": {func() response {
 			return s.patch("owned-1", mergePatch, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
-		}, 413, "metadata has"},
+		}, 422, "metadata.finalizers"},
 		"SomeLess": {func() response {
 			return s.patch("owned-1", mergePatch, map[string]any{"metadata": map[string]any{"finalizers": finalizers[:200]}})
 		}, 422, "metadata.finalizers"},
