@@ -131,7 +131,7 @@ func bytesOf(value any) (int, error) {
 
 // textBytes is at most what metadata has in JSON.
 func textBytes(metadata *metav1.ObjectMeta) int {
-	bytes := len(metadata.GenerateName) + len(metadata.SelfLink)
+	bytes := len(metadata.GenerateName) + len(metadata.GetSelfLink())
 	for _, words := range []map[string]string{metadata.Labels, metadata.Annotations} {
 		for name, value := range words {
 			bytes += len(name) + len(value)
@@ -142,7 +142,7 @@ func textBytes(metadata *metav1.ObjectMeta) int {
 	}
 	for i := range metadata.ManagedFields {
 		if fields := metadata.ManagedFields[i].FieldsV1; fields != nil {
-			bytes += len(fields.Raw)
+			bytes += len(fields.GetRawString())
 		}
 	}
 	return bytes
