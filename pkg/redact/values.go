@@ -18,9 +18,9 @@ const (
 	// wordBytes is the length from which a word of a hidden value is taken out
 	// of a text by itself. Shorter ones are in every text.
 	wordBytes = 5
-	// pieceBytes is the length from which any piece of a hidden value is taken
+	// fragmentBytes is the length from which any fragment of a hidden value is taken
 	// out: whoever quotes a value may have cut it short.
-	pieceBytes = 8
+	fragmentBytes = 8
 	// textBytes is what is kept of a text at most.
 	textBytes = 16 << 10
 )
@@ -125,10 +125,10 @@ func isPunctuation(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune("\"'`{}[]():,;=<>", r)
 }
 
-// Mask returns a text with Hidden in place of the values and of pieces of them.
+// Mask returns a text with Hidden in place of the values and of fragments of them.
 // A text that is too long is cut.
 func (v *Values) Mask(text string) string {
-	text = cut(text)
+	text = clip(text)
 	if len(v.whole) == 0 || text == "" {
 		return text
 	}
@@ -144,7 +144,7 @@ func (v *Values) Mask(text string) string {
 	for _, split := range []func(rune) bool{unicode.IsSpace, isPunctuation} {
 		markWords(text, split, v.words, mark)
 	}
-	v.markPieces(text, mark)
+	v.markFragments(text, mark)
 	return blank(text, marked)
 }
 
@@ -193,22 +193,22 @@ func markWords(text string, split func(rune) bool, words map[string]bool, mark f
 	end(len(text))
 }
 
-// markPieces marks what a text and a value have in common.
-func (v *Values) markPieces(text string, mark func(from, to int)) {
+// markFragments marks what a text and a value have in common.
+func (v *Values) markFragments(text string, mark func(from, to int)) {
 	places := map[string][]int{}
-	for i := 0; i+pieceBytes <= len(text); i++ {
-		piece := text[i : i+pieceBytes]
-		places[piece] = append(places[piece], i)
+	for i := 0; i+fragmentBytes <= len(text); i++ {
+		fragment := text[i : i+fragmentBytes]
+		places[fragment] = append(places[fragment], i)
 	}
 	for value := range v.whole {
-		for i := 0; i+pieceBytes <= len(value); i++ {
-			piece := value[i : i+pieceBytes]
-			inner := strings.TrimSpace(piece)
-			skip := strings.Index(piece, inner)
-			for _, place := range places[piece] {
+		for i := 0; i+fragmentBytes <= len(value); i++ {
+			fragment := value[i : i+fragmentBytes]
+			inner := strings.TrimSpace(fragment)
+			skip := strings.Index(fragment, inner)
+			for _, place := range places[fragment] {
 				mark(place+skip, place+skip+len(inner))
 			}
-			delete(places, piece)
+			delete(places, fragment)
 		}
 	}
 }
@@ -227,8 +227,8 @@ func blank(text string, marked []bool) string {
 	return strings.ToValidUTF8(b.String(), "")
 }
 
-// cut shortens a text between words: half a value would not be found.
-func cut(text string) string {
+// clip shortens a text between words: half a value would not be found.
+func clip(text string) string {
 	if len(text) <= textBytes {
 		return text
 	}

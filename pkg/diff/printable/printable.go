@@ -21,7 +21,7 @@ const lineBytes = 256
 // beginning.
 func Line(s string) string {
 	if len(s) > lineBytes {
-		s = Cut(s, lineBytes) + "..."
+		s = Clip(s, lineBytes) + "..."
 	}
 	if Is(s) {
 		return s
@@ -37,8 +37,8 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Cut returns the first n bytes of s at most, without a broken character at the end.
-func Cut(s string, n int) string {
+// Clip returns the first n bytes of s at most, without a broken character at the end.
+func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -128,7 +128,7 @@ func (h *hunks) fit(content string) string {
 	if len(content) <= h.limits.LineBytes {
 		return content
 	}
-	head := printable.Cut(content, h.limits.LineBytes)
+	head := printable.Clip(content, h.limits.LineBytes)
 	return fmt.Sprintf("%s ... (%d bytes more)", head, len(content)-len(head))
 }
 

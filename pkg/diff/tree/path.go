@@ -49,7 +49,7 @@ func (p *Path) String() string {
 	if len(s) <= pathBytes {
 		return s
 	}
-	head, tail := printable.Cut(s, pathBytes/2), s[len(s)-pathBytes/4:]
+	head, tail := printable.Clip(s, pathBytes/2), s[len(s)-pathBytes/4:]
 	return fmt.Sprintf("%s ... (%d bytes) ... %s", head, len(s)-len(head)-len(tail), strings.ToValidUTF8(tail, ""))
 }
 

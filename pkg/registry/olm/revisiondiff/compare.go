@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -16,7 +15,6 @@ import (
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
-	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
@@ -72,7 +70,7 @@ func New(deps Deps) *Comparer {
 }
 
 // Between returns what changes from one revision to another, as far as the caller
-// may see it; a nil from is an empty one. That he may see diffs of both is not
+// may see it; a nil from is an empty one. Whether they may see diffs of both is not
 // asked here.
 func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error) {
 	scope, err := c.scope(ctx, options, from, to)
@@ -100,43 +98,6 @@ func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRe
 	if from == nil {
 		out.Notes = append(out.Notes, noEarlierRevision(to))
 	}
-	return out, nil
-}
-
-// live returns what a rollout of a revision would change in the cluster.
-func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error) {
-	scope, err := c.scope(ctx, options, revision)
-	if err != nil {
-		return nil, err
-	}
-	release, err := c.admit(ctx, revision)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	// A preview waits for other previews too.
-	ctx, cancel := context.WithTimeout(ctx, queueTimeout+compareTimeout)
-	defer cancel()
-
-	objects, err := c.deps.Revisions.Contents(ctx, revision)
-	if err != nil {
-		return nil, err
-	}
-	preview, err := c.deps.Live.Preview(ctx, LiveQuestion{
-		Revision: revision, Manifests: scope.selected(objects), Shows: scope.shows, Options: c.options(options, objects),
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := &olm.RevisionDiff{ObjectMeta: named(revision.Name + separator + v1alpha1.Live), From: v1alpha1.Live, To: revision.Name}
-	if preview.Age > 0 {
-		out.Notes = append(out.Notes, asItWas(preview.Age))
-	}
-	scope.fill(out, preview.Report)
-	scope.count(&out.Summary, nil, nil)
-	out.Summary.Unchanged = int32(preview.Report.Summary.Unchanged)
-	out.Summary.FromBytes, out.Summary.ToBytes = preview.Report.Summary.OldBytes, preview.Report.Summary.NewBytes
-	out.Summary.Withheld += int32(preview.Withheld)
 	return out, nil
 }
 
@@ -214,60 +175,4 @@ func (c *Comparer) options(query *olm.RevisionDiffOptions, sides ...[]manifest.O
 
 func unified(query *olm.RevisionDiffOptions) bool {
 	return query == nil || query.Unified == nil || *query.Unified
-}
-
-func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
-
-// scope is what of the revisions a caller sees.
-type scope struct {
-	selection olm.ObjectSelection
-	unified   bool
-	// hidden are the Secrets he may not get, whether they are selected or not.
-	hidden map[manifest.ID]bool
-}
-
-// scope asks for the caller's rights to the Secrets of revisions.
-func (c *Comparer) scope(ctx context.Context, options *olm.RevisionDiffOptions, revisions ...*olm.ClusterExtensionRevision) (*scope, error) {
-	s := &scope{unified: unified(options), hidden: map[manifest.ID]bool{}}
-	if options != nil {
-		s.selection = olm.SelectObjects(options.ObjectKind, options.ObjectNamespace, options.ObjectName)
-	}
-	caller, asked := access.New(c.deps.Authorizer), map[manifest.ID]bool{}
-	for _, revision := range revisions {
-		if revision == nil {
-			continue
-		}
-		for _, ref := range clusterextensionrevision.Refs(revision) {
-			if !ref.IsSecret() || asked[ref.ID] {
-				continue
-			}
-			asked[ref.ID] = true
-			allowed, err := caller.MayGetSecret(ctx, ref.Namespace, ref.Name)
-			if err != nil {
-				return nil, err
-			}
-			if !allowed {
-				s.hidden[ref.ID] = true
-			}
-		}
-	}
-	return s, nil
-}
-
-func (s *scope) matches(id manifest.ID) bool {
-	return s.selection.Matches(id.GroupKind(), id.Namespace, id.Name)
-}
-
-// shows tells whether an object is in the answer.
-func (s *scope) shows(id manifest.ID) bool { return !s.hidden[id] && s.matches(id) }
-
-// selected returns the objects that are in the answer.
-func (s *scope) selected(objects []manifest.Object) []manifest.Object {
-	var selected []manifest.Object
-	for _, object := range objects {
-		if s.shows(object.ID) {
-			selected = append(selected, object)
-		}
-	}
-	return selected
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -27,6 +28,8 @@ func newDiff(from, to *olm.ClusterExtensionRevision) *olm.RevisionDiff {
 	out.ObjectMeta = named(out.From + separator + out.To)
 	return out
 }
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
 // noEarlierRevision says why everything is new: somebody may have deleted what
 // was before, and that is not the same as nothing.

@@ -121,7 +121,7 @@ func fitting(texts []string) []string {
 		return texts
 	}
 	for i, text := range texts {
-		texts[i] = shortened(text)
+		texts[i] = clip(text)
 	}
 	return texts
 }
@@ -165,8 +165,8 @@ func printable(text string) string {
 	}, text)
 }
 
-// shortened returns the beginning of text that is too long.
-func shortened(text string) string {
+// clip returns the beginning of text that is too long.
+func clip(text string) string {
 	if runes := []rune(text); len(runes) > maxWarningRunes {
 		return string(runes[:maxWarningRunes-3]) + "..."
 	}

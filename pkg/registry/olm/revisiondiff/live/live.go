@@ -1,7 +1,7 @@
 // Package live says what a rollout of a revision would change in the cluster now.
 // The engine's preview finds that out in the name of an identity of its own; this
-// package sees to it that whoever asks learns nothing by it that he could not find
-// out himself, with his own rights to get and to patch.
+// package sees to it that whoever asks learns nothing by it that they could not find
+// out themselves, with their own rights to get and to patch.
 package live
 
 import (
@@ -52,8 +52,8 @@ type Deps struct {
 	Engine     Engine
 	Kinds      Kinds
 	Work       Work
-	// Reader is in whose name Engine asks the cluster, and Role is what gives
-	// him the rights to, for people.
+	// Reader is the user as whom Engine asks the cluster, and Role says, for
+	// people, what gives that user the rights to.
 	Reader user.Info
 	Role   string
 	Clock  clock.PassiveClock
@@ -110,8 +110,8 @@ func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) 
 	if known, ok := l.cache.get(key); ok {
 		return known, nil
 	}
-	work.Bodies = newShelf(question.Manifests)
-	preview, err := l.look(ctx, caller, question, work)
+	work.Bodies = newBodies(question.Manifests)
+	preview, err := l.preview(ctx, caller, question, work)
 	if err == nil {
 		l.cache.put(key, preview)
 	}
@@ -141,19 +141,19 @@ func (l *Live) work(ctx context.Context, revision *olm.ClusterExtensionRevision)
 	return work, version, nil
 }
 
-// look asks the cluster.
-func (l *Live) look(ctx context.Context, caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work) (revisiondiff.Preview, error) {
+// preview asks the cluster.
+func (l *Live) preview(ctx context.Context, caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work) (revisiondiff.Preview, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
 	defer cancel()
-	gate := &gate{authorizer: l.deps.Authorizer, kinds: l.deps.Kinds, caller: caller, question: question}
-	found, err := l.deps.Engine.Preview(ctx, work, gate.permit)
+	reviews := &accessReviews{authorizer: l.deps.Authorizer, kinds: l.deps.Kinds, caller: caller, question: question}
+	found, err := l.deps.Engine.Preview(ctx, work, reviews.permit)
 	if err == nil {
 		err = l.ownRights(ctx, found)
 	}
 	if err != nil {
 		return revisiondiff.Preview{}, l.answer(ctx, err)
 	}
-	preview := revisiondiff.Preview{Report: report(ctx, found, question), Withheld: gate.withheld}
+	preview := revisiondiff.Preview{Report: report(ctx, found, question), Withheld: reviews.withheld}
 	if ctx.Err() != nil {
 		return revisiondiff.Preview{}, l.answer(ctx, ctx.Err())
 	}
@@ -193,20 +193,20 @@ func keyOf(caller user.Info, question revisiondiff.LiveQuestion, work rollout.Wo
 	return hex.EncodeToString(sum[:])
 }
 
-// shelf has the manifests of one revision.
-type shelf map[manifest.Digest][]byte
+// bodies are the manifests of one revision.
+type bodies map[manifest.Digest][]byte
 
-func newShelf(objects []manifest.Object) shelf {
-	s := make(shelf, len(objects))
+func newBodies(objects []manifest.Object) bodies {
+	b := make(bodies, len(objects))
 	for _, object := range objects {
-		s[object.Digest] = object.JSON
+		b[object.Digest] = object.JSON
 	}
-	return s
+	return b
 }
 
 // Body implements rollout.Bodies.
-func (s shelf) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
-	body, ok := s[ref.Digest]
+func (b bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
+	body, ok := b[ref.Digest]
 	if !ok {
 		return nil, fmt.Errorf("the revision does not refer to %s", ref.Digest)
 	}

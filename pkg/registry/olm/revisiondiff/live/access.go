@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -25,13 +26,13 @@ const (
 	worthAll = 3
 )
 
-// gate asks what one caller may see. It is for one preview.
-type gate struct {
+// accessReviews ask what one caller may see. They are for one preview.
+type accessReviews struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	kinds      Kinds
 	caller     user.Info
 	question   revisiondiff.LiveQuestion
-	// withheld counts what he may not.
+	// withheld counts what the caller may not see.
 	withheld int
 }
 
@@ -43,22 +44,13 @@ type scope struct {
 
 // permit implements rollout.Permit. What the question leaves out is not looked at
 // and not counted.
-func (g *gate) permit(ctx context.Context, subjects []rollout.PreviewSubject) ([]rollout.Grant, error) {
-	asked := make([]int, 0, len(subjects))
-	listed := make(map[manifest.ID]bool, len(g.question.Manifests))
-	for _, object := range g.question.Manifests {
-		listed[object.ID] = true
-	}
-	for i, subject := range subjects {
-		if !subject.Leaving && listed[subject.ID] || subject.Leaving && g.question.Shows(subject.ID) {
-			asked = append(asked, i)
-		}
-	}
-	scopes, err := g.scopes(ctx, subjects, asked)
+func (a *accessReviews) permit(ctx context.Context, subjects []rollout.PreviewSubject) ([]rollout.Grant, error) {
+	asked := a.asked(subjects)
+	scopes, err := a.scopes(ctx, subjects, asked)
 	if err != nil {
 		return nil, err
 	}
-	seen, err := g.may(ctx, "get", subjects, scopes, asked)
+	seen, err := a.may(ctx, "get", subjects, scopes, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +62,14 @@ func (g *gate) permit(ctx context.Context, subjects []rollout.PreviewSubject) ([
 			staying = append(staying, i)
 		}
 	}
-	if staying, err = g.may(ctx, "patch", subjects, scopes, staying); err != nil {
+	if staying, err = a.may(ctx, "patch", subjects, scopes, staying); err != nil {
 		return nil, err
 	}
-	creating, err := g.may(ctx, "create", subjects, scopes, staying)
+	creating, err := a.may(ctx, "create", subjects, scopes, staying)
 	if err != nil {
 		return nil, err
 	}
-	g.withheld = len(asked) - len(leaving) - len(staying)
+	a.withheld = len(asked) - len(leaving) - len(staying)
 	grants := make([]rollout.Grant, len(subjects))
 	for _, i := range append(leaving, staying...) {
 		grants[i].Look = true
@@ -88,24 +80,24 @@ func (g *gate) permit(ctx context.Context, subjects []rollout.PreviewSubject) ([
 	return grants, nil
 }
 
-// may returns those of some subjects to which the caller may do something.
-func (g *gate) may(ctx context.Context, verb string, subjects []rollout.PreviewSubject, scopes map[int]scope, some []int) ([]int, error) {
-	members := map[scope][]int{}
-	for _, i := range some {
-		members[scopes[i]] = append(members[scopes[i]], i)
+// asked returns the indices of the subjects that the answer may speak of.
+func (a *accessReviews) asked(subjects []rollout.PreviewSubject) []int {
+	listed := make(map[manifest.ID]bool, len(a.question.Manifests))
+	for _, object := range a.question.Manifests {
+		listed[object.ID] = true
 	}
-	allowed := make([]bool, len(subjects))
-	// First all of a scope: an empty name is all names, says the API of reviews.
-	err := each(ctx, members, func(ctx context.Context, s scope) error {
-		if len(members[s]) < worthAll {
-			return nil
+	asked := make([]int, 0, len(subjects))
+	for i, subject := range subjects {
+		if !subject.Leaving && listed[subject.ID] || subject.Leaving && a.question.Shows(subject.ID) {
+			asked = append(asked, i)
 		}
-		all, err := g.review(ctx, verb, s, "")
-		for _, i := range members[s] {
-			allowed[i] = all
-		}
-		return err
-	})
+	}
+	return asked
+}
+
+// may returns those of some subjects to which the caller may do something.
+func (a *accessReviews) may(ctx context.Context, verb string, subjects []rollout.PreviewSubject, scopes map[int]scope, some []int) ([]int, error) {
+	allowed, err := a.mayAll(ctx, verb, len(subjects), scopes, some)
 	if err != nil {
 		return nil, err
 	}
@@ -117,26 +109,42 @@ func (g *gate) may(ctx context.Context, verb string, subjects []rollout.PreviewS
 		}
 		group.Go(func() error {
 			var err error
-			allowed[i], err = g.review(ctx, verb, scopes[i], subjects[i].Name)
+			allowed[i], err = a.review(ctx, verb, scopes[i], subjects[i].Name)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var out []int
+	return slices.DeleteFunc(slices.Clone(some), func(i int) bool { return !allowed[i] }), nil
+}
+
+// mayAll tells, by index, what the caller may do to all objects of a scope: an empty
+// name is all names, says the API of reviews. Scopes of few subjects are not asked
+// about.
+func (a *accessReviews) mayAll(ctx context.Context, verb string, subjects int, scopes map[int]scope, some []int) ([]bool, error) {
+	members := map[scope][]int{}
 	for _, i := range some {
-		if allowed[i] {
-			out = append(out, i)
-		}
+		members[scopes[i]] = append(members[scopes[i]], i)
 	}
-	return out, nil
+	allowed := make([]bool, subjects)
+	err := each(ctx, members, func(ctx context.Context, s scope) error {
+		if len(members[s]) < worthAll {
+			return nil
+		}
+		all, err := a.review(ctx, verb, s, "")
+		for _, i := range members[s] {
+			allowed[i] = all
+		}
+		return err
+	})
+	return allowed, err
 }
 
 // review asks one question. Nothing is allowed because nobody answered.
-func (g *gate) review(ctx context.Context, verb string, s scope, name string) (bool, error) {
-	return allows(ctx, g.authorizer, authorizer.AttributesRecord{
-		User: g.caller, Verb: verb, Namespace: s.namespace, Name: name, ResourceRequest: true,
+func (a *accessReviews) review(ctx context.Context, verb string, s scope, name string) (bool, error) {
+	return allows(ctx, a.authorizer, authorizer.AttributesRecord{
+		User: a.caller, Verb: verb, Namespace: s.namespace, Name: name, ResourceRequest: true,
 		APIGroup: s.resource.Group, APIVersion: s.resource.Version, Resource: s.resource.Resource,
 	})
 }
@@ -165,16 +173,16 @@ func (e *reviewError) Error() string { return "asking what you may do: " + e.err
 func (e *reviewError) Unwrap() error { return e.err }
 
 // scopes finds the resources of subjects.
-func (g *gate) scopes(ctx context.Context, subjects []rollout.PreviewSubject, some []int) (map[int]scope, error) {
+func (a *accessReviews) scopes(ctx context.Context, subjects []rollout.PreviewSubject, some []int) (map[int]scope, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, i := range some {
 		kinds[subjects[i].GroupVersionKind()] = true
 	}
 	reached := make(map[schema.GroupVersionKind]reach, len(kinds))
-	brought := definitions(g.question.Manifests)
+	brought := definitions(a.question.Manifests)
 	var mu sync.Mutex
 	err := each(ctx, kinds, func(ctx context.Context, kind schema.GroupVersionKind) error {
-		found, err := g.reach(ctx, kind, brought)
+		found, err := a.reach(ctx, kind, brought)
 		mu.Lock()
 		defer mu.Unlock()
 		reached[kind] = found
@@ -204,8 +212,8 @@ type reach struct {
 
 // reach says how a kind is reached; where it is not served, as a definition among
 // the manifests says, or as it would be by custom.
-func (g *gate) reach(ctx context.Context, kind schema.GroupVersionKind, brought map[schema.GroupKind]defined) (reach, error) {
-	mapping, err := g.kinds.Served(ctx, kind)
+func (a *accessReviews) reach(ctx context.Context, kind schema.GroupVersionKind, brought map[schema.GroupKind]defined) (reach, error) {
+	mapping, err := a.kinds.Served(ctx, kind)
 	switch {
 	case err == nil:
 		return reach{mapping.Resource, mapping.Scope != nil && mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
