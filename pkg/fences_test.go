@@ -37,6 +37,11 @@ func fences() []fence {
 		{"pkg/apis", []string{"pkg/manifest"}, "clients of others import the types; validation needs the rules of manifests"},
 		{"pkg/generated", []string{"pkg/apis", "pkg/manifest"}, "it is made of the types"},
 		{"pkg/source", []string{"pkg/manifest"}, "files in, objects out: also where there is no cluster"},
+		{"pkg/diff/printable", nil, "text is text, whatever it says"},
+		{"pkg/diff/schema", []string{"pkg/manifest"}, "what is known of types does not depend on what is compared"},
+		{"pkg/diff/tree", []string{"pkg/diff/printable", "pkg/diff/schema", "pkg/manifest", "pkg/redact"}, "a difference does not depend on how it is shown"},
+		{"pkg/diff/render", []string{"pkg/diff/printable", "pkg/diff/tree", "pkg/redact"}, "how a difference is shown does not depend on what it means"},
+		{"pkg/diff/review", []string{"pkg/diff/printable", "pkg/diff/schema", "pkg/diff/tree", "pkg/manifest"}, "what a difference means does not depend on how it is shown"},
 		{"pkg/diff", []string{"pkg/manifest", "pkg/redact"}, "it is pure"},
 		{"pkg/store", []string{"pkg/manifest"}, "what is stored does not depend on what is done with it"},
 		{"pkg/rollout/probe", nil, "verdicts are functions of one object"},
@@ -54,6 +59,29 @@ func fences() []fence {
 		{"pkg/controller", append([]string{"pkg/target"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
 		{"cmd", []string{"pkg"}, "so does the program"},
+	}
+}
+
+// inner are packages that only the folder around them imports: others use its door.
+func inner() map[string]string {
+	return map[string]string{
+		"pkg/diff/printable": "pkg/diff",
+		"pkg/diff/render":    "pkg/diff",
+		"pkg/diff/tree":      "pkg/diff",
+	}
+}
+
+func TestInnerPackages(t *testing.T) {
+	all := packages(t)
+	for pkg, folder := range inner() {
+		if _, found := all[pkg]; !found {
+			t.Errorf("there is no package %s any more", pkg)
+		}
+		for by, imports := range all {
+			if !in(folder, by) && slices.Contains(imports, pkg) {
+				t.Errorf("%s imports %s, which is for the packages of %s alone", by, pkg, folder)
+			}
+		}
 	}
 }
 

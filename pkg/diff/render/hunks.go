@@ -26,7 +26,7 @@ type hunks struct {
 	hunk   *hunk
 }
 
-// hunk is one that is not finished.
+// hunk is a hunk that is not finished.
 type hunk struct {
 	oldStart, newStart int
 	oldCount, newCount int
@@ -61,7 +61,7 @@ func (h *hunks) removed(content string) {
 	h.oldLine++
 	h.removedLines++
 	h.hunk.olds = append(h.hunk.olds, content)
-	h.relieve()
+	h.flushLongRow()
 }
 
 func (h *hunks) added(content string) {
@@ -69,12 +69,12 @@ func (h *hunks) added(content string) {
 	h.newLine++
 	h.addedLines++
 	h.hunk.news = append(h.hunk.news, content)
-	h.relieve()
+	h.flushLongRow()
 }
 
-// relieve bounds what is kept of a long row of changes when there is no more
-// room for it.
-func (h *hunks) relieve() {
+// flushLongRow bounds how many changed lines in a row are kept before they are
+// written or counted as left out.
+func (h *hunks) flushLongRow() {
 	const row = 10_000
 	if len(h.hunk.olds)+len(h.hunk.news) > row {
 		h.flushChanges()

@@ -57,3 +57,35 @@ func splitLines(s string) []string {
 	}
 	return lines
 }
+
+// TestLimits: what does not fit is counted, and any number of context lines is
+// allowed.
+func TestLimits(t *testing.T) {
+	never := func() bool { return false }
+	comparer := tree.NewComparer(nil, nil, never)
+	parse := func(content string) *tree.Node {
+		n, err := comparer.Parse(&manifest.Object{JSON: []byte(content)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	d := comparer.Compare(parse(`{"a":1,"b":1,"c":1,"d":1,"e":1}`), parse(`{"a":1,"b":1,"c":"longer","d":1,"e":1}`))
+	for name, tc := range map[string]struct {
+		reason  string
+		limits  render.Limits
+		hunks   string
+		leftOut int
+	}{
+		"All":       {"", render.Limits{Bytes: 99, LineBytes: 99, ContextLines: 1}, "@@ -2,3 +2,3 @@\n b: 1\n-c: 1\n+c: longer\n d: 1\n", 0},
+		"NoContext": {"a diff may have none", render.Limits{Bytes: 99, LineBytes: 99}, "@@ -3 +3 @@\n-c: 1\n+c: longer\n", 0},
+		"LongLine":  {"the rest of a line is counted in bytes", render.Limits{Bytes: 99, LineBytes: 4}, "@@ -3 +3 @@\n-c: 1\n+c: l ... (5 bytes more)\n", 0},
+		"NoRoom":    {"lines that do not fit are counted", render.Limits{Bytes: 8, LineBytes: 99}, "@@ -3 +2,0 @@\n-c: 1\n", 1},
+	} {
+		got := render.NewUnified(d, tc.limits, never)
+		want := render.Unified{Hunks: tc.hunks, AddedLines: 1, RemovedLines: 1, LeftOut: tc.leftOut}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, diff)
+		}
+	}
+}

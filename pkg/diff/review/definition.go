@@ -39,7 +39,8 @@ func (w *writer) definition() {
 	}
 }
 
-// version is one of a CustomResourceDefinition, of apiextensions v1 or v1beta1.
+// version is a version of a CustomResourceDefinition, which may be written in
+// apiextensions v1 or v1beta1.
 type version struct {
 	name                 string
 	served, storage      bool

@@ -16,18 +16,18 @@ type narrowing struct {
 	places  map[refusal][]string
 }
 
-// refusal is what a schema does at one place or many: types that are used in
-// many places change in all of them.
+// refusal is what a schema no longer accepts, without the places where that is so:
+// a type that is used in many places changes in all of them.
 type refusal struct {
 	severity     Severity
 	reason, what string
 }
 
-// refuses notes what happens at a place.
+// refuses records a refusal at a place.
 func (n *narrowing) refuses(at *tree.Path, severity Severity, reason, format string, args ...any) {
 	where := at.String()
 	if strings.HasPrefix(where, ".status") {
-		// It is the controller's own business.
+		// The controller writes it, so users need not change anything.
 		severity = Info
 	}
 	found := refusal{severity, reason, message(format, args...)}

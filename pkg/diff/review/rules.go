@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 )
 
-// rule is one of a role.
+// rule is a rule of a role.
 type rule struct {
 	groups, resources, names, verbs, urls []string
 }
@@ -26,7 +26,7 @@ func rulesOf(role *tree.Node) []rule {
 	return rules
 }
 
-// right is one atom of a rule: one verb on one resource, or on one URL.
+// right is the smallest part of a rule: one verb on one resource, or on one URL.
 type right struct {
 	group, resource, name, url, verb string
 }
@@ -50,11 +50,11 @@ func (r right) target() string {
 	return target
 }
 
-// rightsEffort bounds the atoms that are looked at. A real role has some
-// hundreds.
+// rightsEffort bounds the rights of one role that are looked at. A real role has
+// some hundreds.
 const rightsEffort = 20_000
 
-// expand splits rules into atoms; false when there are too many.
+// expand returns the rights that rules give; false when there are too many.
 func expand(rules []rule) ([]right, bool) {
 	var all []right
 	for _, r := range rules {

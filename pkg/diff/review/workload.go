@@ -36,7 +36,7 @@ func templatePath(id manifest.ID) []string {
 	return nil
 }
 
-// container is one of a pod, by the list it is in.
+// container names a container of a pod: by the list it is in, and its name.
 type container struct{ list, name string }
 
 func (c container) String() string {
@@ -145,7 +145,7 @@ func (w *writer) restart() {
 	w.add(Info, reasonRestart, "the pod template changed: its pods are replaced, one after the other")
 }
 
-// privileges are what a pod may do beyond its own walls.
+// privileges are what a pod may do to its node, for people.
 func privileges(pod *tree.Node) []string {
 	var all []string
 	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {

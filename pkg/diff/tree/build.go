@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// place is where in an object a value is, as far as it matters: what hides it,
-// and the names of the last two fields above.
+// place is where a value is in its object, as far as it matters: what hides it,
+// and the names of the field that has it and of the field above that.
 type place struct {
 	mask         redact.Mask
 	name, parent string

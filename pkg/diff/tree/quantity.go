@@ -10,19 +10,8 @@ import (
 // value is one. It is not resource.ParseQuantity because manifests are hostile:
 // that one computes 1e2147483647 if asked to.
 func quantity(value any) (string, bool) {
-	var spelled string
-	switch v := value.(type) {
-	case string:
-		spelled = v
-	case int64:
-		spelled = strconv.FormatInt(v, 10)
-	case float64:
-		spelled = strconv.FormatFloat(v, 'f', -1, 64)
-	default:
-		return "", false
-	}
-	const longest = 64
-	if len(spelled) > longest {
+	spelled, ok := spelling(value)
+	if !ok {
 		return "", false
 	}
 	end := strings.LastIndexAny(spelled, "0123456789.") + 1
@@ -50,6 +39,24 @@ func quantity(value any) (string, bool) {
 	scale(amount, base, power)
 	scale(amount, 10, exponent)
 	return amount.RatString(), true
+}
+
+// spelling is what a quantity is written as in a manifest; false for a value that
+// cannot be one, and for one that is longer than any sensible quantity.
+func spelling(value any) (string, bool) {
+	var spelled string
+	switch v := value.(type) {
+	case string:
+		spelled = v
+	case int64:
+		spelled = strconv.FormatInt(v, 10)
+	case float64:
+		spelled = strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return "", false
+	}
+	const longest = 64
+	return spelled, len(spelled) <= longest
 }
 
 func isDecimal(s string) bool {

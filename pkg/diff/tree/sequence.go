@@ -103,7 +103,7 @@ func similar(old, new []*Node, stop func() bool) []Pair {
 		for j := columns - 1; j >= 0; j-- {
 			alike[i][j] = resemblance(old[i], new[j])
 			if rows == 1 && columns == 1 {
-				alike[i][j] = math.Max(alike[i][j], lonely(old[i], new[j]))
+				alike[i][j] = math.Max(alike[i][j], onlyPair(old[i], new[j]))
 			}
 			best[i][j] = math.Max(best[i+1][j], best[i][j+1])
 			if alike[i][j] >= similarEnough {
@@ -126,9 +126,9 @@ func similar(old, new []*Node, stop func() bool) []Pair {
 	return pairs
 }
 
-// lonely is how much two items resemble each other that have nothing beside
-// them to be confused with.
-func lonely(a, b *Node) float64 {
+// onlyPair is the resemblance of two items that are alone in their gap: there is
+// nothing else either of them could be compared with.
+func onlyPair(a, b *Node) float64 {
 	if a.kind == b.kind && a.kind != Object {
 		return similarEnough
 	}
