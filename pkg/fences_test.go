@@ -57,6 +57,9 @@ func fences() []fence {
 		{"pkg/admission", library, "it runs inside the server, which is not its business"},
 		{"pkg/registry", append([]string{"pkg/admission/request"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/controller", append([]string{"pkg/target"}, library...), "it joins the API, the store and the engine"},
+		{"pkg/server/accessreview", nil, "it asks one question"},
+		{"pkg/server/managedobject", nil, "who makes such objects, and who restores them, need not know each other"},
+		{"pkg/server/serviceaccounts", []string{"pkg/server/accessreview", "pkg/server/managedobject"}, "identities of jobs do not depend on who serves"},
 		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
@@ -40,7 +42,7 @@ type ExtraConfig struct {
 	// unreadable knows which records cannot be read.
 	unreadable *store.Unreadable
 	standing   standing
-	identities *identities
+	accounts   *serviceaccounts.Accounts
 	// target is nil when revisions are rolled out into the host.
 	target *targetCluster
 	// targetReads are for revisions that name a cluster themselves.
@@ -129,10 +131,21 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	if err := primeClientCAs(ctx, c.Generic, client); err != nil {
 		return nil, err
 	}
-	if c.Extra.identities, err = newIdentities(host, o.Namespace, o.Register); err != nil {
+	if c.Extra.accounts, err = newAccounts(o, host); err != nil {
 		return nil, err
 	}
 	return c, c.addRegistration(o)
+}
+
+// newAccounts makes the identities of jobs in the host.
+func newAccounts(o *Options, host *host) (*serviceaccounts.Accounts, error) {
+	client, err := kubernetes.NewForConfig(host.configFor("identities"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the identities of jobs: %w", err)
+	}
+	return serviceaccounts.New(serviceaccounts.Options{
+		Client: client, Config: host.config, UserAgent: host.userAgent, Namespace: o.Namespace, Create: o.Register,
+	}), nil
 }
 
 // aim finds out which cluster revisions are rolled out into.
@@ -257,18 +270,18 @@ func (c *Config) addRegistration(o *Options) error {
 	if err != nil {
 		return fmt.Errorf("making a client for registration: %w", err)
 	}
-	objects, err := metadata.NewForConfig(config)
+	metadatas, err := metadata.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client for registration: %w", err)
 	}
-	var pieces []piece
+	var objects []managedobject.Object
 	if o.Register {
 		services, err := aggregator.NewForConfig(config)
 		if err != nil {
 			return fmt.Errorf("making a client for registration: %w", err)
 		}
 		c.Extra.registration = &registration{
-			core: core, aggregator: services, identities: c.Extra.identities, namespace: o.Namespace,
+			core: core, aggregator: services, accounts: c.Extra.accounts, namespace: o.Namespace,
 			host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
 			trust: c.Extra.trust, versions: servedVersions(), now: time.Now,
 			webhooks: c.Extra.webhooks, jobs: c.Extra.hostJobs(),
@@ -276,9 +289,9 @@ func (c *Config) addRegistration(o *Options) error {
 		if o.RegisterServicePort != 0 {
 			c.Extra.registration.elsewhere, c.Extra.registration.port = true, o.RegisterServicePort
 		}
-		pieces = c.Extra.registration.pieces()
+		objects = c.Extra.registration.objects()
 	}
-	c.Extra.keeper = newKeeper(core, objects, o.Namespace, pieces, c.Extra.trust)
+	c.Extra.keeper = newKeeper(core, metadatas, o.Namespace, objects, c.Extra.trust)
 	c.Extra.trust.addListener(c.Extra.keeper)
 	return nil
 }

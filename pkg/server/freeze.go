@@ -12,40 +12,41 @@ import (
 	"k8s.io/klog/v2"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
 // ensureFreezePolicy makes the host refuse a freeze in another name than that of
 // whoever makes it. Nothing in a ConfigMap says who wrote it: managers in managedFields
-// are names that clients give themselves. So the author says who he is, and the host,
-// which knows, holds him to that.
-func (i *identities) ensureFreezePolicy(ctx context.Context) error {
-	for _, p := range i.freezePieces() {
-		_, err := p.apply(ctx)
+// are names that clients give themselves. So authors give their name, and the host,
+// which knows it, refuses another one.
+func (r *registration) ensureFreezePolicy(ctx context.Context) error {
+	for _, object := range r.freezeObjects() {
+		_, err := object.Apply(ctx)
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 			klog.FromContext(ctx).Info("The author of a freeze is not verified", "reason", err.Error())
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("applying %s: %w", p, err)
+			return fmt.Errorf("applying %s: %w", object, err)
 		}
 	}
 	return nil
 }
 
-// freezePieces are that policy and its binding.
-func (i *identities) freezePieces() []piece {
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	policies, name := i.client.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap
-	return []piece{
+// freezeObjects are that policy and its binding.
+func (r *registration) freezeObjects() []managedobject.Object {
+	options := managedobject.ApplyOptions()
+	policies, name := r.core.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap
+	return []managedobject.Object{
 		{
-			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), name: name,
-			apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicies().Apply(ctx, freezePolicy(i.namespace), options)
+			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), Name: name,
+			Apply: func(ctx context.Context) (metav1.Object, error) {
+				return policies.ValidatingAdmissionPolicies().Apply(ctx, freezePolicy(r.namespace), options)
 			},
 		},
 		{
-			resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), name: name,
-			apply: func(ctx context.Context) (metav1.Object, error) {
+			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), Name: name,
+			Apply: func(ctx context.Context) (metav1.Object, error) {
 				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, freezeBinding(), options)
 			},
 		},

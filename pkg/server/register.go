@@ -24,11 +24,11 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
 const (
-	// fieldManager owns what this process writes to the host for itself.
-	fieldManager = "penstock"
 	// serviceName is the Service behind which kube-apiserver finds us.
 	serviceName = "penstock"
 	// serviceAccount is that of this process, where it runs in a pod.
@@ -53,7 +53,7 @@ const (
 type registration struct {
 	core       kubernetes.Interface
 	aggregator aggregator.Interface
-	identities *identities
+	accounts   *serviceaccounts.Accounts
 	namespace  string
 	// host and port are where kube-apiserver reaches this process.
 	host string
@@ -67,14 +67,14 @@ type registration struct {
 	// webhooks for kinds of the host.
 	webhooks []webhook.Webhook
 	// jobs that are done in the host.
-	jobs []job
+	jobs []serviceaccounts.Job
 }
 
 // ensureNamespace makes the namespace where everything of this process lives.
 func ensureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
 	_, err := client.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
-		metav1.CreateOptions{FieldManager: fieldManager})
+		metav1.CreateOptions{FieldManager: managedobject.FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %s: %w", name, err)
 	}
@@ -92,10 +92,10 @@ func (r *registration) register(ctx context.Context) error {
 	case leaving != "":
 		return errors.New(leaving)
 	}
-	if err := r.identities.ensureAll(ctx, r.jobs); err != nil {
+	if err := r.accounts.Ensure(ctx, r.jobs); err != nil {
 		return err
 	}
-	if err := r.identities.ensureFreezePolicy(ctx); err != nil {
+	if err := r.ensureFreezePolicy(ctx); err != nil {
 		return err
 	}
 	if !r.elsewhere {
@@ -121,28 +121,28 @@ func apiServiceName(version schema.GroupVersion) string {
 	return version.Version + "." + version.Group
 }
 
-// pieces are what is written, for somebody to keep.
-func (r *registration) pieces() []piece {
-	var pieces []piece
+// objects are what is written, for somebody to keep.
+func (r *registration) objects() []managedobject.Object {
+	var objects []managedobject.Object
 	for _, j := range r.jobs {
-		pieces = append(pieces, r.identities.pieces(j)...)
+		objects = append(objects, r.accounts.Objects(j)...)
 	}
-	pieces = append(pieces, r.identities.freezePieces()...)
+	objects = append(objects, r.freezeObjects()...)
 	if !r.elsewhere {
-		pieces = append(pieces, piece{
-			resource: corev1.SchemeGroupVersion.WithResource("services"), namespace: r.namespace, name: serviceName,
-			apply: r.keepService,
+		objects = append(objects, managedobject.Object{
+			Resource: corev1.SchemeGroupVersion.WithResource("services"), Namespace: r.namespace, Name: serviceName,
+			Apply: r.keepService,
 		})
 	}
 	for _, version := range r.versions {
-		pieces = append(pieces, piece{
-			resource: apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), name: apiServiceName(version), trusting: true,
-			apply: func(ctx context.Context) (metav1.Object, error) { return r.keepAPIService(ctx, version) },
+		objects = append(objects, managedobject.Object{
+			Resource: apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), Name: apiServiceName(version), HasCABundle: true,
+			Apply: func(ctx context.Context) (metav1.Object, error) { return r.keepAPIService(ctx, version) },
 		})
 	}
-	return append(pieces, piece{
-		resource: admissionv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"), name: webhookConfiguration, trusting: true,
-		apply: r.keepWebhooks,
+	return append(objects, managedobject.Object{
+		Resource: admissionv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"), Name: webhookConfiguration, HasCABundle: true,
+		Apply: r.keepWebhooks,
 	})
 }
 
@@ -155,7 +155,7 @@ func (r *registration) applyService(ctx context.Context) (*corev1.Service, error
 			WithType(corev1.ServiceTypeExternalName).
 			WithExternalName(r.host).
 			WithPorts(applycorev1.ServicePort().WithName("https").WithPort(int32(r.port))))
-	applied, err := r.core.CoreV1().Services(r.namespace).Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	applied, err := r.core.CoreV1().Services(r.namespace).Apply(ctx, service, managedobject.ApplyOptions())
 	if err != nil {
 		return nil, fmt.Errorf("applying service %s/%s: %w", r.namespace, serviceName, err)
 	}
@@ -185,7 +185,7 @@ func (r *registration) applyAPIService(ctx context.Context, version schema.Group
 			WithCABundle(r.trust.bundle()...).
 			WithService(applyregistrationv1.ServiceReference().
 				WithNamespace(r.namespace).WithName(serviceName).WithPort(int32(port))))
-	applied, err := r.aggregator.ApiregistrationV1().APIServices().Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	applied, err := r.aggregator.ApiregistrationV1().APIServices().Apply(ctx, service, managedobject.ApplyOptions())
 	if err != nil {
 		return nil, fmt.Errorf("applying apiservice %s: %w", name, err)
 	}

@@ -16,6 +16,8 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
 // readyPoll is how often a starting server looks whether it is ready. It asks
@@ -219,8 +221,8 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	if len(s.extra.controllers) > 0 {
 		terms := &terms{
 			controllers: s.extra.controllers, loopback: loopback,
-			host: s.extra.host.configFor("controllers"), target: s.extra.targetConfig(engine()),
-			executor: s.extra.identities.config(executor()),
+			host: s.extra.host.configFor("controllers"), target: s.extra.targetConfig(serviceaccounts.Engine()),
+			executor: s.extra.accounts.ConfigFor(serviceaccounts.Executor()),
 			scheme:   s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
 			namespace: s.extra.namespace, visitor: newVisitor(s.extra.host, s.extra.standing),
 			revisions: s.extra.api.revisions.Revision.Local(),
@@ -230,7 +232,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 			identity: s.extra.identity, times: s.extra.lease, term: terms.run,
 		}
 		parts = append(parts, func(ctx context.Context) {
-			s.extra.identities.wait(ctx)
+			s.extra.accounts.Wait(ctx)
 			whileHearing(ctx, s.extra.room.reach.deaf, leadership.run)
 		})
 	}

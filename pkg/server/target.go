@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/target"
 )
@@ -156,20 +157,20 @@ func (t *targetCluster) lead(ctx context.Context, config *rest.Config) error {
 
 // targetConfig is for a job that is done in the cluster that revisions are rolled out
 // into: in a name of its own in the host, and as the kubeconfig says elsewhere.
-func (c *ExtraConfig) targetConfig(j job) *rest.Config {
+func (c *ExtraConfig) targetConfig(j serviceaccounts.Job) *rest.Config {
 	if c.target == nil {
-		return c.identities.config(j)
+		return c.accounts.ConfigFor(j)
 	}
-	return c.target.config(c.host, j.name)
+	return c.target.config(c.host, j.Name)
 }
 
 // hostJobs are those that are done in the host: nobody needs the rights there to write
 // what revisions say somewhere else.
-func (c *ExtraConfig) hostJobs() []job {
+func (c *ExtraConfig) hostJobs() []serviceaccounts.Job {
 	if c.target == nil {
-		return jobs()
+		return serviceaccounts.Jobs()
 	}
-	return slices.DeleteFunc(jobs(), func(j job) bool { return j.name == engine().name })
+	return slices.DeleteFunc(serviceaccounts.Jobs(), func(j serviceaccounts.Job) bool { return j.Name == serviceaccounts.Engine().Name })
 }
 
 // targetName is what requesters need the right to use, empty for the host.

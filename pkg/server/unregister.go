@@ -16,6 +16,8 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
 // DefaultNamespace is where everything of this process lives in the host.
@@ -66,7 +68,7 @@ func (u *unregistration) mark(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("encoding the mark: %w", err)
 	}
-	_, err = u.core.CoreV1().Namespaces().Patch(ctx, u.namespace, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err = u.core.CoreV1().Namespaces().Patch(ctx, u.namespace, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: managedobject.FieldManager})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("marking namespace %s: %w", u.namespace, err)
 	}
@@ -148,8 +150,8 @@ func (u *unregistration) jobs(ctx context.Context) error {
 	admission, roles := u.core.AdmissionregistrationV1(), u.core.RbacV1()
 	var options metav1.DeleteOptions
 	names := []string{olmv1alpha1.FreezeConfigMap}
-	for _, j := range jobs() {
-		names = append(names, j.name)
+	for _, j := range serviceaccounts.Jobs() {
+		names = append(names, j.Name)
 	}
 	for _, name := range names {
 		for _, remove := range []struct {

@@ -14,6 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/governed"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
 // webhookConfiguration is what registers our webhooks in the host.
@@ -26,7 +28,7 @@ func (o *Options) webhooks() ([]webhook.Webhook, error) {
 		return nil, err
 	}
 	all := []webhook.Webhook{governed.Webhook(
-		serviceaccount.MakeUsername(o.Namespace, engine().name),
+		serviceaccount.MakeUsername(o.Namespace, serviceaccounts.Engine().Name),
 		serviceaccount.MakeUsername(o.Namespace, serviceAccount),
 	)}
 	if len(resources) > 0 {
@@ -36,7 +38,7 @@ func (o *Options) webhooks() ([]webhook.Webhook, error) {
 }
 
 // withWebhooks answers reviews before anything else is done with a request. Whoever
-// asks brings no credentials, so there is nothing to find out about him; and priority
+// asks brings no credentials, so there is nothing to find out about them; and priority
 // and fairness would have every review of the cluster queue with the requests of
 // strangers. The paths are exact.
 func withWebhooks(next http.Handler, webhooks map[string]http.Handler) http.Handler {
@@ -66,7 +68,7 @@ func (r *registration) writeWebhooks(ctx context.Context, port int) (*admissionv
 		Namespace: r.namespace, Service: serviceName, Port: int32(port), CABundle: r.trust.bundle(),
 	})
 	applied, err := r.core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Apply(ctx, configuration,
-		metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		metav1.ApplyOptions{FieldManager: managedobject.FieldManager, Force: true})
 	if err != nil {
 		return nil, fmt.Errorf("applying validatingwebhookconfiguration %s: %w", webhookConfiguration, err)
 	}

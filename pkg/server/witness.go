@@ -12,6 +12,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
@@ -67,7 +68,7 @@ func (w *witness) create(ctx context.Context, mark identity.Mark) (*identity.Mar
 	_, err := w.configMaps.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: witnessName},
 		Data:       mark.Encode(),
-	}, metav1.CreateOptions{FieldManager: fieldManager})
+	}, metav1.CreateOptions{FieldManager: managedobject.FieldManager})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		present, err := w.read(ctx)
@@ -94,7 +95,7 @@ func (w *witness) replace(ctx context.Context, old, next identity.Mark) error {
 	}
 	found.Data = next.Encode()
 	// The resourceVersion that was read makes this a compare-and-swap.
-	_, err = w.configMaps.Update(ctx, found, metav1.UpdateOptions{FieldManager: fieldManager})
+	_, err = w.configMaps.Update(ctx, found, metav1.UpdateOptions{FieldManager: managedobject.FieldManager})
 	if apierrors.IsConflict(err) {
 		err = errors.Join(errChanged, err)
 	}

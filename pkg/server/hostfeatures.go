@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,26 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
-
-// access is a right on a resource of the host, or on one object of it.
-type access struct {
-	verb            string
-	resource        schema.GroupVersionResource
-	namespace, name string
-}
-
-// String spells it as a rule that an administrator can grant.
-func (a access) String() string {
-	name := a.resource.Resource
-	if a.resource.Group != "" {
-		name += "." + a.resource.Group
-	}
-	if a.name != "" {
-		name += " " + a.namespace + "/" + a.name
-	}
-	return a.verb + " " + name
-}
 
 // feature is a part of the generic API server that reads resources of the host.
 // An informer that cannot list makes it unusable: an admission plugin then
@@ -81,18 +62,18 @@ func features() []feature {
 }
 
 // delegated are the rights without which no request can be answered at all.
-func delegated() []access {
-	rights := []access{
-		{verb: "create", resource: schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}},
-		{verb: "create", resource: schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}},
+func delegated() []accessreview.Access {
+	rights := []accessreview.Access{
+		{Verb: "create", Resource: schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}},
+		{Verb: "create", Resource: schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}},
 	}
 	// It says whose client certificates to trust.
 	for _, verb := range []string{"get", "list", "watch"} {
-		rights = append(rights, access{
-			verb:      verb,
-			resource:  schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
-			namespace: metav1.NamespaceSystem,
-			name:      authenticationConfigMap,
+		rights = append(rights, accessreview.Access{
+			Verb:      verb,
+			Resource:  schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			Namespace: metav1.NamespaceSystem,
+			Name:      authenticationConfigMap,
 		})
 	}
 	return rights
@@ -103,7 +84,7 @@ type findings struct {
 	// served resources of the host.
 	served map[schema.GroupVersionResource]bool
 	// allowed rights of ours.
-	allowed map[access]bool
+	allowed map[accessreview.Access]bool
 }
 
 // off is a feature that is not used, and why.
@@ -153,7 +134,7 @@ func (f feature) lacks(found findings) (absent, forbidden []string) {
 		}
 	}
 	for _, right := range f.rights() {
-		if !found.allowed[right] && (right.verb == "get" || found.served[right.resource]) {
+		if !found.allowed[right] && (right.Verb == "get" || found.served[right.Resource]) {
 			forbidden = append(forbidden, right.String())
 		}
 	}
@@ -161,13 +142,13 @@ func (f feature) lacks(found findings) (absent, forbidden []string) {
 }
 
 // rights that the feature needs.
-func (f feature) rights() []access {
-	var rights []access
+func (f feature) rights() []accessreview.Access {
+	var rights []accessreview.Access
 	for _, resource := range f.lists {
-		rights = append(rights, access{verb: "list", resource: resource}, access{verb: "watch", resource: resource})
+		rights = append(rights, accessreview.Access{Verb: "list", Resource: resource}, accessreview.Access{Verb: "watch", Resource: resource})
 	}
 	for _, resource := range f.gets {
-		rights = append(rights, access{verb: "get", resource: resource})
+		rights = append(rights, accessreview.Access{Verb: "get", Resource: resource})
 	}
 	return rights
 }
@@ -175,7 +156,7 @@ func (f feature) rights() []access {
 // find asks the host. All questions are asked at the same time; any that is not
 // answered is an error, never a "no".
 func find(ctx context.Context, client kubernetes.Interface, wanted []feature) (findings, error) {
-	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[access]bool{}}
+	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[accessreview.Access]bool{}}
 	questions := delegated()
 	versions := map[schema.GroupVersion]bool{}
 	for _, f := range wanted {
@@ -202,7 +183,7 @@ func find(ctx context.Context, client kubernetes.Interface, wanted []feature) (f
 	}
 	for _, question := range questions {
 		group.Go(func() error {
-			allowed, err := mayI(ctx, client, question)
+			allowed, err := accessreview.Allowed(ctx, client, question)
 			if err != nil {
 				return err
 			}
@@ -231,22 +212,4 @@ func servedResources(client kubernetes.Interface, version schema.GroupVersion) (
 		names = append(names, resource.Name)
 	}
 	return names, nil
-}
-
-func mayI(ctx context.Context, client kubernetes.Interface, question access) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb:      question.verb,
-			Group:     question.resource.Group,
-			Version:   question.resource.Version,
-			Resource:  question.resource.Resource,
-			Namespace: question.namespace,
-			Name:      question.name,
-		},
-	}}
-	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("asking the host whether this process may %s: %w", question, err)
-	}
-	return review.Status.Allowed, nil
 }

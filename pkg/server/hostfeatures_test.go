@@ -6,11 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
 // everything is what a current host offers to a process with all rights.
 func everything() findings {
-	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[access]bool{}}
+	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[accessreview.Access]bool{}}
 	for _, right := range delegated() {
 		found.allowed[right] = true
 	}
@@ -51,8 +53,8 @@ func TestDecide(t *testing.T) {
 		"PolicyForbidden": {
 			reason: "somebody's policies exist and may not be read: fail closed, and say all that is missing",
 			host: func(f findings) {
-				delete(f.allowed, access{verb: "watch", resource: admission.WithResource("validatingadmissionpolicybindings")})
-				delete(f.allowed, access{verb: "list", resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}})
+				delete(f.allowed, accessreview.Access{Verb: "watch", Resource: admission.WithResource("validatingadmissionpolicybindings")})
+				delete(f.allowed, accessreview.Access{Verb: "list", Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}})
 			},
 			err: []string{
 				"list namespaces (for admission plugin NamespaceLifecycle)",
@@ -64,21 +66,21 @@ func TestDecide(t *testing.T) {
 			reason:   "a person decided to go without",
 			disabled: []string{"ValidatingAdmissionPolicy"},
 			host: func(f findings) {
-				delete(f.allowed, access{verb: "watch", resource: admission.WithResource("validatingadmissionpolicybindings")})
+				delete(f.allowed, accessreview.Access{Verb: "watch", Resource: admission.WithResource("validatingadmissionpolicybindings")})
 			},
 		},
 		"RolesForbidden": {
 			reason: "what a binding grants could not be told",
 			host: func(f findings) {
 				rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
-				delete(f.allowed, access{verb: "get", resource: rbac.WithResource("clusterroles")})
+				delete(f.allowed, accessreview.Access{Verb: "get", Resource: rbac.WithResource("clusterroles")})
 			},
 			err: []string{"get clusterroles.rbac.authorization.k8s.io (for admission plugin Powers)"},
 		},
 		"FlowControlForbidden": {
 			reason: "priority and fairness protects only us: without the right there are plain limits",
 			host: func(f findings) {
-				delete(f.allowed, access{verb: "list", resource: flow.WithResource("flowschemas")})
+				delete(f.allowed, accessreview.Access{Verb: "list", Resource: flow.WithResource("flowschemas")})
 			},
 			want: []off{{priorityAndFairness, "the right is missing to list flowschemas.flowcontrol.apiserver.k8s.io"}},
 		},

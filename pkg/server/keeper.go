@@ -10,13 +10,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
 // unregisteredAnnotation on the namespace says when somebody took the registration
@@ -24,8 +26,8 @@ import (
 const unregisteredAnnotation = "penstock.dev/unregistered-at"
 
 const (
-	// keepRetry and keepRetryMax bound the time between two tries to restore a
-	// piece.
+	// keepRetry and keepRetryMax bound the time between two tries to restore an
+	// object.
 	keepRetry    = 250 * time.Millisecond
 	keepRetryMax = time.Minute
 	// settle is how long every kube-apiserver may take to learn of a bundle. A
@@ -33,25 +35,7 @@ const (
 	settle = 10 * time.Second
 )
 
-// piece is one object that this process keeps in the host as it should be.
-type piece struct {
-	resource        schema.GroupVersionResource
-	namespace, name string
-	// apply writes it by server-side apply and returns what the host has then.
-	apply func(ctx context.Context) (metav1.Object, error)
-	// trusting pieces have the bundle that verifies our certificate.
-	trusting bool
-}
-
-func (p piece) String() string {
-	name := p.name
-	if p.namespace != "" {
-		name = p.namespace + "/" + p.name
-	}
-	return p.resource.GroupResource().String() + " " + name
-}
-
-// keeper restores pieces that somebody else changed or deleted. It watches each
+// keeper restores objects that somebody else changed or deleted. It watches each
 // by name and compares our own entry in managedFields: while that is what it was
 // after our last apply, nobody changed a value of ours, and nothing is asked of
 // the host.
@@ -59,35 +43,35 @@ type keeper struct {
 	client    kubernetes.Interface
 	metadata  metadata.Interface
 	namespace string
-	pieces    []piece
+	objects   []managedobject.Object
 	trust     *trust
 
 	queue workqueue.TypedRateLimitingInterface[string]
 	mu    sync.Mutex
-	// written is how we left the pieces.
-	written map[string]restoredPiece
+	// written is how we left the objects.
+	written map[string]writtenObject
 }
 
-// restoredPiece is a piece after our last apply.
-type restoredPiece struct {
+// writtenObject is an object after our last apply.
+type writtenObject struct {
 	// entry is ours in managedFields, version the resourceVersion.
 	entry, version string
 }
 
-// Keys of the queue besides those of pieces.
+// Keys of the queue besides those of objects.
 const (
-	// distributeKey makes all trusting pieces trust what is to be trusted now.
+	// distributeKey gives the present bundle to all objects that have one.
 	distributeKey = "distribute"
 	// adoptKey makes our leaf one of the present authority.
 	adoptKey = "adopt"
 )
 
-func newKeeper(client kubernetes.Interface, objects metadata.Interface, namespace string, pieces []piece, trust *trust) *keeper {
+func newKeeper(client kubernetes.Interface, metadatas metadata.Interface, namespace string, objects []managedobject.Object, trust *trust) *keeper {
 	return &keeper{
-		client: client, metadata: objects, namespace: namespace, pieces: pieces, trust: trust,
+		client: client, metadata: metadatas, namespace: namespace, objects: objects, trust: trust,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](keepRetry, keepRetryMax)),
-		written: map[string]restoredPiece{},
+		written: map[string]writtenObject{},
 	}
 }
 
@@ -95,13 +79,13 @@ func newKeeper(client kubernetes.Interface, objects metadata.Interface, namespac
 // trusted.
 func (k *keeper) Enqueue() { k.queue.Add(distributeKey) }
 
-// run keeps the pieces until ctx ends.
+// run keeps the objects until ctx ends.
 func (k *keeper) run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("registration"))
 	defer context.AfterFunc(ctx, k.queue.ShutDown)()
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	for _, p := range k.pieces {
+	for _, p := range k.objects {
 		if !k.mayWatch(ctx, p) {
 			continue
 		}
@@ -124,12 +108,12 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// mayWatch tells whether we may watch a piece. If not, it says so and what comes
+// mayWatch tells whether we may watch an object. If not, it says so and what comes
 // of it.
-func (k *keeper) mayWatch(ctx context.Context, p piece) bool {
+func (k *keeper) mayWatch(ctx context.Context, p managedobject.Object) bool {
 	for _, verb := range []string{"list", "watch"} {
-		right := access{verb: verb, resource: p.resource, namespace: p.namespace, name: p.name}
-		allowed, err := mayI(ctx, k.client, right)
+		right := accessreview.Access{Verb: verb, Resource: p.Resource, Namespace: p.Namespace, Name: p.Name}
+		allowed, err := accessreview.Allowed(ctx, k.client, right)
 		switch {
 		case ctx.Err() != nil:
 			return false
@@ -144,10 +128,10 @@ func (k *keeper) mayWatch(ctx context.Context, p piece) bool {
 	return true
 }
 
-func (k *keeper) watch(ctx context.Context, p piece) {
-	informer := metadatainformer.NewFilteredMetadataInformer(k.metadata, p.resource, p.namespace, 0, cache.Indexers{},
+func (k *keeper) watch(ctx context.Context, p managedobject.Object) {
+	informer := metadatainformer.NewFilteredMetadataInformer(k.metadata, p.Resource, p.Namespace, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) {
-			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, p.name).String()
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, p.Name).String()
 		}).Informer()
 	look := func(found any) {
 		object, ok := found.(metav1.Object)
@@ -169,7 +153,7 @@ func (k *keeper) watch(ctx context.Context, p piece) {
 }
 
 // untouched is true when nobody changed a value of ours since we wrote it.
-func (k *keeper) untouched(p piece, object metav1.Object) bool {
+func (k *keeper) untouched(p managedobject.Object, object metav1.Object) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	written, known := k.written[p.String()]
@@ -179,7 +163,7 @@ func (k *keeper) untouched(p piece, object metav1.Object) bool {
 // ownEntry is what managedFields say of us.
 func ownEntry(object metav1.Object) string {
 	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {
+		if entry.Manager == managedobject.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {
 			return entry.FieldsV1.GetRawString()
 		}
 	}
@@ -196,16 +180,16 @@ func (k *keeper) do(ctx context.Context, key string) error {
 		}
 		return nil
 	}
-	i := slices.IndexFunc(k.pieces, func(p piece) bool { return p.String() == key })
-	return k.restore(ctx, k.pieces[i])
+	i := slices.IndexFunc(k.objects, func(p managedobject.Object) bool { return p.String() == key })
+	return k.restore(ctx, k.objects[i])
 }
 
 // distribute brings the bundle to all who verify us, and has the leaf follow when
 // they know it.
 func (k *keeper) distribute(ctx context.Context) error {
 	authority := k.trust.authority()
-	for _, p := range k.pieces {
-		if !p.trusting {
+	for _, p := range k.objects {
+		if !p.HasCABundle {
 			continue
 		}
 		if err := k.restore(ctx, p); err != nil {
@@ -218,8 +202,8 @@ func (k *keeper) distribute(ctx context.Context) error {
 	return nil
 }
 
-// restore writes a piece again, unless we are being removed from the host.
-func (k *keeper) restore(ctx context.Context, p piece) error {
+// restore writes an object again, unless we are being removed from the host.
+func (k *keeper) restore(ctx context.Context, p managedobject.Object) error {
 	leaving, err := whyLeaving(ctx, k.client, k.namespace)
 	if err != nil {
 		return err
@@ -228,13 +212,13 @@ func (k *keeper) restore(ctx context.Context, p piece) error {
 		klog.FromContext(ctx).Info("Not restoring what this process needs in the host cluster", "what", p.String(), "reason", leaving)
 		return nil
 	}
-	if p.trusting {
+	if p.HasCABundle {
 		// Another replica may know of a bundle that we have not heard of yet.
 		if err := k.trust.refresh(ctx); err != nil {
 			return err
 		}
 	}
-	object, err := p.apply(ctx)
+	object, err := p.Apply(ctx)
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", p, err)
 	}
@@ -242,10 +226,10 @@ func (k *keeper) restore(ctx context.Context, p piece) error {
 	return nil
 }
 
-func (k *keeper) noteWritten(ctx context.Context, p piece, object metav1.Object) {
+func (k *keeper) noteWritten(ctx context.Context, p managedobject.Object, object metav1.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := restoredPiece{entry: ownEntry(object), version: object.GetResourceVersion()}
+	now := writtenObject{entry: ownEntry(object), version: object.GetResourceVersion()}
 	if before, known := k.written[p.String()]; known && before.version != now.version {
 		klog.FromContext(ctx).Info("What this process needs in the host cluster is as it should be again", "what", p.String())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/rest"
@@ -16,35 +15,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	target "github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
-
-// reader is the job of comparing revisions with the cluster for whoever asks: it
-// reads objects, and has the host try what a rollout would write. What of that a
-// caller is shown depends on his own rights, not on these.
-//
-// A dry-run is authorised as the write that it stands for: patch for server-side
-// apply, create where the object does not exist, and for roles that give more than
-// the reader has, escalate and bind. It changes nothing, and the policy sees to it
-// that nothing else is done with these rights.
-func reader() job {
-	return job{
-		name: "penstock-reader",
-		rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "patch", "create"}},
-			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
-		},
-		limit: &limit{
-			allows:  "has(request.dryRun) && request.dryRun && " + whole + " && request.operation in ['CREATE', 'UPDATE']",
-			message: "this identity of Penstock reads and tries; it writes nothing",
-		},
-	}
-}
 
 // newLive makes what compares revisions with the cluster.
 func (a *api) newLive() (liveAnywhere, error) {
 	here := sight{
-		config: a.extra.targetConfig(reader()), rights: a.authorizer,
-		who: a.extra.identities.user(reader()), role: a.extra.identities.remedy(reader()),
+		config: a.extra.targetConfig(serviceaccounts.Reader()), rights: a.authorizer,
+		who: a.extra.accounts.User(serviceaccounts.Reader()), role: a.extra.accounts.Remedy(serviceaccounts.Reader()),
 		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
 			return a.workAlone(ctx, revision, "")
 		},
@@ -64,7 +42,7 @@ func (a *api) newLive() (liveAnywhere, error) {
 type sight struct {
 	config *rest.Config
 	// rights says what users may see there; who looks for them, and role is what gives
-	// him the rights to, for people.
+	// them the rights to, for people.
 	rights authorizer.UnconditionalAuthorizer
 	who    user.Info
 	role   string

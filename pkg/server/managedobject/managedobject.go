@@ -1,0 +1,38 @@
+// Package managedobject describes the objects that this process keeps in the host for
+// itself: the registration of its API, and the identities of its jobs.
+package managedobject
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// FieldManager owns what this process writes to the host for itself.
+const FieldManager = "penstock"
+
+// Object is one object that this process keeps in the host as it should be.
+type Object struct {
+	Resource schema.GroupVersionResource
+	// Namespace is empty for objects of the cluster.
+	Namespace, Name string
+	// Apply writes it by server-side apply and returns what the host has then.
+	Apply func(ctx context.Context) (metav1.Object, error)
+	// HasCABundle is true for objects with the bundle that verifies our certificate.
+	HasCABundle bool
+}
+
+// String names it for messages: resource.group namespace/name.
+func (o Object) String() string {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + o.Name
+	}
+	return o.Resource.GroupResource().String() + " " + name
+}
+
+// ApplyOptions are those of Object.Apply: what this process owns, it takes back.
+func ApplyOptions() metav1.ApplyOptions {
+	return metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
+}

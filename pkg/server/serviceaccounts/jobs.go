@@ -1,0 +1,94 @@
+package serviceaccounts
+
+import rbacv1 "k8s.io/api/rbac/v1"
+
+// Job is something that this process does in the host in a name of its own, so
+// that its rights, its part of the audit log and its priority are its own too.
+type Job struct {
+	// Name of its ServiceAccount, and of the ClusterRole and the
+	// ClusterRoleBinding that give it its rights.
+	Name string
+	// Rules are those rights.
+	Rules []rbacv1.PolicyRule
+	// Limit is what the host's admission refuses the job whatever its rights are; nil
+	// for nothing.
+	Limit *Limit
+}
+
+// Limit says by policy what rights cannot say: that they are for dry-runs, or not for
+// subresources.
+type Limit struct {
+	// Allows is a CEL expression that holds for what the job may do.
+	Allows string
+	// Message is for everything else.
+	Message string
+}
+
+// whole is true for requests to objects, and not to their subresources: some of those
+// act at once, and a connection may use all that is behind it.
+const whole = "(!has(request.subResource) || request.subResource == '') && request.operation != 'CONNECT'"
+
+// Jobs are all that have an identity of their own.
+func Jobs() []Job { return []Job{Engine(), Reader(), Executor()} }
+
+// Engine is the job of writing what revisions say. A bundle may have any object, so
+// its rights are on all of them; they are the verbs that the engine uses and no
+// others: it impersonates nobody, and deletes one object at a time. Who may have what
+// done by it is for admission to say.
+//
+// Roles that grant more than it has itself take escalate and bind; the other verbs
+// are what API servers ask of who writes certain objects.
+//
+// A right to all resources is one to all subresources: to tokens of every
+// ServiceAccount, and to a shell in every Pod. The limit takes these away.
+func Engine() Job {
+	return Job{
+		Name: "penstock-engine",
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
+			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, Verbs: []string{"attest"}},
+			{APIGroups: []string{"security.openshift.io"}, Resources: []string{"securitycontextconstraints"}, Verbs: []string{"use"}},
+		},
+		Limit: &Limit{Allows: whole, Message: "this identity of Penstock writes objects; it has no use for their subresources"},
+	}
+}
+
+// Reader is the job of comparing revisions with the cluster for whoever asks: it
+// reads objects, and has the host try what a rollout would write. What of that a
+// caller is shown depends on their own rights, not on these.
+//
+// A dry-run is authorised as the write that it stands for: patch for server-side
+// apply, create where the object does not exist, and for roles that give more than
+// the reader has, escalate and bind. It changes nothing, and the policy sees to it
+// that nothing else is done with these rights.
+func Reader() Job {
+	return Job{
+		Name: "penstock-reader",
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "patch", "create"}},
+			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
+		},
+		Limit: &Limit{
+			Allows:  "has(request.dryRun) && request.dryRun && " + whole + " && request.operation in ['CREATE', 'UPDATE']",
+			Message: "this identity of Penstock reads and tries; it writes nothing",
+		},
+	}
+}
+
+// Executor is the job of computing and executing plans. It reads no Secrets, it
+// patches and never updates, and it touches nothing but what profiles name.
+func Executor() Job {
+	return Job{
+		Name: "penstock-executor",
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"operator.openshift.io"}, Resources: []string{"kubedeschedulers"},
+				Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"machineconfigs"},
+				Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"machineconfigpools"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"hco.kubevirt.io"}, Resources: []string{"hyperconvergeds"}, Verbs: []string{"get", "list", "watch"}},
+		},
+	}
+}

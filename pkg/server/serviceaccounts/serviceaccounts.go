@@ -1,0 +1,185 @@
+// Package serviceaccounts gives each job of this process an identity in the host: a
+// ServiceAccount with the rights of the job, a policy that limits them, and tokens that
+// are kept in memory. docs/reference/identities.md says what each job may do.
+package serviceaccounts
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
+)
+
+const (
+	// tokenLifetime of a job's token. Nobody can take it back but by deleting its
+	// ServiceAccount, so it is short.
+	tokenLifetime = time.Hour
+	// tokenTimeout bounds the request for one.
+	tokenTimeout = 5 * time.Second
+	// rightsTimeout bounds the wait for the host to know of rights that were given,
+	// and rightsPoll is how often it is asked.
+	rightsTimeout = 10 * time.Second
+	rightsPoll    = 50 * time.Millisecond
+)
+
+// Options say where the jobs are done.
+type Options struct {
+	// Client writes ServiceAccounts and their rights, and asks for tokens.
+	Client kubernetes.Interface
+	// Config leads to the host; its credentials are not used for jobs.
+	Config *rest.Config
+	// UserAgent names a part of this process in the host's audit log.
+	UserAgent func(part string) string
+	// Namespace of the ServiceAccounts.
+	Namespace string
+	// Create is true when this process makes what jobs need (see Ensure). Otherwise
+	// somebody else has made it.
+	Create bool
+}
+
+// Accounts are the identities under which jobs are done: ServiceAccounts in the
+// namespace of this process, with tokens that are asked for when they are needed,
+// renewed while they are used, and kept in memory only.
+type Accounts struct {
+	options Options
+	now     func() time.Time
+
+	// ready is closed when the jobs have what they need, as far as this process is
+	// to see to it.
+	ready   chan struct{}
+	ensured sync.Once
+}
+
+// New returns the identities. It sends no request.
+func New(options Options) *Accounts {
+	a := &Accounts{options: options, now: time.Now, ready: make(chan struct{})}
+	if !options.Create {
+		a.ensured.Do(func() { close(a.ready) })
+	}
+	return a
+}
+
+// Wait returns when the jobs have what they need, or when ctx ends.
+func (a *Accounts) Wait(ctx context.Context) {
+	select {
+	case <-a.ready:
+	case <-ctx.Done():
+	}
+}
+
+// User is the user and groups that the host sees when a job asks.
+func (a *Accounts) User(j Job) user.Info {
+	return &user.DefaultInfo{
+		Name:   serviceaccount.MakeUsername(a.options.Namespace, j.Name),
+		Groups: append(serviceaccount.MakeGroupNames(a.options.Namespace), user.AllAuthenticated),
+	}
+}
+
+// Remedy tells a person what to create so that a job has its identity.
+func (a *Accounts) Remedy(j Job) string {
+	return fmt.Sprintf("start penstock with --register, or create ServiceAccount %[1]s/%[2]s, ClusterRole %[2]s and ClusterRoleBinding %[2]s as in docs/reference/identities.md",
+		a.options.Namespace, j.Name)
+}
+
+// ConfigFor returns a client configuration for a job. The user agent tells the host's
+// audit log that the job is a part of this process. ConfigFor sends no request: without
+// a token, whatever is asked with the configuration fails with a ServiceUnavailable that
+// says what to do.
+func (a *Accounts) ConfigFor(j Job) *rest.Config {
+	config := rest.AnonymousClientConfig(a.options.Config)
+	config.UserAgent = a.options.UserAgent(j.Name)
+	tokens := &tokens{now: a.now, fetch: func(ctx context.Context) (credential, error) { return a.token(ctx, j) }}
+	config.Wrap(tokens.wrap)
+	return config
+}
+
+// token asks for one.
+func (a *Accounts) token(ctx context.Context, j Job) (credential, error) {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	made, err := a.options.Client.CoreV1().ServiceAccounts(a.options.Namespace).CreateToken(ctx, j.Name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime / time.Second))},
+	}, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf("there is no ServiceAccount %s/%s: %s", a.options.Namespace, j.Name, a.Remedy(j)))
+	case apierrors.IsForbidden(err):
+		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf(
+			"penstock itself may not create serviceaccounts/token of %s/%s (see docs/reference/identities.md)", a.options.Namespace, j.Name))
+	case err != nil:
+		return credential{}, fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", a.options.Namespace, j.Name, err)
+	}
+	return credential{value: made.Status.Token, expires: made.Status.ExpirationTimestamp.Time}, nil
+}
+
+// Ensure creates or repairs what jobs need, and returns when the host knows of it. What
+// this process may not do is said in the log and left to a person: everything but that
+// job goes on. Any other error may go away by itself: call Ensure again.
+func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
+	for _, j := range jobs {
+		err := a.ensureJob(ctx, j)
+		if apierrors.IsForbidden(err) {
+			klog.FromContext(ctx).Error(err, "A job of this process goes without an identity", "job", j.Name, "remedy", a.Remedy(j))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		a.await(ctx, j)
+	}
+	a.ensured.Do(func() { close(a.ready) })
+	return nil
+}
+
+// await returns when the host knows of the rights of a job, which it learns from a
+// watch. What begins too early would be told that it may not, and come back later
+// each time.
+func (a *Accounts) await(ctx context.Context, j Job) {
+	ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(a.ConfigFor(j))
+	for err == nil {
+		first := j.Rules[0]
+		allowed := false
+		allowed, err = accessreview.Allowed(ctx, client, accessreview.Access{Verb: first.Verbs[0], Resource: schema.GroupVersionResource{
+			Group: first.APIGroups[0], Version: "*", Resource: first.Resources[0]}})
+		if allowed {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-time.After(rightsPoll):
+		}
+	}
+	klog.FromContext(ctx).Error(err, "It is not known whether the host knows the rights of a job", "job", j.Name)
+}
+
+// ensureJob applies the objects of a job. What is as it should be is not changed.
+func (a *Accounts) ensureJob(ctx context.Context, j Job) error {
+	for _, object := range a.Objects(j) {
+		_, err := object.Apply(ctx)
+		if apierrors.IsNotFound(err) && object.Resource.Group == admissionv1.GroupName {
+			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job within its limit", "job", j.Name)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("applying %s: %w", object, err)
+		}
+	}
+	return nil
+}
