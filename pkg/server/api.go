@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/identity"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/run"
+	chainstanding "github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 // Store is the part of the store that is not behind our API.
@@ -34,6 +35,8 @@ type Store struct {
 	Packs       *pack.Store
 	Heads       *chain.Heads
 	Inventories *chain.Inventories
+	// Standings is by what changes of revisions are judged.
+	Standings *chainstanding.Standings
 	// Claims is who holds which profile, and Runs is what plans did.
 	Claims *claim.Claims
 	Runs   *run.Runs
@@ -50,6 +53,7 @@ func newStore(db *database, present identity.Identity) Store {
 		Packs:       pack.New(db.client, storagePrefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes)),
 		Heads:       chain.NewHeads(db.client, storagePrefix),
 		Inventories: chain.NewInventories(db.client, storagePrefix),
+		Standings:   chainstanding.New(db.client, storagePrefix),
 		Claims:      claim.New(db.client, storagePrefix),
 		Runs:        run.New(db.client, storagePrefix),
 		Digester:    digester,
@@ -116,6 +120,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			OptsGetter: options,
 			Bodies:     a.store.Packs,
 			Heads:      a.store.Heads,
+			Standings:  a.store.Standings,
 			Entries:    a.extra.entries,
 			Digester:   a.store.Digester,
 			Authorizer: a.authorizer,
@@ -129,6 +134,8 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Live:           live,
 		Imports:        a.store.Heads,
 		Unreadable:     a.extra.unreadable,
+		Forget:         a.store.Heads,
+		Inventories:    a.store.Inventories,
 	})
 	if err != nil {
 		return err

@@ -219,7 +219,7 @@ func (c *Config) applyOptions(o *Options) error {
 	if reason != "" {
 		c.Generic.RESTOptionsGetter = newClosedStorage(etcd, reason)
 	} else {
-		c.Generic.RESTOptionsGetter = limitedStorage{RESTOptionsGetter: c.Generic.RESTOptionsGetter, room: c.Extra.room}
+		c.Generic.RESTOptionsGetter = limitedStorage{RESTOptionsGetter: judgedStorage{c.Generic.RESTOptionsGetter}, room: c.Extra.room}
 	}
 	// We serve metrics of more than one registry, under the same path.
 	c.Generic.EnableMetrics = false

@@ -20,6 +20,7 @@ const runsSuffix = "/runs"
 //	<prefix>/packs/<root>/chunks/<digest>   a part of a pack that is larger than one record
 //	<prefix>/chains/<name>/head             a chain's numbers and history
 //	<prefix>/chains/<name>/inventory        a chain's objects in the target cluster
+//	<prefix>/chains/<name>/standing         written with every change of a chain's revisions
 //	<prefix>/plans/<name>/runs              what the plans of a name did
 //	<prefix>/claims/<key>                   who holds what only one may hold
 //	<prefix>/<group>/<resource>/<name>      the API server's own; groups have a dot, the names above have none
@@ -75,6 +76,11 @@ func (k Keys) Chains() string { return k.prefix + "/chains/" }
 // Inventory is the key of a chain's inventory.
 func (k Keys) Inventory(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/inventory"
+}
+
+// Standing is the key that is written with every change of a chain's revisions.
+func (k Keys) Standing(chain string) string {
+	return k.Chains() + url.PathEscape(chain) + "/standing"
 }
 
 // InventoryOf returns the chain whose inventory a key is, or false for a key of

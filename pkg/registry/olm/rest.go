@@ -38,6 +38,10 @@ type Deps struct {
 	// StoredVersions is asked what a rollback must not take away; nil does not
 	// look.
 	StoredVersions clusterextensionrevision.StoredVersions
+	// Inventories and Forget are for forgetting extensions of which nothing is left; nil
+	// forgets none.
+	Inventories revisionhistory.Inventories
+	Forget      revisionhistory.Forgetting
 	// Imports is where chains of other stores are made known, the heads in full; nil
 	// takes none in.
 	Imports revisionimport.Heads
@@ -90,6 +94,11 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"revisiondiffs":     revisiondiff.NewREST(comparer),
 		"revisionhistories": histories,
 		"revisionmanifests": revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
+	}
+	if deps.Forget != nil {
+		served["revisionhistories"] = revisionhistory.NewForgettingREST(histories, revisionhistory.ForgetDeps{
+			Heads: deps.Forget, Inventories: deps.Inventories, Standings: deps.Standings,
+		})
 	}
 	if deps.Imports != nil {
 		served["revisionhistories/import"] = revisionimport.NewREST(revisionimport.Deps{

@@ -28,7 +28,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/generic"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -42,11 +41,13 @@ import (
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
+	"github.com/penstock-project/penstock/pkg/registry/judged"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/standing"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
@@ -134,6 +135,7 @@ func newServer(t *testing.T, settings settings) *server {
 			OptsGetter: restOptions(client),
 			Bodies:     s.bodies,
 			Heads:      s.heads,
+			Standings:  standing.New(client, prefix),
 			Entries:    clusterextensionrevision.NewEntries(),
 			Digester:   digester,
 			Authorizer: s.rules,
@@ -142,6 +144,9 @@ func newServer(t *testing.T, settings settings) *server {
 		Admission: s.policy,
 		Live:      settings.live,
 		Imports:   s.heads,
+		Forget:    s.heads,
+
+		Inventories: chain.NewInventories(client, prefix),
 
 		ImportPatience: settings.patience,
 	}
@@ -177,7 +182,7 @@ func restOptions(client *clientv3.Client) generic.RESTOptions {
 	config.Transport.ServerList = client.Endpoints()
 	return generic.RESTOptions{
 		StorageConfig:           config.ForResource(v1alpha1.Resource("clusterextensionrevisions")),
-		Decorator:               genericregistry.StorageWithCacher(),
+		Decorator:               judged.WithCacher(),
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          "olm.operatorframework.io/clusterextensionrevisions",
@@ -271,6 +276,8 @@ type policy struct {
 	change func(*hub.ClusterExtensionRevision)
 	// meanwhile is done once, while the next revision is judged.
 	meanwhile func()
+	// undeletable is the name of a revision that nobody may delete.
+	undeletable string
 }
 
 func (p *policy) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -305,6 +312,9 @@ func (p *policy) Validate(_ context.Context, a admission.Attributes, _ admission
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, a)
+	if old, ok := a.GetOldObject().(*hub.ClusterExtensionRevision); ok && p.undeletable != "" && a.GetOperation() == admission.Delete && old.Name == p.undeletable {
+		return admission.NewForbidden(a, fmt.Errorf("nobody may delete %s", old.Name))
+	}
 	if p.deny {
 		return admission.NewForbidden(a, fmt.Errorf("the policy says no"))
 	}
@@ -322,6 +332,13 @@ func (p *policy) pause(meanwhile func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.meanwhile = meanwhile
+}
+
+// refuse refuses deletes of a revision.
+func (p *policy) refuse(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.undeletable = name
 }
 
 func (p *policy) last() admission.Attributes {

@@ -7,7 +7,6 @@ package chain
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -21,6 +20,11 @@ const (
 	MaxRows = 50
 	// maxTextBytes bounds each text in a row.
 	maxTextBytes = 1024
+	// MaxNumber is the highest number of a revision.
+	MaxNumber = 1<<31 - 1
+	// MaxGap is how many numbers a revision may leave out: without a bound one revision
+	// could use up all numbers of a name.
+	MaxGap = 1000
 )
 
 // Head is the memory of a chain: which numbers are used, and what became of its
@@ -128,6 +132,18 @@ func (e *NumberUsedError) Error() string {
 		e.Number, e.Chain, e.Highest, e.Next)
 }
 
+// GapError says that a number leaves out too many.
+type GapError struct {
+	Chain  string
+	Number int64
+	// Lowest and Highest are the first and the last number that can be taken.
+	Lowest, Highest int64
+}
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("revision number %d of chain %q leaves out too many: from %d to %d can be taken", e.Number, e.Chain, e.Lowest, e.Highest)
+}
+
 // OpenError says that no higher number can be taken yet: the revisions that the chain
 // is about to have cannot be known.
 type OpenError struct {
@@ -171,14 +187,26 @@ func (h Head) Next() int64 {
 	switch {
 	case h.Highest > 0 && !h.Confirmed:
 		return h.Highest
-	case h.Highest == math.MaxInt64:
+	case h.Highest >= MaxNumber:
 		return 0
 	}
 	return h.Highest + 1
 }
 
-// Admits says why a number cannot be taken, nil when it can: a *NumberUsedError, or an
-// *OpenError.
+// Last returns the highest number that a new revision may take, 0 when none is left: the
+// first one of a chain takes one of MaxGap, others leave out up to MaxGap.
+func (h Head) Last() int64 {
+	switch {
+	case h.Next() == 0:
+		return 0
+	case h.Highest == 0:
+		return MaxGap
+	}
+	return min(h.Next()+MaxGap, MaxNumber)
+}
+
+// Admits says why a number cannot be taken, nil when it can: a *NumberUsedError, a
+// *GapError, or an *OpenError.
 //
 // Above a number whose revision may be written at any moment none is free. Whoever
 // takes one answers for what becomes of the revisions below it, and cannot have seen
@@ -192,6 +220,8 @@ func (h Head) Admits(number int64) error {
 		return &OpenError{Chain: h.Name, Number: number}
 	case h.Open() != 0 && number > h.Open():
 		return &OpenError{Chain: h.Name, Number: number, Open: h.Open()}
+	case number > h.Last():
+		return &GapError{Chain: h.Name, Number: number, Lowest: h.Next(), Highest: h.Last()}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package chain
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +35,8 @@ func TestAdvance(t *testing.T) {
 		// open is the number in the way, -1 for an import; 0 for no error.
 		open      int64
 		overtaken bool
+		// gap is the highest number that could be taken, 0 for no error.
+		gap int64
 	}{
 		"First":          {reason: "a chain begins anywhere from 1", head: Head{Name: "argocd"}, number: 1, want: head(1, "new", false)},
 		"FirstHigh":      {reason: "a chain begins anywhere from 1", head: Head{Name: "argocd"}, number: 7, want: head(7, "new", false)},
@@ -52,7 +53,12 @@ func TestAdvance(t *testing.T) {
 		"Overtaken":      {reason: "another one came since the chain was looked at", head: head(7, "old", true), seen: ptr(head(6, "older", true)), number: 8, overtaken: true},
 		"OvertakenSame":  {reason: "also where it has the same number, if more may have come", head: head(7, "old", false), seen: ptr(head(5, "older", true)), number: 7, overtaken: true},
 		"NotOvertaken":   {reason: "history and success make no difference to what is deleted", head: head(7, "old", true), seen: ptr(succeeded(head(7, "old", true))), number: 8, want: head(8, "new", false)},
-		"LargestIsThere": {reason: "no number overflows", head: head(math.MaxInt64, "old", true), number: math.MaxInt64, next: -1},
+		"LargestIsThere": {reason: "no number overflows", head: head(MaxNumber, "old", true), number: MaxNumber, next: -1},
+		"Largest":        {reason: "ten digits", head: head(MaxNumber-1, "old", true), number: MaxNumber, want: head(MaxNumber, "new", false)},
+		"FirstTooHigh":   {reason: "whoever begins a chain cannot use up its numbers", head: Head{Name: "argocd"}, number: 1001, gap: 1000},
+		"FirstHighest":   {reason: "up to a bound", head: Head{Name: "argocd"}, number: 1000, want: head(1000, "new", false)},
+		"GapTooLarge":    {reason: "nor who goes on with it", head: head(7, "old", true), number: 1009, gap: 1008},
+		"GapLargest":     {reason: "a thousand are left out", head: head(7, "old", true), number: 1008, want: head(1008, "new", false)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +76,11 @@ func TestAdvance(t *testing.T) {
 			if open != nil && open.Open != max(0, tc.open) {
 				t.Errorf("%s: got error %v", tc.reason, err)
 			}
-			if open != nil || overtaken != nil {
+			var gap *GapError
+			if errors.As(err, &gap) != (tc.gap != 0) || gap != nil && (gap.Highest != tc.gap || gap.Lowest != tc.head.Next()) {
+				t.Fatalf("%s: got error %v", tc.reason, err)
+			}
+			if open != nil || overtaken != nil || gap != nil {
 				tc.want = tc.head
 			}
 			if used != nil {

@@ -3,25 +3,27 @@ package clusterextensionrevision
 import (
 	"context"
 
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 // Delete deletes a revision, or marks it as being deleted while it has
 // finalizers. A delete that asks for orphans sets spec.teardownPolicy in the
 // same write.
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	return r.Store.Delete(ctx, name, recordOrphan(validate, options), options)
-}
-
-// DeleteCollection is Delete for all revisions that a list would return.
-func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
-	return r.Store.DeleteCollection(ctx, recordOrphan(validate, options), options, list)
+	validate = recordOrphan(validate, options)
+	out, done, err := r.Store.Delete(standing.With(ctx), name, func(ctx context.Context, obj runtime.Object) error {
+		if err := r.judge(ctx, name); err != nil {
+			return err
+		}
+		return validate(ctx, obj)
+	}, options)
+	return out, done, changed(name, err)
 }
 
 // recordOrphan wraps the validation of a delete so that it also writes the wish

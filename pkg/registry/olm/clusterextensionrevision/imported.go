@@ -15,6 +15,7 @@ import (
 	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 // Past is what an imported revision brings along that no client can set: what
@@ -106,7 +107,10 @@ func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevi
 	if err != nil {
 		return err
 	}
-	err = i.revisions.Storage.Create(ctx, key, revision, &olm.ClusterExtensionRevision{}, 0, false)
+	// It was judged together with those that are imported with it, before any of them
+	// was there; no other create is let into the chain until all are.
+	chain, _, _ := olm.ChainOf(revision.Name)
+	err = i.revisions.Storage.Create(standing.Counting(ctx, chain), key, revision, &olm.ClusterExtensionRevision{}, 0, false)
 	if err == nil {
 		return nil
 	}

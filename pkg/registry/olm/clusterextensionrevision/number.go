@@ -20,8 +20,8 @@ import (
 type Heads interface {
 	// Advance takes a number of a chain for a revision that is about to be
 	// written, by somebody who has looked at the chain since its head was as seen.
-	// A number that is not free is a *chain.NumberUsedError, one that cannot be had
-	// at the moment a *chain.OpenError or a *chain.OvertakenError.
+	// A number that is not free is a *chain.NumberUsedError, one that is too high a
+	// *chain.GapError, one that cannot be had at the moment a *chain.OpenError or a *chain.OvertakenError.
 	Advance(ctx context.Context, seen chain.Head, number int64, uid types.UID) error
 	// AdvanceHolding is Advance for a revision that holds the chain's owner from
 	// when it is confirmed.
@@ -83,6 +83,7 @@ func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevisi
 // refused makes an answer of why a number cannot be taken.
 func (r *REST) refused(ctx context.Context, revision *olm.ClusterExtensionRevision, err error) error {
 	var used *chain.NumberUsedError
+	var gap *chain.GapError
 	var open *chain.OpenError
 	var overtaken *chain.OvertakenError
 	busy := func(format string, args ...any) error {
@@ -93,6 +94,9 @@ func (r *REST) refused(ctx context.Context, revision *olm.ClusterExtensionRevisi
 		return nil
 	case errors.As(err, &used):
 		return r.numberUsed(ctx, revision, used.Highest, used.Next)
+	case errors.As(err, &gap):
+		return invalid(revision, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), gap.Number, fmt.Sprintf(
+			"must be from %d to %d: a revision of %s may leave out %d numbers, not more, because they are used for ever", gap.Lowest, gap.Highest, gap.Chain, chain.MaxGap))})
 	case errors.As(err, &open) && open.Open == 0:
 		return busy("the import of %s is not finished: import its archive again, then try again", open.Chain)
 	case errors.As(err, &open):
@@ -101,6 +105,9 @@ func (r *REST) refused(ctx context.Context, revision *olm.ClusterExtensionRevisi
 	case errors.As(err, &overtaken):
 		if stored, err := r.Stored(ctx, revision.Name); err == nil {
 			return alreadyExists(stored)
+		}
+		if overtaken.Highest == 0 {
+			return busy("%s was forgotten meanwhile: try again", overtaken.Chain)
 		}
 		return busy("%s was created meanwhile: look at it, then try again", olm.RevisionName(overtaken.Chain, overtaken.Highest))
 	default:
@@ -136,7 +143,7 @@ func alreadyExists(stored *olm.ClusterExtensionRevision) error {
 // following says which number may be used, 0 for none.
 func following(next int64) string {
 	if next == 0 {
-		return "and there is none above it"
+		return "and there is none above it: whoever may delete revisionhistories can have the extension forgotten, when nothing of it is left"
 	}
 	return fmt.Sprintf("the next one is %d", next)
 }

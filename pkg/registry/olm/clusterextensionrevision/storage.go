@@ -29,6 +29,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 const (
@@ -50,6 +51,9 @@ type Deps struct {
 	Bodies Bodies
 	// Heads keeps the numbers.
 	Heads Heads
+	// Standings tells how chains stand. OptsGetter must lead to storage that compares it,
+	// see package judged.
+	Standings Standings
 	// Entries are shared by all revisions that are read from etcd; nil shares none.
 	Entries *Entries
 	// Digester must be that of Bodies and of the filter.
@@ -80,6 +84,8 @@ func NewStorage(deps Deps) (*Storage, error) {
 		contents: &contents{digester: deps.Digester, bodies: deps.Bodies},
 		heads:    deps.Heads,
 		redactor: deps.Redactor,
+
+		standings: deps.Standings,
 	}
 	strategy := &strategy{
 		ObjectTyper:   deps.Scheme,
@@ -117,6 +123,8 @@ type REST struct {
 	contents *contents
 	heads    Heads
 	redactor *redact.Redactor
+
+	standings Standings
 }
 
 var (
@@ -179,26 +187,38 @@ func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return objects, nil
 }
 
-// Create stores a new revision.
+// Create stores a new revision. When its chain changes meanwhile it begins anew, with
+// what the client sent.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	out, err := r.Store.Create(ctx, obj, r.storeContents(quietly(validate, r.redactor), dryRun), options)
-	if err == nil && !dryRun {
+	validate = r.storeContents(quietly(validate, r.redactor), dryRun)
+	var out runtime.Object
+	var err error
+	for try := 1; try <= maxJudgements; try++ {
+		out, err = r.Store.Create(standing.With(ctx), obj.DeepCopyObject(), validate, options)
+		if meanwhile := (*standing.ChangedError)(nil); !errors.As(err, &meanwhile) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, changed(obj.(*olm.ClusterExtensionRevision).Name, err)
+	}
+	if !dryRun {
 		r.confirm(ctx, out)
 	}
-	return out, err
+	return out, nil
 }
 
 // Update changes a revision, or stores a new one for server-side apply.
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	out, created, err := r.Store.Update(ctx, name, info, r.storeContents(quietly(create, r.redactor), dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	out, created, err := r.Store.Update(standing.With(ctx), name, info, r.storeContents(quietly(create, r.redactor), dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
 	if err == nil && created && !dryRun {
 		r.confirm(ctx, out)
 	}
-	return out, created, err
+	return out, created, changed(name, err)
 }
 
 // storeContents wraps the validation of a create: the last step before the
@@ -209,6 +229,9 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 	take := r.takeContents(validate, packAnnotation, dryRun)
 	return func(ctx context.Context, obj runtime.Object) error {
 		revision := obj.(*olm.ClusterExtensionRevision)
+		if err := r.judge(ctx, revision.Name); err != nil {
+			return err
+		}
 		// The head as it is before admission looks at the chain: the number is taken
 		// only while it is still so. Otherwise the requester could have objects
 		// deleted of a revision that nobody has asked him about.
@@ -279,6 +302,13 @@ func asStatus(err error) error {
 // all manifests again restores it. Failing to is not the client's concern.
 func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
+		stored := old.(*olm.ClusterExtensionRevision)
+		if err := r.judge(ctx, stored.Name); err != nil {
+			return err
+		}
+		if err := r.superseded(ctx, obj.(*olm.ClusterExtensionRevision), stored); err != nil {
+			return err
+		}
 		if validate != nil {
 			if err := validate(ctx, obj, old); err != nil {
 				return err

@@ -1,0 +1,152 @@
+// Package judged is the storage of revisions: the stock one of the API server library,
+// over a client that writes a record only while the chain stands as it was judged (see
+// pkg/store/standing).
+package judged
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/tracing"
+
+	"github.com/penstock-project/penstock/pkg/store/standing"
+)
+
+// As the library has them for its own connections to etcd.
+const (
+	keepalive        = 30 * time.Second
+	keepaliveTimeout = 10 * time.Second
+	dialTimeout      = 20 * time.Second
+)
+
+// WithCacher is registry.StorageWithCacher, over storage of this package. The library
+// has no place where its client of etcd could be wrapped: what makes the client, and what
+// puts the cache in front, is repeated here.
+func WithCacher() generic.StorageDecorator {
+	return func(config *storagebackend.ConfigForResource, resourcePrefix string, key func(runtime.Object) (string, error),
+		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		raw, destroyRaw, err := dial(config, newFunc, newList, resourcePrefix)
+		if err != nil {
+			return nil, nil, err
+		}
+		cached, err := cacher.NewCacherFromConfig(cacher.Config{
+			Storage: raw, Versioner: storage.APIObjectVersioner{}, GroupResource: config.GroupResource,
+			EventsHistoryWindow: config.EventsHistoryWindow, ResourcePrefix: resourcePrefix, KeyFunc: key,
+			NewFunc: newFunc, NewListFunc: newList, GetAttrsFunc: attrs, IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec,
+		})
+		if err != nil {
+			destroyRaw()
+			return nil, nil, err
+		}
+		delegator := cacher.NewCacheDelegator(cached, raw)
+		// Subresources share the storage, and each of them destroys it.
+		return delegator, sync.OnceFunc(func() {
+			delegator.Stop()
+			cached.Stop()
+			destroyRaw()
+		}), nil
+	}
+}
+
+// dial connects to etcd and returns storage without a cache.
+func dial(config *storagebackend.ConfigForResource, newFunc, newList func() runtime.Object, resourcePrefix string) (storage.Interface, func(), error) {
+	client, err := connect(config.Transport)
+	if err != nil {
+		return nil, nil, err
+	}
+	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
+	var compactor etcd3.Compactor
+	stop := func() {}
+	if config.CompactionInterval > 0 {
+		// Who compacts when there are several is settled in etcd.
+		c := etcd3.StartCompactorPerEndpoint(client, config.CompactionInterval)
+		compactor, stop = c, c.Stop
+	}
+	raw, closeRaw, err := Raw(client, compactor, config, newFunc, newList, resourcePrefix)
+	if err != nil {
+		stop()
+		_ = client.Close()
+		return nil, nil, err
+	}
+	return raw, func() {
+		stop()
+		closeRaw()
+		_ = client.Close()
+	}, nil
+}
+
+// Raw is the storage of a resource over a client of etcd, without a cache. A nil compactor
+// compacts nothing.
+func Raw(client *clientv3.Client, compactor etcd3.Compactor, config *storagebackend.ConfigForResource, newFunc, newList func() runtime.Object, resourcePrefix string) (storage.Interface, func(), error) {
+	wrapped := &kubernetes.Client{Client: client}
+	wrapped.Kubernetes = standing.NewClient(wrapped, client.KV, config.Prefix)
+	transformer := config.Transformer
+	if transformer == nil {
+		transformer = identity.NewEncryptCheckTransformer()
+	}
+	versioner := storage.APIObjectVersioner{}
+	decoder := etcd3.NewDefaultDecoder(config.Codec, versioner)
+	unsafeDeletion := utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
+	if unsafeDeletion {
+		transformer = etcd3.WithCorruptObjErrorHandlingTransformer(transformer)
+		decoder = etcd3.WithCorruptObjErrorHandlingDecoder(decoder)
+	}
+	raw, err := etcd3.New(wrapped, compactor, config.Codec, newFunc, newList, config.Prefix, resourcePrefix, config.GroupResource,
+		transformer, config.LeaseManagerConfig, decoder, versioner)
+	if err != nil {
+		return nil, nil, err
+	}
+	if unsafeDeletion {
+		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(raw, config.GroupResource), raw.Close, nil
+	}
+	return raw, raw.Close, nil
+}
+
+func connect(to storagebackend.TransportConfig) (*clientv3.Client, error) {
+	config := clientv3.Config{
+		Endpoints:            to.ServerList,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepalive,
+		DialKeepAliveTimeout: keepaliveTimeout,
+		DialOptions: []grpc.DialOption{
+			grpc.WithUserAgent("penstock"),
+			grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+				otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
+				otelgrpc.WithPropagators(tracing.Propagators()),
+				otelgrpc.WithTracerProvider(to.TracerProvider),
+			)),
+		},
+		// What fails is returned to the caller, who knows what it means.
+		Logger: zap.NewNop(),
+	}
+	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
+		tls := transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}
+		var err error
+		if config.TLS, err = tls.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
+		}
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd at %v: %w", to.ServerList, err)
+	}
+	return client, nil
+}

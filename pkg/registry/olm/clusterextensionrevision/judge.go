@@ -1,0 +1,90 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/standing"
+)
+
+// What a write of a revision comes to depends on the other revisions of its chain, so
+// every create, update and delete of a revision is judged by the chain as it stands when
+// it is written (see pkg/store/standing). The order is what makes it so:
+//
+//  1. judge reads how the chain stands,
+//  2. admission and validation read the revisions, and what the chain has in the
+//     cluster: both are at least as new,
+//  3. the store writes the record if nothing changed since 1, and goes back to 1
+//     otherwise.
+//
+// Writes of status are not counted, nor are those of the inventory: both are Penstock's
+// own, and what they add is judged before it comes. Powers takes every object of a
+// revision as written from when it is there, and every one that may still succeed as one
+// that is rolled back to.
+
+// Standings tells how chains stand, as a *standing.Standings does.
+type Standings interface {
+	// Get returns etcd's revision of the last change of a chain's revisions.
+	Get(ctx context.Context, chain string) (int64, error)
+}
+
+// judge is the first thing that the validation of a write does.
+func (r *REST) judge(ctx context.Context, name string) error {
+	judgement := standing.From(ctx)
+	chain, _, ok := olm.ChainOf(name)
+	if judgement == nil || !ok {
+		return nil // Nothing is written then, see the client of package standing.
+	}
+	at, err := r.standings.Get(ctx, chain)
+	if err != nil {
+		return asStatus(err)
+	}
+	judgement.Made(chain, at)
+	return nil
+}
+
+// maxJudgements bounds how often a create is judged anew because its chain changes.
+const maxJudgements = 5
+
+// changed makes an answer of a write that was not done because of what happened in the
+// chain meanwhile.
+func changed(name string, err error) error {
+	var meanwhile *standing.ChangedError
+	if !errors.As(err, &meanwhile) {
+		return err
+	}
+	return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: look at them, then try again", meanwhile))
+}
+
+// superseded refuses to archive a revision in Penstock's own name, for which nobody is
+// asked, when there is no newer one that has replaced it. The controllers saw one, in a
+// cache: it may have been given up since, by somebody who was asked for no more than this
+// revision leaves.
+func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensionRevision) error {
+	who, _ := genericrequest.UserFrom(ctx)
+	archives := updated.Spec.LifecycleState == olm.LifecycleStateArchived && old.Spec.LifecycleState != olm.LifecycleStateArchived
+	if !archives || !request.IsInternal(ctx, who) {
+		return nil
+	}
+	chain, number, _ := olm.ChainOf(updated.Name)
+	revisions, err := r.Chain(ctx, chain)
+	if err != nil {
+		return asStatus(err)
+	}
+	for i := range revisions {
+		newer := &revisions[i]
+		if newer.Spec.Revision > number && newer.DeletionTimestamp == nil && newer.Spec.LifecycleState == olm.LifecycleStateActive &&
+			meta.IsStatusConditionTrue(newer.Status.Conditions, v1alpha1.ConditionSucceeded) {
+			return nil
+		}
+	}
+	return conflict(updated.Name, "it is archived when a newer revision has succeeded, and there is none any more")
+}

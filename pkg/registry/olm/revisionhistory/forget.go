@@ -1,0 +1,134 @@
+package revisionhistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Forgetting is where chains are forgotten, as a *chain.Heads does.
+type Forgetting interface {
+	// SeenHead returns etcd's revision of the last write of a head, 0 for none.
+	SeenHead(ctx context.Context, name string) (int64, error)
+	// Forget deletes the head of a chain that is as it was seen, and tells whether it did.
+	Forget(ctx context.Context, name string, seen chain.Seen) (bool, error)
+}
+
+// Inventories is what chains have in the cluster, as a *chain.Inventories has it.
+type Inventories interface {
+	// Load returns the inventory of a chain and etcd's revision of its last write.
+	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
+}
+
+// Standings tells how chains stand, as a *standing.Standings does.
+type Standings interface {
+	// Get returns etcd's revision of the last change of a chain's revisions.
+	Get(ctx context.Context, name string) (int64, error)
+}
+
+// ForgetDeps is what deleting a history needs.
+type ForgetDeps struct {
+	Heads       Forgetting
+	Inventories Inventories
+	Standings   Standings
+}
+
+// ForgettingREST is REST with deletes: to delete the history of an extension is to forget
+// it, its numbers included, so that it can begin again. That is for administrators, and
+// for extensions of which nothing is left.
+type ForgettingREST struct {
+	*REST
+	deps ForgetDeps
+}
+
+var _ rest.GracefulDeleter = &ForgettingREST{}
+
+// NewForgettingREST returns the virtual resource with deletes.
+func NewForgettingREST(histories *REST, deps ForgetDeps) *ForgettingREST {
+	return &ForgettingREST{REST: histories, deps: deps}
+}
+
+// Delete forgets an extension:
+//
+//  1. what there is of it is read, each with when it was written,
+//  2. nothing of it must be left,
+//  3. the caller's request is admitted,
+//  4. the head goes if all is as it was read.
+func (r *ForgettingREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	seen, left, err := r.see(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	if left != "" {
+		return nil, false, conflict(name, left)
+	}
+	if validate != nil {
+		if err := validate(ctx, &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return nil, false, err
+		}
+	}
+	if options == nil || !dryrun.IsDryRun(options.DryRun) {
+		done, err := r.deps.Heads.Forget(ctx, name, seen)
+		switch {
+		case err != nil:
+			return nil, false, apierrors.NewInternalError(err)
+		case !done:
+			return nil, false, conflict(name, "something of the extension was written meanwhile: look at it, then try again")
+		}
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
+		Name: name, Group: v1alpha1.GroupName, Kind: "revisionhistories",
+	}}, true, nil
+}
+
+// see reads what there is of an extension, and says why it cannot be forgotten, "" for no
+// reason.
+func (r *ForgettingREST) see(ctx context.Context, name string) (seen chain.Seen, left string, err error) {
+	// When it was written last comes before what was written: so nothing that comes
+	// between them goes unseen.
+	if seen.Standing, err = r.deps.Standings.Get(ctx, name); err != nil {
+		return chain.Seen{}, "", apierrors.NewInternalError(err)
+	}
+	if seen.Head, err = r.deps.Heads.SeenHead(ctx, name); err != nil {
+		return chain.Seen{}, "", apierrors.NewInternalError(err)
+	}
+	if seen.Head == 0 {
+		return chain.Seen{}, "", apierrors.NewNotFound(v1alpha1.Resource("revisionhistories"), name)
+	}
+	revisions, err := r.revisions.Chain(ctx, name)
+	if err != nil {
+		return chain.Seen{}, "", err
+	}
+	inventory, written, err := r.deps.Inventories.Load(ctx, name)
+	if err != nil {
+		return chain.Seen{}, "", apierrors.NewInternalError(err)
+	}
+	seen.Inventory = written
+	switch {
+	case len(revisions) > 0:
+		var names []string
+		for i := range revisions {
+			names = append(names, revisions[i].Name)
+		}
+		slices.Sort(names)
+		return seen, fmt.Sprintf("it has revisions (%s first): only an extension of which nothing is left can be forgotten", names[0]), nil
+	case len(inventory.Entries) > 0:
+		return seen, fmt.Sprintf("it has %d objects in the cluster, which are on their way out: only an extension of which nothing is left can be forgotten", len(inventory.Entries)), nil
+	}
+	return seen, "", nil
+}
+
+func conflict(name, detail string) error {
+	return apierrors.NewConflict(v1alpha1.Resource("revisionhistories"), name, errors.New(detail))
+}

@@ -1,0 +1,52 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Seen is what somebody has read of a chain who wants it to be forgotten: etcd's
+// revisions of the last writes, 0 for what is not there.
+type Seen struct {
+	// Head of the chain.
+	Head int64
+	// Standing, of its revisions.
+	Standing int64
+	// Inventory of what it has in the cluster.
+	Inventory int64
+}
+
+// SeenHead returns etcd's revision of the last write of the head of a chain, 0 when there
+// is none. One that cannot be read has one too.
+func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
+	stored, err := store.Get(ctx, s.kv, s.keys.Head(name))
+	if err != nil {
+		return 0, fmt.Errorf("reading the head of chain %q: %w", name, err)
+	}
+	return stored.ModRevision, nil
+}
+
+// Forget deletes the head of a chain: its numbers and its history are as if it had never
+// been. It tells whether it did; it does not when anything was written since it was seen.
+//
+// Whoever judges a create meanwhile has to begin anew: the standing is written. Neither
+// that nor an empty inventory is deleted: 0 would come back, and with it a writer who
+// started from it.
+func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error) {
+	unchanged := func(key string, at int64) clientv3.Cmp {
+		return clientv3.Compare(clientv3.ModRevision(key), "=", at)
+	}
+	head := s.keys.Head(name)
+	done, err := s.kv.Txn(ctx).
+		If(unchanged(head, seen.Head), unchanged(s.keys.Standing(name), seen.Standing), unchanged(s.keys.Inventory(name), seen.Inventory)).
+		Then(clientv3.OpDelete(head), clientv3.OpPut(s.keys.Standing(name), store.StandingRecord())).
+		Commit()
+	if err != nil {
+		return false, fmt.Errorf("forgetting chain %q: %w", name, err)
+	}
+	return done.Succeeded, nil
+}

@@ -1,0 +1,125 @@
+package standing
+
+import (
+	"context"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Client writes records of revisions as the API server's storage does, and the standing
+// of their chain in the same transaction, when the context has a Judgement.
+type Client struct {
+	kubernetes.Interface
+	kv   clientv3.KV
+	keys store.Keys
+}
+
+var _ kubernetes.Interface = &Client{}
+
+// NewClient wraps what the storage writes by. The KV is of the same etcd.
+func NewClient(client kubernetes.Interface, kv clientv3.KV, prefix string) *Client {
+	return &Client{Interface: client, kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// OptimisticPut writes a record that is as expected, in a chain that stands as it was
+// judged.
+//
+// When only the standing is another one, the storage is told what it is told when the
+// record is another one, with the record as it is: it goes back to the function that
+// makes the update, and that judges once more. A create has no such way: it is a
+// *ChangedError.
+func (c *Client) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, options kubernetes.PutOptions) (kubernetes.PutResponse, error) {
+	j := From(ctx)
+	if j == nil {
+		return c.Interface.OptimisticPut(ctx, key, value, expected, options)
+	}
+	done, err := c.write(ctx, j, key, expected, clientv3.OpPut(key, string(value), clientv3.WithLease(options.LeaseID)))
+	if err != nil {
+		return kubernetes.PutResponse{}, err
+	}
+	if !options.GetOnFailure && !done.succeeded && done.asExpected {
+		return kubernetes.PutResponse{}, &ChangedError{Chain: done.chain}
+	}
+	return kubernetes.PutResponse{KV: done.found, Succeeded: done.succeeded, Revision: done.revision}, nil
+}
+
+// OptimisticDelete deletes a record that is as expected, in a chain that stands as it was
+// judged. See OptimisticPut.
+func (c *Client) OptimisticDelete(ctx context.Context, key string, expected int64, options kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
+	j := From(ctx)
+	if j == nil {
+		return c.Interface.OptimisticDelete(ctx, key, expected, options)
+	}
+	done, err := c.write(ctx, j, key, expected, clientv3.OpDelete(key))
+	if err != nil {
+		return kubernetes.DeleteResponse{}, err
+	}
+	return kubernetes.DeleteResponse{KV: done.found, Succeeded: done.succeeded, Revision: done.revision}, nil
+}
+
+// outcome of a transaction.
+type outcome struct {
+	chain     string
+	succeeded bool
+	// asExpected tells that the record was, and that it was for the standing.
+	asExpected bool
+	// found is the record as it is, when nothing was written.
+	found    *mvccpb.KeyValue
+	revision int64
+}
+
+// write is the one transaction: the record and the standing are compared and written
+// together.
+func (c *Client) write(ctx context.Context, j *Judgement, key string, expected int64, change clientv3.Op) (outcome, error) {
+	chain, at, compare, err := j.begin()
+	if err != nil {
+		return outcome{}, err
+	}
+	mark := c.keys.Standing(chain)
+	conditions := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", expected)}
+	if compare {
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(mark), "=", at))
+	}
+	response, err := c.kv.Txn(ctx).
+		If(conditions...).
+		Then(change, clientv3.OpPut(mark, store.StandingRecord())).
+		Else(clientv3.OpGet(key), clientv3.OpGet(mark, clientv3.WithKeysOnly())).
+		Commit()
+	if err != nil {
+		j.spend() // whether it was written is not known
+		return outcome{}, err
+	}
+	done := outcome{chain: chain, succeeded: response.Succeeded, revision: response.Header.Revision}
+	if done.succeeded {
+		j.spend()
+		return done, nil
+	}
+	done.found = found(response.Responses[0])
+	done.asExpected = revisionOf(done.found) == expected
+	if compare && revisionOf(found(response.Responses[1])) != at {
+		j.spend()
+	}
+	return done, nil
+}
+
+// found returns what an etcd read found, nil for nothing.
+func found(response *etcdserverpb.ResponseOp) *mvccpb.KeyValue {
+	kvs := response.GetResponseRange().Kvs
+	if len(kvs) == 0 {
+		return nil
+	}
+	return kvs[0]
+}
+
+// revisionOf returns etcd's revision of the last write of a key, 0 when there is none.
+func revisionOf(kv *mvccpb.KeyValue) int64 {
+	if kv == nil {
+		return 0
+	}
+	return kv.ModRevision
+}

@@ -1,0 +1,123 @@
+// Package standing makes two steps one: that a change of a chain's revisions is judged,
+// and that it is written.
+//
+// What a change of one revision comes to depends on the others of its chain: an object
+// that another revision has too stays, so nobody is asked for the right to delete it.
+// The invariant is therefore: what a change was judged by is how the chain stands when
+// the change is written. Its key, one for each chain, is written in the same etcd
+// transaction as every change of a record of the chain, and that transaction demands
+// that it was written last when the judge began to look. Of two changes that were judged
+// at the same time one is written, and the other one is judged again.
+//
+// Whoever judges reads the key first (Standings.Get), then the records, both
+// linearizable, and says so (Judgement.Made). Whoever writes (Client) compares.
+package standing
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Standings reads how chains stand.
+type Standings struct {
+	kv   clientv3.KV
+	keys store.Keys
+}
+
+// New returns the standings below an etcd prefix.
+func New(kv clientv3.KV, prefix string) *Standings {
+	return &Standings{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// Get returns etcd's revision of the last change of a chain's revisions, 0 when none was
+// counted. Records that are read after it are at least as new.
+func (s *Standings) Get(ctx context.Context, chain string) (int64, error) {
+	found, err := store.Get(ctx, s.kv, s.keys.Standing(chain))
+	if err != nil {
+		return 0, fmt.Errorf("reading how chain %q stands: %w", chain, err)
+	}
+	return found.ModRevision, nil
+}
+
+// ChangedError says that the revisions of a chain changed while a change was judged by
+// them, and that nothing was written.
+type ChangedError struct{ Chain string }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("the revisions of %s changed while this change was judged by them", e.Chain)
+}
+
+// Judgement is what the writes of one request rest on. It is good for one write,
+// tried as often as it takes while the chain stands as it did: the storage begins with the
+// record as a cache has it.
+type Judgement struct {
+	mu    sync.Mutex
+	chain string
+	at    int64
+	state state
+}
+
+// state of a judgement.
+type state int
+
+const (
+	// open is before a judgement was made, after its write, and when the chain stands
+	// otherwise: nothing can be written.
+	open state = iota
+	// made lets one write through that is compared.
+	made
+	// waived lets one write through that is compared with nothing.
+	waived
+)
+
+type judgementKey struct{}
+
+// With returns a context in which revisions are written only as they were judged.
+func With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, judgementKey{}, &Judgement{})
+}
+
+// Counting returns a context for one write to a chain that needs no judgement by what
+// else is written there, and makes the judgements of others that were made before it
+// void.
+func Counting(ctx context.Context, chain string) context.Context {
+	return context.WithValue(ctx, judgementKey{}, &Judgement{chain: chain, state: waived})
+}
+
+// From returns what the writes of a context rest on, nil for writes that change nothing
+// that others are judged by.
+func From(ctx context.Context) *Judgement {
+	j, _ := ctx.Value(judgementKey{}).(*Judgement)
+	return j
+}
+
+// Made notes that the next write is judged by the chain as it stood at a revision of
+// etcd, as Standings.Get has it.
+func (j *Judgement) Made(chain string, at int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.chain, j.at, j.state = chain, at, made
+}
+
+// begin hands the judgement out to one write. With compare the chain must stand as it
+// did at that revision.
+func (j *Judgement) begin() (chain string, at int64, compare bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.state == open {
+		return "", 0, false, &ChangedError{Chain: j.chain}
+	}
+	return j.chain, j.at, j.state == made, nil
+}
+
+// spend ends the judgement: it was written by, or is void.
+func (j *Judgement) spend() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state = open
+}

@@ -1,0 +1,217 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Memory is as much of an etcd as the store needs, for tests that go through so many
+// histories that each must cost next to nothing: reads and transactions of the present
+// state. Whoever needs watches, leases or older revisions needs Client.
+type Memory struct {
+	// Before is called before each operation, with its context, without any lock; nil
+	// does nothing.
+	Before func(context.Context)
+
+	mu       sync.Mutex
+	revision int64
+	kvs      map[string]*mvccpb.KeyValue
+}
+
+var _ clientv3.KV = &Memory{}
+
+// NewMemory returns an empty one.
+func NewMemory() *Memory { return &Memory{revision: 1, kvs: map[string]*mvccpb.KeyValue{}} }
+
+// Clone returns another one with the same content.
+func (m *Memory) Clone() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// Records are replaced and never changed.
+	return &Memory{revision: m.revision, kvs: maps.Clone(m.kvs)}
+}
+
+// Reset makes the content that of another one.
+func (m *Memory) Reset(to *Memory) {
+	other := to.Clone()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.revision, m.kvs = other.revision, other.kvs
+}
+
+// Client is a client of it, for what takes no interface.
+func (m *Memory) Client(ctx context.Context) *clientv3.Client {
+	client := clientv3.NewCtxClient(ctx)
+	client.KV = m
+	return client
+}
+
+var errNoMemory = errors.New("storetest.Memory does not do that")
+
+// Get reads.
+func (m *Memory) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	done, err := m.Do(ctx, clientv3.OpGet(key, opts...))
+	return done.Get(), err
+}
+
+// Put writes.
+func (m *Memory) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
+	done, err := m.Do(ctx, clientv3.OpPut(key, value, opts...))
+	return done.Put(), err
+}
+
+// Delete deletes.
+func (m *Memory) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	done, err := m.Do(ctx, clientv3.OpDelete(key, opts...))
+	return done.Del(), err
+}
+
+// GetStream is not there, as in an older etcd.
+func (*Memory) GetStream(context.Context, string, ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
+	return nil, status.Error(codes.Unimplemented, errNoMemory.Error())
+}
+
+// Compact is not there.
+func (*Memory) Compact(context.Context, int64, ...clientv3.CompactOption) (*clientv3.CompactResponse, error) {
+	return nil, errNoMemory
+}
+
+// Do is one operation.
+func (m *Memory) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
+	if op.IsTxn() {
+		return clientv3.OpResponse{}, errNoMemory
+	}
+	done, err := m.Txn(ctx).Then(op).Commit()
+	if err != nil {
+		return clientv3.OpResponse{}, err
+	}
+	switch response := done.Responses[0]; {
+	case op.IsGet():
+		found := response.GetResponseRange()
+		found.Header = done.Header
+		return (*clientv3.GetResponse)(found).OpResponse(), nil
+	case op.IsPut():
+		return (*clientv3.PutResponse)(&pb.PutResponse{Header: done.Header}).OpResponse(), nil
+	default:
+		deleted := response.GetResponseDeleteRange()
+		deleted.Header = done.Header
+		return (*clientv3.DeleteResponse)(deleted).OpResponse(), nil
+	}
+}
+
+// Txn is a transaction.
+func (m *Memory) Txn(ctx context.Context) clientv3.Txn { return &memoryTxn{memory: m, ctx: ctx} }
+
+// memoryTxn has its context, as those of etcd's client have.
+type memoryTxn struct {
+	memory *Memory
+	ctx    context.Context //nolint:containedctx
+	cmps   []clientv3.Cmp
+	then   []clientv3.Op
+	other  []clientv3.Op
+}
+
+// If adds conditions.
+func (t *memoryTxn) If(cmps ...clientv3.Cmp) clientv3.Txn { t.cmps = append(t.cmps, cmps...); return t }
+
+// Then is done when they hold.
+func (t *memoryTxn) Then(ops ...clientv3.Op) clientv3.Txn { t.then = append(t.then, ops...); return t }
+
+// Else is done when they do not.
+func (t *memoryTxn) Else(ops ...clientv3.Op) clientv3.Txn {
+	t.other = append(t.other, ops...)
+	return t
+}
+
+// Commit does it.
+func (t *memoryTxn) Commit() (*clientv3.TxnResponse, error) {
+	if t.memory.Before != nil {
+		t.memory.Before(t.ctx)
+	}
+	if err := t.ctx.Err(); err != nil {
+		return nil, err
+	}
+	m := t.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	succeeded, ops := m.hold(t.cmps), t.other
+	if succeeded {
+		ops = t.then
+	}
+	if slices.ContainsFunc(ops, func(op clientv3.Op) bool { return !op.IsGet() }) {
+		m.revision++
+	}
+	done := &pb.TxnResponse{Succeeded: succeeded, Header: &pb.ResponseHeader{Revision: m.revision}}
+	for _, op := range ops {
+		done.Responses = append(done.Responses, m.apply(op))
+	}
+	return (*clientv3.TxnResponse)(done), nil
+}
+
+// hold tells whether all conditions do. The caller holds the lock.
+func (m *Memory) hold(cmps []clientv3.Cmp) bool {
+	for i := range cmps {
+		c := cmps[i].GetCompare()
+		present := m.kvs[string(c.Key)]
+		var equal bool
+		switch target := c.TargetUnion.(type) {
+		case *pb.Compare_ModRevision:
+			equal = target.ModRevision == present.GetModRevision()
+		case *pb.Compare_Value:
+			equal = present != nil && bytes.Equal(target.Value, present.Value)
+		default:
+			panic(errNoMemory)
+		}
+		if equal != (c.Result == pb.Compare_EQUAL) {
+			return false
+		}
+	}
+	return true
+}
+
+// apply does one operation. The caller holds the lock.
+func (m *Memory) apply(op clientv3.Op) *pb.ResponseOp {
+	key := string(op.KeyBytes())
+	switch {
+	case op.IsPut():
+		m.kvs[key] = &mvccpb.KeyValue{Key: op.KeyBytes(), Value: op.ValueBytes(), ModRevision: m.revision}
+		return &pb.ResponseOp{Response: &pb.ResponseOp_ResponsePut{ResponsePut: &pb.PutResponse{}}}
+	case op.IsDelete():
+		deleted := &pb.DeleteRangeResponse{}
+		for _, kv := range m.between(key, string(op.RangeBytes())) {
+			delete(m.kvs, string(kv.Key))
+			deleted.Deleted++
+		}
+		return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: deleted}}
+	}
+	found := m.between(key, string(op.RangeBytes()))
+	return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: &pb.RangeResponse{Kvs: found, Count: int64(len(found))}}}
+}
+
+// between returns one record, or those from one key to another, in order. The caller
+// holds the lock.
+func (m *Memory) between(key, end string) []*mvccpb.KeyValue {
+	if end == "" {
+		if kv := m.kvs[key]; kv != nil {
+			return []*mvccpb.KeyValue{kv}
+		}
+		return nil
+	}
+	var found []*mvccpb.KeyValue
+	for _, at := range slices.Sorted(maps.Keys(m.kvs)) {
+		if at >= key && (end == "\x00" || at < end) {
+			found = append(found, m.kvs[at])
+		}
+	}
+	return found
+}
