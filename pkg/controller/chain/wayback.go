@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,18 +92,24 @@ func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bo
 		!meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) && overdue(revision, now)
 }
 
-// backTo returns the newest revision behind the first one that has succeeded.
+// backTo returns the newest revision behind the first one that has succeeded, and has
+// objects: to go back to nothing would be to uninstall the extension, which is for people
+// to say.
 func backTo(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal) {
 	if of := revisions[0].Annotations[olmv1alpha1.RollbackOfAnnotation]; of != "" {
 		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is a rollback itself, to %s: what to do next is for people to say", of)}
 	}
 	for i := range revisions[1:] {
 		earlier := &revisions[1+i]
-		if earlier.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(earlier.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
+		if earlier.DeletionTimestamp.IsZero() && hasObjects(earlier) && meta.IsStatusConditionTrue(earlier.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
 			return earlier.Name, nil
 		}
 	}
 	return "", &refusal{reasonNoTarget, "no earlier revision that has succeeded is there"}
+}
+
+func hasObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return slices.ContainsFunc(revision.Spec.Phases, func(phase olmv1alpha1.RevisionPhase) bool { return len(phase.Objects) > 0 })
 }
 
 // wayBack is backTo of what is stored. It returns nothing when that is not what

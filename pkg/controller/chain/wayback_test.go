@@ -197,12 +197,18 @@ func stuck(r *olmv1alpha1.ClusterExtensionRevision) {
 	})
 }
 
+// worked has objects, which are all there.
+func worked(r *olmv1alpha1.ClusterExtensionRevision) {
+	succeeded(r)
+	r.Spec.Phases = []olmv1alpha1.RevisionPhase{{Name: "deploy", Objects: []olmv1alpha1.RevisionObject{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "argocd", Name: "a"}}}}
+}
+
 var archived = state(olmv1alpha1.LifecycleStateArchived)
 
 // chainOf is a stuck revision 4 above three others, of which 1 and 2 succeeded.
 func chainOf(t *testing.T, etcd clientv3.KV, prefix string) *backend {
 	t.Helper()
-	return newBackend(t, etcd, prefix, numbered(4, stuck), numbered(3), numbered(2, succeeded, archived), numbered(1, succeeded, archived))
+	return newBackend(t, etcd, prefix, numbered(4, stuck), numbered(3), numbered(2, worked, archived), numbered(1, worked, archived))
 }
 
 // TestRollbackOnceWhoeverDies: the process dies behind its k-th write, for every k
@@ -305,18 +311,21 @@ func TestRollbackRefused(t *testing.T) {
 		"none succeeded": {
 			"what never worked is no way back", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(3)}, 0, nil, 0, reasonNoTarget, "no earlier revision that has succeeded",
 		},
+		"empty": {
+			"to go back to nothing is to uninstall", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(3, succeeded)}, 0, nil, 0, reasonNoTarget, "no earlier revision that has succeeded",
+		},
 		"going": {
-			"its content may be gone soon", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(3, succeeded, finalized)}, 0, nil, 0, reasonNoTarget, "no earlier revision that has succeeded",
+			"its content may be gone soon", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(3, worked, finalized)}, 0, nil, 0, reasonNoTarget, "no earlier revision that has succeeded",
 		},
 		"a rollback": {
-			"it would come back to the same", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck, annotated(olmv1alpha1.RollbackOfAnnotation, "argocd-2")), numbered(2, succeeded)},
+			"it would come back to the same", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck, annotated(olmv1alpha1.RollbackOfAnnotation, "argocd-2")), numbered(2, worked)},
 			0, nil, 0, reasonIsRollback, "it is a rollback itself, to argocd-2",
 		},
 		"overtaken": {
-			"there was a revision 7", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(2, succeeded)}, 7, nil, 0, reasonOvertaken, "revision 7 was made since",
+			"there was a revision 7", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(2, worked)}, 7, nil, 0, reasonOvertaken, "revision 7 was made since",
 		},
 		"refused": {
-			"the server knows more", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(2, succeeded)}, 0, errors.New("things.x.io has objects stored as v2"), 1, reasonRefused,
+			"the server knows more", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(2, worked)}, 0, errors.New("things.x.io has objects stored as v2"), 1, reasonRefused,
 			"the rollback to argocd-2 was refused: things.x.io has objects stored as v2",
 		},
 	}
@@ -405,7 +414,7 @@ func TestNoRollback(t *testing.T) {
 	etcd := storetest.Client(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b := newBackend(t, etcd, name, numbered(4, tc.four...), numbered(2, succeeded))
+			b := newBackend(t, etcd, name, numbered(4, tc.four...), numbered(2, worked))
 			p := b.process(0)
 			for range 2 {
 				if err := p.pass(t.Context()); err != nil {
@@ -421,7 +430,7 @@ func TestNoRollback(t *testing.T) {
 
 // TestRolledBackByAPerson is told as well; why it was refused once is not.
 func TestRolledBackByAPerson(t *testing.T) {
-	before := numbered(2, succeeded)
+	before := numbered(2, worked)
 	w := &writer{now: noon}
 	w.status = before.Status
 	w.set(olmv1alpha1.ConditionRolledBack, false, reasonRefused, "not now")

@@ -249,6 +249,8 @@ func (d door) threats() {
 		d.t.Errorf("the server panicked:\n%s", d.server.Log())
 	}
 	d.listed(tried)
+	d.t.Run("AtTheSameTime", func(t *testing.T) { d.in(t).atTheSameTime(t, r) })
+	d.t.Run("Collection", func(t *testing.T) { d.in(t).collection(t, r) })
 }
 
 // guessedSecret is a Secret whose content somebody guesses.
@@ -346,7 +348,7 @@ func (d door) listed(tried map[string][]attempt) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	said := map[string]bool{"GuessedDigest": false}
+	said := map[string]bool{"GuessedDigest": false, "AtTheSameTime": false, "Collection": false}
 	for name := range tried {
 		said[name] = false
 	}

@@ -26,8 +26,11 @@ const (
 	remove kind = "delete"
 	// arm has a revision rolled back when its rollout fails.
 	arm kind = "arm"
-	// acknowledge permits the deletion of definitions that have instances.
+	// acknowledge permits the deletion of definitions that have instances, or one that
+	// was held back because it is large.
 	acknowledge kind = "acknowledge"
+	// teardown changes what becomes of the objects of a revision when it is deleted.
+	teardown kind = "teardown"
 	// own gives a revision an owner: when that one is gone, or never was, garbage
 	// collection deletes the revision in a name of its own, which may delete anything.
 	own kind = "own"
@@ -50,6 +53,11 @@ type change struct {
 	// acknowledged are the CustomResourceDefinitions whose instances may be lost
 	// from now on.
 	acknowledged []string
+	// answers is true when a deletion that was held back goes on.
+	answers bool
+	// ends is true when a delete of the revision, by whomever, deletes what it would have
+	// left before, and leaves is true for the opposite.
+	ends, leaves bool
 }
 
 // brings tells whether the requester has said himself what is in a revision that
@@ -80,7 +88,8 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	old, _ := a.GetOldObject().(*olm.ClusterExtensionRevision)
 	switch {
 	case a.GetOperation() == admission.Create && updated != nil:
-		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), owners: updated.OwnerReferences}
+		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), owners: updated.OwnerReferences,
+			answers: len(answers(updated)) > 0}
 	case a.GetOperation() == admission.Update && updated != nil && old != nil:
 		c = changeOfUpdate(updated, old)
 	case a.GetOperation() == admission.Delete && old != nil:
@@ -97,9 +106,13 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 }
 
 func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
-	c := change{revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old))}
+	c := change{
+		revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old)),
+		answers: len(newly(answers(updated), answers(old))) > 0,
+	}
 	if old.DeletionTimestamp == nil {
 		c.owners = newOwners(updated.OwnerReferences, old.OwnerReferences)
+		c.ends, c.leaves = orphaning(old) && !orphaning(updated), orphaning(updated) && !orphaning(old)
 	}
 	state, was := updated.Spec.LifecycleState, old.Spec.LifecycleState
 	switch {
@@ -115,7 +128,9 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	switch {
 	case c.kind == "" && len(c.owners) > 0:
 		c.kind = own
-	case c.kind == "" && len(c.acknowledged) > 0:
+	case c.kind == "" && (c.ends || c.leaves):
+		c.kind = teardown
+	case c.kind == "" && (c.answers || len(c.acknowledged) > 0):
 		c.kind = acknowledge
 	}
 	return c
@@ -166,10 +181,35 @@ func succeeded(revision *olm.ClusterExtensionRevision) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
-// acknowledged returns the names in the annotation.
+// orphaning tells whether a delete of a revision that says nothing else leaves its
+// objects: its policy does, or the finalizer of garbage collection, as the endpoint takes
+// it.
+func orphaning(revision *olm.ClusterExtensionRevision) bool {
+	for _, finalizer := range revision.Finalizers {
+		switch finalizer {
+		case metav1.FinalizerOrphanDependents:
+			return true
+		case metav1.FinalizerDeleteDependents:
+			return revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
+		}
+	}
+	return revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
+}
+
+// acknowledged returns the definitions that a revision lets go.
 func acknowledged(revision *olm.ClusterExtensionRevision) []string {
+	return listed(revision, v1alpha1.AllowCRDDeletionAnnotation)
+}
+
+// answers returns the deletions that a revision lets go on.
+func answers(revision *olm.ClusterExtensionRevision) []string {
+	return listed(revision, v1alpha1.AcknowledgeDeletionAnnotation)
+}
+
+// listed returns the names in an annotation.
+func listed(revision *olm.ClusterExtensionRevision, annotation string) []string {
 	var names []string
-	for name := range strings.SplitSeq(revision.Annotations[v1alpha1.AllowCRDDeletionAnnotation], ",") {
+	for name := range strings.SplitSeq(revision.Annotations[annotation], ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
 		}

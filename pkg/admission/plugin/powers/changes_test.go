@@ -86,6 +86,119 @@ func TestChanges(t *testing.T) {
 			},
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "delete customresourcedefinitions.apiextensions.k8s.io widgets.example.com"},
 		},
+		"OwnedAfterAnArchivedOne": {
+			reason: "who gave an archived revision its owner was asked for next to nothing",
+			world:  func(w *world) { w.has(2, web) },
+			act: func(w *world) error {
+				r := rev(2, web)
+				w.holds(rev(1, web).as("Archived").ownedBy("nobody"), r)
+				return w.updates(r, r.ownedBy("nobody"))
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"NotKeptAnyMore": {
+			reason: "whoever deletes it later deletes what he believes to be kept",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.orphaning(), r) },
+			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web", "!patch"},
+		},
+		"KeptFromNowOn": {
+			reason: "whoever deletes it later leaves what he believes to go",
+			world:  func(w *world) { w.has(1, web) },
+			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.orphaning()) },
+			code:   forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+		},
+		"KeptByFinalizer": {
+			reason: "the finalizer of garbage collection says the same",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web)
+				w.holds(r)
+				kept := r.as(r.Spec.LifecycleState)
+				kept.Finalizers = []string{"orphan"}
+				return w.updates(r, kept)
+			},
+			code: forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+		},
+		"DeletionAcknowledged": {
+			reason: "what was held back goes",
+			world:  func(w *world) { w.has(1, web, config) },
+			act: func(w *world) error {
+				r := rev(1, web, config).as("Archived")
+				w.holds(r, rev(2, web))
+				return w.updates(r, r.answering("1-0123456789"))
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
+		},
+		"DeletionAcknowledgedAllowed": {
+			reason: "who may delete it",
+			world:  func(w *world) { w.has(1, web, config).may("lighthouse", rule("delete", "", "configmaps")) },
+			act: func(w *world) error {
+				r := rev(1, web, config).as("Archived")
+				w.holds(r, rev(2, web))
+				return w.updates(r, r.answering("1-0123456789"))
+			},
+		},
+		"DeletionNotAcknowledgedAnyMore": {
+			reason: "nothing goes on because of that",
+			world:  func(w *world) { w.has(1, web, config) },
+			act: func(w *world) error {
+				r := rev(1, web, config)
+				w.holds(r)
+				return w.updates(r.answering("1-0123456789"), r)
+			},
+		},
+		"OrphanKeepsForOthers": {
+			reason: "what carries the content of a revision that was given up is not this one's to leave",
+			world: func(w *world) {
+				w.has(2, config).may("lighthouse", rule("create,patch", "*", "configmaps,deployments"))
+			},
+			act: func(w *world) error {
+				r := rev(1, config).orphaning()
+				w.holds(r, rev(2, config).as("Archived"))
+				return w.deletes(r)
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
+		},
+		"RemovesTheWayBack": {
+			reason: "an armed revision goes back further then, and nobody was asked about that",
+			world:  func(w *world) { w.has(3, web, config) },
+			act: func(w *world) error {
+				r := rev(2, web).as("Archived").successful()
+				w.holds(rev(1, config).as("Archived").successful(), r, rev(3, web, config).rollingBack(5))
+				return w.deletes(r)
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config", "delete deployments.apps lighthouse/web"},
+		},
+		"ArmedAboveNothing": {
+			reason: "one without objects is never gone back to",
+			world:  func(w *world) { w.has(2, web).may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act: func(w *world) error {
+				w.holds(rev(1).as("Archived").successful())
+				return w.creates(rev(2, web).rollingBack(5))
+			},
+		},
+		"BeginsWithNothing": {
+			reason: "names are worth something, and there would be nothing else to ask about",
+			world:  func(*world) {},
+			act:    func(w *world) error { return w.creates(rev(1)) },
+			code:   forbidden, says: []string{"begin extensions.policy.penstock.dev lighthouse"},
+		},
+		"BeginsWithNothingAllowed": {
+			reason: "who may",
+			world:  func(w *world) { w.may("", rule("begin", "policy.penstock.dev", "extensions", "lighthouse")) },
+			act:    func(w *world) error { return w.creates(rev(1)) },
+		},
+		"BeginsWithObjects": {
+			reason: "the rights to them are asked, and no other",
+			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act:    func(w *world) error { return w.creates(rev(1, web)) },
+		},
+		"GoesOnWithNothing": {
+			reason: "then there is something that goes, and that is asked",
+			world:  func(w *world) { w.has(1, web).may("lighthouse", rule("delete", "apps", "deployments")) },
+			act:    func(w *world) error { w.holds(rev(1, web)); return w.creates(rev(2)) },
+		},
 		"Disowned": {
 			reason: "without an owner it stays",
 			world:  func(*world) {},

@@ -62,12 +62,15 @@ func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 	}
 	d := &demand{change: c, kinds: newKinds()}
 	d.acknowledge(c.acknowledged)
-	if c.kind == acknowledge {
+	if c.kind == acknowledge && !c.answers {
 		return d, nil
 	}
 	now, err := p.standing(ctx, c)
 	if err != nil {
 		return nil, err
+	}
+	if c.begins(now) {
+		d.asks = append(d.asks, ask{right: beginning(c.chain), because: "for a first revision without objects"})
 	}
 	intended := planOf(c, now)
 	objects, err := p.contents(ctx, c, intended.writes)

@@ -88,25 +88,53 @@ func planOf(c change, now standing) plan {
 	case archive, remove:
 		p = planTeardown(c, now)
 	}
-	if ownedAnew(c, now) {
+	if c.ends || ownedAnew(c, now) {
 		p.deletes = without(append(p.deletes, endOf(c.revision, now)...), nil)
+	}
+	if c.leaves {
+		p.releases = without(append(p.releases, endOf(c.revision, now)...), nil)
+	}
+	if c.answers {
+		p.deletes = without(append(p.deletes, heldBack(c.revision, now)...), nil)
 	}
 	if c.armed {
 		for _, target := range targets(c.revision, now.others) {
-			back := planWayBack(c, target, now)
-			p.writes, p.deletes = append(p.writes, back.writes...), append(p.deletes, back.deletes...)
-			p.releases = append(p.releases, back.releases...)
+			p.add(planWayBack(c.revision, target, now))
 		}
+	}
+	if c.kind == remove && c.revision.DeletionTimestamp == nil {
+		p.add(planOtherWaysBack(c.revision, now))
 	}
 	return p
 }
 
-// ownedAnew tells whether a revision gets an owner that no other revision of the
-// chain has. An owner that the chain has already ends all of it, whoever joins.
+func (p *plan) add(more plan) {
+	p.writes, p.deletes = append(p.writes, more.writes...), append(p.deletes, more.deletes...)
+	p.releases = append(p.releases, more.releases...)
+}
+
+// heldBack returns what a deletion that was held back may be of: what the chain has, or
+// may have, and its newest revision has not.
+func heldBack(revision *olm.ClusterExtensionRevision, now standing) []held {
+	there := slices.Clone(now.inventory)
+	layers := layersOf(append(slices.Clone(now.others), *revision))
+	for _, layer := range layers {
+		there = append(there, heldBy(layer)...)
+	}
+	if len(layers) == 0 {
+		return there
+	}
+	return without(there, ids(refsOf(layers[0])))
+}
+
+// ownedAnew tells whether a revision gets an owner that no other active revision of the
+// chain has. An owner that the chain has already ends all of it, whoever joins. One of a
+// revision that is archived, or goes, ends nothing of the others, and who gave it that
+// owner was asked for no more.
 func ownedAnew(c change, now standing) bool {
 	owners := c.owners
-	for i := range now.others {
-		owners = newOwners(owners, now.others[i].OwnerReferences)
+	for _, layer := range layersOf(now.others) {
+		owners = newOwners(owners, layer.OwnerReferences)
 	}
 	return len(owners) > 0
 }
@@ -125,14 +153,15 @@ func endOf(revision *olm.ClusterExtensionRevision, now standing) []held {
 }
 
 // targets returns the revisions that a revision may be rolled back to by itself:
-// the newest earlier one that has succeeded, and those that still may.
+// the newest earlier one that has succeeded, and those that still may. One without
+// objects is none: to go back to it would be to uninstall the extension.
 func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) []*olm.ClusterExtensionRevision {
 	var found []*olm.ClusterExtensionRevision
 	var newest *olm.ClusterExtensionRevision
 	for i := range others {
 		other := &others[i]
 		switch {
-		case other.DeletionTimestamp != nil || other.Spec.Revision > revision.Spec.Revision:
+		case other.DeletionTimestamp != nil || other.Spec.Revision > revision.Spec.Revision || len(refsOf(other)) == 0:
 		case succeeded(other):
 			if newest == nil || newest.Spec.Revision < other.Spec.Revision {
 				newest = other
@@ -147,9 +176,32 @@ func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensi
 	return found
 }
 
-// planWayBack writes all objects of the target, and what it lacks goes.
-func planWayBack(c change, target *olm.ClusterExtensionRevision, now standing) plan {
-	there := append(slices.Clone(now.inventory), heldBy(c.revision)...)
+// planOtherWaysBack is for the removal of a revision that others may be rolled back to:
+// who armed them was asked about that one, and not about the one before it.
+func planOtherWaysBack(removed *olm.ClusterExtensionRevision, now standing) plan {
+	var p plan
+	for _, armed := range layersOf(now.others) {
+		if !rollsBack(armed) || armed.Spec.Revision < removed.Spec.Revision {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(now.others), func(o olm.ClusterExtensionRevision) bool { return o.Name == armed.Name })
+		asked := map[string]bool{}
+		for _, target := range targets(armed, append(slices.Clone(others), *removed)) {
+			asked[target.Name] = true
+		}
+		for _, target := range targets(armed, others) {
+			if !asked[target.Name] {
+				p.add(planWayBack(removed, target, now))
+			}
+		}
+	}
+	return p
+}
+
+// planWayBack writes all objects of the target, and what it lacks goes: of what the
+// chain has, and of what the revision and the others may still put there.
+func planWayBack(revision, target *olm.ClusterExtensionRevision, now standing) plan {
+	there := append(slices.Clone(now.inventory), heldBy(revision)...)
 	for _, layer := range layersOf(now.others) {
 		there = append(there, heldBy(layer)...)
 	}
@@ -206,10 +258,32 @@ func planTeardown(c change, now standing) plan {
 	}
 	result := plan{deletes: without(there, keep)}
 	if c.orphans {
-		result.releases, result.deletes = result.deletes, nil
+		result.deletes, result.releases = orphaned(c.revision, result.deletes, now)
 	}
 	result.writes = fallback(c.revision, layers)
 	return result
+}
+
+// orphaned tells what goes from what is let go of with a revision that leaves its objects.
+// Whether an object is left is decided by the revision whose content it carries: one that
+// carries that of another revision, which was given up and counted on this one to keep it,
+// is deleted.
+func orphaned(revision *olm.ClusterExtensionRevision, ending []held, now standing) (deletes, releases []held) {
+	leaves := map[int64]bool{revision.Spec.Revision: true}
+	for i := range now.others {
+		other := &now.others[i]
+		if other.DeletionTimestamp != nil && other.Spec.TeardownPolicy == olm.TeardownPolicyOrphan {
+			leaves[other.Spec.Revision] = true
+		}
+	}
+	for _, object := range ending {
+		if leaves[object.revision] {
+			releases = append(releases, object)
+		} else {
+			deletes = append(deletes, object)
+		}
+	}
+	return deletes, releases
 }
 
 // fallback returns what older layers write again when a revision is given up: the

@@ -153,6 +153,13 @@ func (r *revision) acknowledging(names string) *revision {
 	return changed
 }
 
+// answering lets a deletion go on that was held back.
+func (r *revision) answering(token string) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Annotations = map[string]string{v1alpha1.AcknowledgeDeletionAnnotation: token}
+	return changed
+}
+
 // world is the cluster and the store.
 type world struct {
 	// target is empty for the host.

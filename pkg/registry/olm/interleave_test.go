@@ -1,0 +1,553 @@
+package olm_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/install"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
+	"github.com/penstock-project/penstock/pkg/registry/judged"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/status"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+// A chain e with two active revisions, the newer one stuck:
+//
+//	e-1  a, c
+//	e-2  b, c
+//
+// Its users may do everything but delete these objects: which of them, their names say.
+
+// bench is the registry and the store in memory, with the plugin that asks for rights.
+type bench struct {
+	t           *testing.T
+	etcd        *storetest.Memory
+	revisions   *clusterextensionrevision.REST
+	status      *status.REST
+	rollback    *clusterextensionrevision.RollbackREST
+	inventories *chain.Inventories
+	plugin      *powers.Plugin
+	digester    manifest.Digester
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	b := &bench{t: t, etcd: storetest.NewMemory(), plugin: powers.New(), digester: manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}}
+	b.inventories = chain.NewInventories(b.etcd, prefix)
+	config := storagebackend.NewDefaultConfig(prefix, nil)
+	options := generic.RESTOptions{
+		StorageConfig:  config.ForResource(v1alpha1.Resource("clusterextensionrevisions")),
+		ResourcePrefix: "olm.operatorframework.io/clusterextensionrevisions", EnableGarbageCollection: true, DeleteCollectionWorkers: 8,
+		// Without a cache every read is one that another write can come before.
+		Decorator: func(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error), newFunc, newList func() runtime.Object,
+			_ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+			return judged.Raw(b.etcd.Client(t.Context()), nil, config, newFunc, newList, resourcePrefix)
+		},
+	}
+	stored, err := clusterextensionrevision.NewStorage(clusterextensionrevision.Deps{
+		Scheme: scheme, Bodies: pack.New(b.etcd, prefix, b.digester), Heads: chain.NewHeads(b.etcd, prefix), Standings: standing.New(b.etcd, prefix),
+		Digester: b.digester, Authorizer: byName{},
+		OptsGetter: encoding.Stored{RESTOptionsGetter: options, Codecs: serializer.NewCodecFactory(scheme), Version: v1alpha1.SchemeGroupVersion},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.revisions, b.status = stored.Revision, stored.Status
+	b.plugin.SetDeps(powers.Deps{Authorizer: byName{}, Kinds: configMaps{}, Roles: noRoles{}, Chains: b})
+	b.rollback = clusterextensionrevision.NewRollbackREST(clusterextensionrevision.RollbackDeps{
+		Revisions: b.revisions, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},
+	})
+	return b
+}
+
+// Revisions, Contents and Inventory implement powers.Chains.
+func (b *bench) Revisions(ctx context.Context, name string) ([]hub.ClusterExtensionRevision, error) {
+	return b.revisions.Chain(ctx, name)
+}
+
+func (b *bench) Contents(ctx context.Context, revision *hub.ClusterExtensionRevision) ([]manifest.Object, error) {
+	return b.revisions.Contents(ctx, revision)
+}
+
+func (b *bench) Inventory(ctx context.Context, name string) (chain.Inventory, error) {
+	found, _, err := b.inventories.Load(ctx, name)
+	return found, err
+}
+
+// byName allows a user everything but to bypass the check, and of deletions those of the
+// objects in his name.
+type byName struct{}
+
+func (byName) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	refused := a.GetVerb() == "bypass" || a.GetVerb() == "delete" && a.GetResource() == "configmaps" && !strings.Contains(a.GetUser().GetName(), a.GetName())
+	if refused {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	return authorizer.DecisionAllow, "", nil
+}
+
+func (r byName) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(r.Authorize(ctx, a))
+}
+
+type configMaps struct{}
+
+func (configMaps) ServerResourcesForGroupVersionWithContext(context.Context, string) (*metav1.APIResourceList, error) {
+	return &metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}}}, nil
+}
+
+type noRoles struct{}
+
+func (noRoles) Role(context.Context, string, string, string) (*powers.Role, error) { return nil, nil }
+
+// act is a write of a user, as the endpoints make it.
+type act func(b *bench, ctx context.Context) error
+
+func (b *bench) attributes(ctx context.Context, operation admission.Operation, updated, old runtime.Object, name string) admission.Attributes {
+	who, _ := genericrequest.UserFrom(ctx)
+	return admission.NewAttributesRecord(updated, old, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), "", name,
+		v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "", operation, nil, false, who)
+}
+
+// revision is e-<number> with objects of these names.
+func (b *bench) revision(number int64, objects string) *hub.ClusterExtensionRevision {
+	b.t.Helper()
+	revision := &hub.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: hub.RevisionName("e", number)}}
+	revision.Spec.Revision, revision.Spec.LifecycleState, revision.Spec.TeardownPolicy = number, hub.LifecycleStateActive, hub.TeardownPolicyDelete
+	revision.Spec.CollisionProtection, revision.Spec.OnFailure = hub.CollisionProtectionPrevent, hub.OnFailureNone
+	phase := hub.RevisionPhase{Name: "one"}
+	for _, name := range objects {
+		phase.Objects = append(phase.Objects, hub.RevisionObject{Object: &hub.Manifest{Raw: []byte(toText(configMap(string(name), "1")))}})
+	}
+	if objects != "" {
+		revision.Spec.Phases = []hub.RevisionPhase{phase}
+	}
+	return revision
+}
+
+func creates(number int64, objects string) act {
+	return func(b *bench, ctx context.Context) error {
+		_, err := b.revisions.Create(ctx, b.revision(number, objects), func(ctx context.Context, obj runtime.Object) error {
+			return b.plugin.Validate(ctx, b.attributes(ctx, admission.Create, obj, nil, hub.RevisionName("e", number)), nil)
+		}, &metav1.CreateOptions{})
+		return err
+	}
+}
+
+func updates(name string, change func(*hub.ClusterExtensionRevision)) act {
+	return func(b *bench, ctx context.Context) error {
+		info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+			updated := old.DeepCopyObject().(*hub.ClusterExtensionRevision)
+			change(updated)
+			return updated, nil
+		})
+		_, _, err := b.revisions.Update(ctx, name, info, rest.ValidateAllObjectFunc, func(ctx context.Context, obj, old runtime.Object) error {
+			return b.plugin.Validate(ctx, b.attributes(ctx, admission.Update, obj, old, name), nil)
+		}, false, &metav1.UpdateOptions{})
+		return err
+	}
+}
+
+func deletes(name string, policy metav1.DeletionPropagation) act {
+	return func(b *bench, ctx context.Context) error {
+		_, _, err := b.revisions.Delete(ctx, name, b.validatesDelete(), &metav1.DeleteOptions{PropagationPolicy: &policy})
+		return err
+	}
+}
+
+func (b *bench) validatesDelete() rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		return b.plugin.Validate(ctx, b.attributes(ctx, admission.Delete, nil, obj, obj.(*hub.ClusterExtensionRevision).Name), nil)
+	}
+}
+
+func rollsBack(b *bench, ctx context.Context) error {
+	_, err := b.rollback.Create(ctx, "e-1", &hub.RevisionRollback{}, nil, &metav1.CreateOptions{})
+	return err
+}
+
+func ownedByNobody(r *hub.ClusterExtensionRevision) {
+	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: types.UID("nobody")}}
+}
+
+func setState(state hub.LifecycleState) func(*hub.ClusterExtensionRevision) {
+	return func(r *hub.ClusterExtensionRevision) { r.Spec.LifecycleState = state }
+}
+
+func setTeardown(policy hub.TeardownPolicy) func(*hub.ClusterExtensionRevision) {
+	return func(r *hub.ClusterExtensionRevision) { r.Spec.TeardownPolicy = policy }
+}
+
+func acknowledges(r *hub.ClusterExtensionRevision) {
+	metav1.SetMetaDataAnnotation(&r.ObjectMeta, v1alpha1.AcknowledgeDeletionAnnotation, "2-0123456789")
+}
+
+func unfinished(r *hub.ClusterExtensionRevision) { r.Finalizers = nil }
+
+// acts are the writes by which something may be deleted.
+func acts() map[string]act {
+	all := map[string]act{
+		"create e-3": creates(3, "c"), "roll back to e-1": rollsBack,
+		"acknowledge": updates("e-1", acknowledges),
+		"pause e-2":   updates("e-2", setState(hub.LifecycleStatePaused)), "activate e-2": updates("e-2", setState(hub.LifecycleStateActive)),
+	}
+	for _, name := range []string{"e-1", "e-2"} {
+		all["archive "+name] = updates(name, setState(hub.LifecycleStateArchived))
+		all["delete "+name] = deletes(name, metav1.DeletePropagationBackground)
+		all["orphan "+name] = deletes(name, metav1.DeletePropagationOrphan)
+		all["keep "+name] = updates(name, setTeardown(hub.TeardownPolicyOrphan))
+		all["do not keep "+name] = updates(name, setTeardown(hub.TeardownPolicyDelete))
+		all["own "+name] = updates(name, ownedByNobody)
+		all["take finalizers off "+name] = updates(name, unfinished)
+	}
+	return all
+}
+
+// chains are how the chain stands before.
+func chains() map[string]func(b *bench, ctx context.Context) {
+	must := func(b *bench, ctx context.Context, acts ...act) {
+		b.t.Helper()
+		for _, do := range acts {
+			if err := do(b, ctx); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+	return map[string]func(b *bench, ctx context.Context){
+		"active": func(*bench, context.Context) {},
+		"paused": func(b *bench, ctx context.Context) {
+			must(b, ctx, updates("e-2", setState(hub.LifecycleStatePaused)))
+		},
+		"kept": func(b *bench, ctx context.Context) {
+			must(b, ctx, updates("e-1", setTeardown(hub.TeardownPolicyOrphan)), updates("e-2", setTeardown(hub.TeardownPolicyOrphan)))
+		},
+		"orphaning": func(b *bench, ctx context.Context) { must(b, ctx, deletes("e-1", metav1.DeletePropagationOrphan)) },
+	}
+}
+
+func as(ctx context.Context, who string) context.Context {
+	return genericrequest.WithUser(genericrequest.WithNamespace(ctx, metav1.NamespaceNone), &user.DefaultInfo{Name: who})
+}
+
+// begin makes the chain, with everything of it in the cluster.
+func (b *bench) begin(ctx context.Context, stands func(*bench, context.Context)) *storetest.Memory {
+	b.t.Helper()
+	b.etcd.Reset(storetest.NewMemory())
+	admin := as(ctx, "abc")
+	for _, do := range []act{creates(1, "ac"), creates(2, "bc")} {
+		if err := do(b, admin); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	var inventory chain.Inventory
+	for name, revision := range map[string]int64{"a": 1, "b": 2, "c": 2} {
+		inventory.Entries = append(inventory.Entries, chain.Entry{Version: "v1", Kind: "ConfigMap", Namespace: "default", Name: name, UID: types.UID(name), Revision: revision,
+			Digest: b.digest(name)})
+	}
+	if _, err := b.inventories.Save(ctx, "e", inventory, 0); err != nil {
+		b.t.Fatal(err)
+	}
+	stands(b, admin)
+	return b.etcd.Clone()
+}
+
+func (b *bench) digest(name string) manifest.Digest {
+	object, err := b.digester.New(configMap(name, "1"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return object.Digest
+}
+
+// goes is what the engine deletes sooner or later because of how the chain stands now
+// and did not before: it goes by the one rule (what is in no layer is deleted), by garbage
+// collection, by administrators who delete a revision as it says, and by what was
+// acknowledged. What stays was let go of.
+func (b *bench) goes(ctx context.Context, before map[string]*hub.ClusterExtensionRevision) string {
+	now := b.all(ctx)
+	var layers []*hub.ClusterExtensionRevision
+	keep := ""
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if r := now[name]; r.DeletionTimestamp == nil && r.Spec.LifecycleState != hub.LifecycleStateArchived {
+			layers, keep = append(layers, r), keep+objectsOf(r)
+		}
+	}
+	if len(layers) > 0 {
+		// A third one ends the others when it is complete.
+		if newest := layers[len(layers)-1]; newest.Spec.Revision > 2 && newest.Spec.LifecycleState == hub.LifecycleStateActive {
+			keep = objectsOf(newest)
+		}
+	}
+	carried := map[string]string{"e-1": "a", "e-2": "bc"}
+	gone, left := "", ""
+	for name, objects := range carried {
+		r := now[name]
+		if r == nil && leaves(before[name]) || r != nil && r.DeletionTimestamp != nil && leaves(r) {
+			left += objects
+		}
+	}
+	gone = without("abc", keep)
+	for i, r := range layers {
+		others := ""
+		for j, other := range layers {
+			if i != j {
+				others += objectsOf(other)
+			}
+		}
+		was := before[r.Name]
+		owns, ends := len(r.OwnerReferences) > 0, was != nil && leaves(was) && !leaves(r)
+		if owns && !leaves(r) || ends {
+			gone += without(objectsOf(r), others)
+		}
+	}
+	for _, r := range now {
+		if r.Annotations[v1alpha1.AcknowledgeDeletionAnnotation] != "" && len(layers) > 0 {
+			gone += without("abc", objectsOf(layers[len(layers)-1]))
+		}
+	}
+	return without(gone, left)
+}
+
+func leaves(r *hub.ClusterExtensionRevision) bool {
+	return r.Spec.TeardownPolicy == hub.TeardownPolicyOrphan
+}
+
+func objectsOf(r *hub.ClusterExtensionRevision) string {
+	names := ""
+	for _, phase := range r.Spec.Phases {
+		for _, object := range phase.Objects {
+			names += object.Name
+		}
+	}
+	return names
+}
+
+// without are the letters of one word that are not in another.
+func without(letters, not string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(not, r) {
+			return -1
+		}
+		return r
+	}, letters)
+}
+
+func (b *bench) all(ctx context.Context) map[string]*hub.ClusterExtensionRevision {
+	b.t.Helper()
+	revisions, err := b.revisions.Chain(ctx, "e")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	found := map[string]*hub.ClusterExtensionRevision{}
+	for i := range revisions {
+		found[revisions[i].Name] = &revisions[i]
+	}
+	return found
+}
+
+type countedKey struct{}
+
+// TestInterleaved: two writes to a chain, one in the middle of the other, at every point
+// where it looks at the store or writes to it, by users with different rights. Nothing
+// goes that neither of those whose write was admitted could delete alone.
+//
+// With INTERLEAVE=all there are more pairs of users, and a minute of them.
+func TestInterleaved(t *testing.T) {
+	for stands, prepare := range chains() {
+		t.Run(stands, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			i := &interleaving{bench: b, ctx: as(t.Context(), "abc")}
+			i.start = b.begin(t.Context(), prepare)
+			i.before = b.all(i.ctx)
+			users := [][2]string{{"ab", "ab"}, {"a", "b"}}
+			if stands == "active" || os.Getenv("INTERLEAVE") == "all" {
+				users = append(users, [2]string{"-", "-"}, [2]string{"ac", "ac"}, [2]string{"bc", "bc"})
+			}
+			if os.Getenv("INTERLEAVE") == "all" {
+				users = append(users, [2]string{"a", "a"}, [2]string{"b", "b"}, [2]string{"c", "c"}, [2]string{"c", "ab"}, [2]string{"ab", "c"}, [2]string{"abc", "-"}, [2]string{"-", "abc"})
+			}
+			for _, users := range users {
+				i.users = users
+				i.pairs()
+			}
+			t.Logf("%d histories, up to %d points, both writes admitted in %d", i.histories, i.points, i.both)
+			if i.both == 0 || i.points < 5 {
+				t.Error("nothing was tried")
+			}
+		})
+	}
+}
+
+// interleaving is all histories of one chain.
+type interleaving struct {
+	*bench
+	ctx    context.Context //nolint:containedctx // that of the test
+	start  *storetest.Memory
+	before map[string]*hub.ClusterExtensionRevision
+	users  [2]string
+
+	histories, points, both int
+}
+
+// pairs goes through all pairs of writes. Who is refused as the chain stands writes
+// nothing, and is refused at every point before the other has written.
+func (i *interleaving) pairs() {
+	all := acts()
+	var alone [2]map[string]bool
+	for who, name := range i.users {
+		alone[who] = map[string]bool{}
+		for act, do := range all {
+			i.etcd.Reset(i.start)
+			alone[who][act] = do(i.bench, as(i.ctx, name)) == nil
+		}
+	}
+	for first := range all {
+		for second := range all {
+			switch {
+			case !alone[0][first] && !alone[1][second]:
+			case !alone[1][second]:
+				i.history(first, second, -1)
+			default:
+				for point := 0; i.history(first, second, point); point++ {
+					i.points = max(i.points, point)
+				}
+			}
+		}
+	}
+}
+
+// history does the second write when the first one comes to a point, or behind it, and
+// tells whether it came to that point.
+func (i *interleaving) history(first, second string, point int) bool {
+	i.t.Helper()
+	i.etcd.Reset(i.start)
+	all, reached, came := acts(), 0, false
+	var errs [2]error
+	other := func() { came, errs[1] = true, all[second](i.bench, as(i.ctx, i.users[1])) }
+	i.etcd.Before = func(ctx context.Context) {
+		if ctx.Value(countedKey{}) == nil || came {
+			return
+		}
+		if reached == point {
+			other()
+		}
+		reached++
+	}
+	errs[0] = all[first](i.bench, context.WithValue(as(i.ctx, i.users[0]), countedKey{}, true))
+	i.etcd.Before = nil
+	inTime := came
+	if !came {
+		other()
+	}
+	i.histories++
+	may := ""
+	for who, err := range errs {
+		if err == nil {
+			may += i.users[who]
+		}
+	}
+	if errs[0] == nil && errs[1] == nil {
+		i.both++
+	}
+	if gone := i.goes(i.ctx, i.before); without(gone, may) != "" {
+		i.t.Errorf("%q by %q (%v), and at its point %d %q by %q (%v): %q goes", first, i.users[0], errs[0], point, second, i.users[1], errs[1], gone)
+	}
+	return inTime
+}
+
+// TestArchivedInOwnName: Penstock archives what a newer revision has replaced, and nobody
+// is asked; so the newer one must still be there when it is written.
+func TestArchivedInOwnName(t *testing.T) {
+	b := newBench(t)
+	start := b.begin(t.Context(), func(*bench, context.Context) {})
+	own := genericrequest.WithUser(genericrequest.WithNamespace(internal(t), metav1.NamespaceNone), &user.DefaultInfo{Name: user.APIServerUser})
+	archive := updates("e-1", setState(hub.LifecycleStateArchived))
+	succeed := func(r *hub.ClusterExtensionRevision) {
+		r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "RolledOut", LastTransitionTime: metav1.Now()})
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		newer  act
+		want   bool
+	}{
+		"Succeeded":    {"it has replaced the older one", nil, true},
+		"GivenUp":      {"somebody archived it who was asked for what this one does not have", updates("e-2", setState(hub.LifecycleStateArchived)), false},
+		"Deleted":      {"somebody deleted it", deletes("e-2", metav1.DeletePropagationBackground), false},
+		"Paused":       {"it is not being rolled out", updates("e-2", setState(hub.LifecycleStatePaused)), false},
+		"DoneLastTime": {"another replica was faster", archive, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.etcd.Reset(start)
+			if err := b.writeStatus(own, "e-2", succeed); err != nil {
+				t.Fatal(err)
+			}
+			if tc.newer != nil {
+				if err := tc.newer(b, as(t.Context(), "abc")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := archive(b, own); (err == nil) != tc.want || err != nil && !apierrors.IsConflict(err) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+	b.etcd.Reset(start)
+	if err := archive(b, own); !apierrors.IsConflict(err) {
+		t.Errorf("a newer one that has not succeeded: got %v", err)
+	}
+}
+
+func (b *bench) writeStatus(ctx context.Context, name string, change func(*hub.ClusterExtensionRevision)) error {
+	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		updated := old.DeepCopyObject().(*hub.ClusterExtensionRevision)
+		change(updated)
+		return updated, nil
+	})
+	_, _, err := b.status.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return err
+}
+
+// internal is the context of a request that Penstock makes to itself.
+func internal(t *testing.T) context.Context {
+	t.Helper()
+	ctx := t.Context()
+	handler := request.MarkInternal(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() }), "token")
+	asked := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	asked.Header.Set("Authorization", "Bearer token")
+	handler.ServeHTTP(httptest.NewRecorder(), asked)
+	return ctx
+}
