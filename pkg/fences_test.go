@@ -60,6 +60,9 @@ func fences() []fence {
 		{"pkg/server/accessreview", nil, "it asks one question"},
 		{"pkg/server/managedobject", nil, "who makes such objects, and who restores them, need not know each other"},
 		{"pkg/server/serviceaccounts", []string{"pkg/server/accessreview", "pkg/server/managedobject"}, "identities of jobs do not depend on who serves"},
+		{"pkg/server/certificates", nil, "certificates are made for whoever serves"},
+		{"pkg/server/registration", []string{"pkg/apis", "pkg/admission/webhook", "pkg/server/accessreview", "pkg/server/managedobject", "pkg/server/certificates", "pkg/server/serviceaccounts"},
+			"what the host knows of us does not depend on what we serve"},
 		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -22,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
+	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/store"
 )
@@ -50,13 +50,13 @@ type ExtraConfig struct {
 	// webhooks for kinds of the host.
 	webhooks []webhook.Webhook
 	// registration is nil when nothing is to be registered.
-	registration *registration
+	registration *registration.Registration
 	namespace    string
 	// identity of this replica, for the lease.
 	identity    string
 	lease       LeaseTimes
-	trust       *trust
-	keeper      *keeper
+	trust       *registration.Trust
+	keeper      *registration.Keeper
 	controllers []Controller
 	profiles    []profile.Profile
 	// entries are shared by the caches of the server and of the controllers.
@@ -108,7 +108,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		return nil, err
 	}
 	if o.Register {
-		if err := ensureNamespace(ctx, client, o.Namespace); err != nil {
+		if err := registration.EnsureNamespace(ctx, client, o.Namespace); err != nil {
 			return nil, err
 		}
 	}
@@ -280,19 +280,19 @@ func (c *Config) addRegistration(o *Options) error {
 		if err != nil {
 			return fmt.Errorf("making a client for registration: %w", err)
 		}
-		c.Extra.registration = &registration{
-			core: core, aggregator: services, accounts: c.Extra.accounts, namespace: o.Namespace,
-			host: o.RegisterHost, port: o.Recommended.SecureServing.BindPort,
-			trust: c.Extra.trust, versions: servedVersions(), now: time.Now,
-			webhooks: c.Extra.webhooks, jobs: c.Extra.hostJobs(),
+		wanted := registration.Options{
+			Core: core, Aggregator: services, Accounts: c.Extra.accounts, Jobs: c.Extra.hostJobs(), Namespace: o.Namespace,
+			Host: o.RegisterHost, Port: o.Recommended.SecureServing.BindPort,
+			Trust: c.Extra.trust, Versions: servedVersions(), Webhooks: c.Extra.webhooks,
 		}
 		if o.RegisterServicePort != 0 {
-			c.Extra.registration.elsewhere, c.Extra.registration.port = true, o.RegisterServicePort
+			wanted.ExternalService, wanted.Port = true, o.RegisterServicePort
 		}
-		objects = c.Extra.registration.objects()
+		c.Extra.registration = registration.New(wanted)
+		objects = c.Extra.registration.Objects()
 	}
-	c.Extra.keeper = newKeeper(core, metadatas, o.Namespace, objects, c.Extra.trust)
-	c.Extra.trust.addListener(c.Extra.keeper)
+	c.Extra.keeper = registration.NewKeeper(core, metadatas, o.Namespace, objects, c.Extra.trust)
+	c.Extra.trust.AddListener(c.Extra.keeper)
 	return nil
 }
 

@@ -203,7 +203,7 @@ func cancelWhenDecided(ctx context.Context, again func(context.Context) error, i
 func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	parts := []func(context.Context){
 		func(ctx context.Context) { s.announce(ctx, loopback) },
-		s.extra.trust.run,
+		s.extra.trust.Run,
 		s.extra.room.run,
 	}
 	if s.extra.standing.degraded != "" {
@@ -252,14 +252,14 @@ func (s *Server) announce(ctx context.Context, loopback *rest.Config) {
 		log.Info("Ready", "port", s.port())
 	}
 	if s.extra.registration != nil {
-		if err := s.extra.registration.run(ctx); err != nil {
+		if err := s.extra.registration.Run(ctx); err != nil {
 			return
 		}
 	}
 	if s.extra.ready != nil {
-		s.extra.ready(Serving{Port: s.port(), Loopback: loopback, CABundle: s.extra.trust.bundle()})
+		s.extra.ready(Serving{Port: s.port(), Loopback: loopback, CABundle: s.extra.trust.Bundle()})
 	}
-	s.extra.keeper.run(ctx)
+	s.extra.keeper.Run(ctx)
 }
 
 func (s *Server) port() int {

@@ -1,17 +1,18 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"slices"
 	"strconv"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-)
 
-// authoritySecret holds the certificate authority that all replicas share.
-const authoritySecret = "penstock-ca"
+	"github.com/penstock-project/penstock/pkg/server/registration"
+)
 
 // Serving is a server that is ready.
 type Serving struct {
@@ -40,11 +41,25 @@ func listen(o *Options) error {
 	return nil
 }
 
+// newTrust makes the serving certificate, unless it comes from files.
+func newTrust(ctx context.Context, o *Options, client kubernetes.Interface) (*registration.Trust, error) {
+	if !o.ownCertificates() {
+		return registration.NewFileTrust(o.RegisterCAFile)
+	}
+	names, ips := certificateNames(o)
+	trust, err := registration.NewSharedTrust(ctx, client, o.Namespace, names, ips)
+	if err != nil {
+		return nil, err
+	}
+	o.Recommended.SecureServing.ServerCert.GeneratedCert = trust.Leaf()
+	return trust, nil
+}
+
 // certificateNames are the names under which this process is reached. The first
 // one is what kube-apiserver verifies, whatever address it dials.
 func certificateNames(o *Options) (names []string, ips []net.IP) {
-	service := serviceName + "." + o.Namespace
-	names = []string{service + ".svc", service + ".svc.cluster.local", service, serviceName, "localhost"}
+	service := registration.ServiceName + "." + o.Namespace
+	names = []string{service + ".svc", service + ".svc.cluster.local", service, registration.ServiceName, "localhost"}
 	ips = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	others := []string{o.RegisterHost, o.Run.ExternalHost}
 	if hostname, err := os.Hostname(); err == nil {

@@ -10,6 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/penstock-project/penstock/pkg/controller/signals"
+	"github.com/penstock-project/penstock/pkg/server/registration"
 )
 
 // termMetrics are the metrics of the term that runs here, if one does: a replica
@@ -70,10 +71,10 @@ func (s *Server) expiries() map[string]time.Time {
 	ends := map[string]time.Time{}
 	if cert := s.generic.SecureServingInfo.Cert; cert != nil {
 		shown, _ := cert.CurrentCertKeyContent()
-		ends["serving"] = expiry(shown)
+		ends["serving"] = registration.Expiry(shown)
 	}
-	if authority := s.extra.trust.authority(); authority != nil {
-		ends["authority"] = expiry(authority.PEM)
+	if authority := s.extra.trust.Authority(); authority != nil {
+		ends["authority"] = registration.Expiry(authority.PEM)
 	}
 	return ends
 }

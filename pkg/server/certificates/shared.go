@@ -31,6 +31,9 @@ const (
 	refreshRetry = 5 * time.Second
 )
 
+// AuthoritySecret is the name of the Secret with the authority that all replicas share.
+const AuthoritySecret = "penstock-ca"
+
 // Shared is the authority that all replicas have in common, over time: the Secret
 // is watched, and whichever replica is first replaces the authority before it
 // expires, or when somebody deleted the Secret. What was trusted before stays

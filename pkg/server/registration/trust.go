@@ -1,8 +1,9 @@
-package server
+package registration
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -14,10 +15,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 )
 
-// trust is what verifies the certificate that we show, over time. The certificate
+// Trust is what verifies the certificate that we show, over time. The certificate
 // is our own, of an authority that all replicas share; or it comes from files,
 // and what verifies it may come from another one.
-type trust struct {
+type Trust struct {
 	shared *certificates.Shared
 	leaf   *certificates.Leaf
 	file   *dynamiccertificates.DynamicFileCAContent
@@ -28,33 +29,39 @@ type trust struct {
 	since time.Time
 }
 
-// newTrust makes the serving certificate, unless it comes from files.
-func newTrust(ctx context.Context, o *Options, client kubernetes.Interface) (*trust, error) {
-	if !o.ownCertificates() {
-		if o.RegisterCAFile == "" {
-			return &trust{}, nil
-		}
-		file, err := dynamiccertificates.NewDynamicCAContentFromFile("register-ca", o.RegisterCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading --register-ca-file: %w", err)
-		}
-		return &trust{file: file}, nil
-	}
-	shared, err := certificates.Share(ctx, client, o.Namespace, authoritySecret, clock.RealClock{})
+// NewSharedTrust is for a certificate of the authority that all replicas share in a
+// Secret of the namespace, which is made when it is not there. The certificate is for
+// these names and addresses; serve with Leaf.
+func NewSharedTrust(ctx context.Context, client kubernetes.Interface, namespace string, names []string, ips []net.IP) (*Trust, error) {
+	shared, err := certificates.Share(ctx, client, namespace, certificates.AuthoritySecret, clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
-	names, ips := certificateNames(o)
 	leaf, err := certificates.NewLeaf(shared.Authority(), names, ips, clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
-	o.Recommended.SecureServing.ServerCert.GeneratedCert = leaf
-	return &trust{shared: shared, leaf: leaf}, nil
+	return &Trust{shared: shared, leaf: leaf}, nil
 }
 
-// bundle verifies our certificate, PEM; empty when nobody said what does.
-func (t *trust) bundle() []byte {
+// NewFileTrust is for a certificate that comes from files, and that a bundle in another
+// file verifies. Without that file's name nobody has said what does.
+func NewFileTrust(bundle string) (*Trust, error) {
+	if bundle == "" {
+		return &Trust{}, nil
+	}
+	file, err := dynamiccertificates.NewDynamicCAContentFromFile("register-ca", bundle)
+	if err != nil {
+		return nil, fmt.Errorf("reading --register-ca-file: %w", err)
+	}
+	return &Trust{file: file}, nil
+}
+
+// Leaf is the certificate to serve with, nil when it comes from files.
+func (t *Trust) Leaf() *certificates.Leaf { return t.leaf }
+
+// Bundle verifies our certificate, PEM; empty when nobody said what does.
+func (t *Trust) Bundle() []byte {
 	switch {
 	case t.shared != nil:
 		return t.shared.Authority().PEM
@@ -65,8 +72,8 @@ func (t *trust) bundle() []byte {
 	}
 }
 
-// addListener tells somebody when the bundle is another.
-func (t *trust) addListener(listener dynamiccertificates.Listener) {
+// AddListener tells somebody when the bundle is another.
+func (t *Trust) AddListener(listener dynamiccertificates.Listener) {
 	switch {
 	case t.shared != nil:
 		t.shared.AddListener(listener)
@@ -75,8 +82,8 @@ func (t *trust) addListener(listener dynamiccertificates.Listener) {
 	}
 }
 
-// run follows the Secret, or the file, until ctx ends.
-func (t *trust) run(ctx context.Context) {
+// Run follows the Secret, or the file, until ctx ends.
+func (t *Trust) Run(ctx context.Context) {
 	switch {
 	case t.shared != nil:
 		t.shared.Run(ctx)
@@ -86,15 +93,15 @@ func (t *trust) run(ctx context.Context) {
 }
 
 // refresh reads the Secret now.
-func (t *trust) refresh(ctx context.Context) error {
+func (t *Trust) refresh(ctx context.Context) error {
 	if t.shared == nil {
 		return nil
 	}
 	return t.shared.Refresh(ctx)
 }
 
-// authority is the one that the replicas share, or nil.
-func (t *trust) authority() *certificates.Authority {
+// Authority is the one that the replicas share, or nil.
+func (t *Trust) Authority() *certificates.Authority {
 	if t.shared == nil {
 		return nil
 	}
@@ -103,7 +110,7 @@ func (t *trust) authority() *certificates.Authority {
 
 // distributed notes that all who verify us have been told of an authority. It is
 // true when our leaf is to follow.
-func (t *trust) distributed(authority *certificates.Authority, now time.Time) bool {
+func (t *Trust) distributed(authority *certificates.Authority, now time.Time) bool {
 	if authority == nil || t.leaf.SignedBy(authority) {
 		return false
 	}
@@ -115,7 +122,7 @@ func (t *trust) distributed(authority *certificates.Authority, now time.Time) bo
 
 // adopt makes the leaf one of the authority that is known, if it has been so for
 // long enough; otherwise it returns how long is left.
-func (t *trust) adopt(now time.Time) time.Duration {
+func (t *Trust) adopt(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if rest := t.since.Add(settle).Sub(now); rest > 0 {
@@ -125,9 +132,9 @@ func (t *trust) adopt(now time.Time) time.Duration {
 	return 0
 }
 
-// expiry returns when a certificate ends that comes first in a PEM; zero when it
-// cannot be told.
-func expiry(certPEM []byte) time.Time {
+// Expiry returns when the first certificate in a PEM ends, and zero when it cannot be
+// read.
+func Expiry(certPEM []byte) time.Time {
 	certs, err := certutil.ParseCertsPEM(certPEM)
 	if err != nil {
 		return time.Time{}

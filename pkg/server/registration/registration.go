@@ -1,4 +1,6 @@
-package server
+// Package registration makes the host send requests for our API to this process, keeps
+// what that takes as it should be, and takes it back when somebody asks for that.
+package registration
 
 import (
 	"context"
@@ -29,10 +31,10 @@ import (
 )
 
 const (
-	// serviceName is the Service behind which kube-apiserver finds us.
-	serviceName = "penstock"
-	// serviceAccount is that of this process, where it runs in a pod.
-	serviceAccount = "penstock"
+	// ServiceName is the Service behind which kube-apiserver finds us.
+	ServiceName = "penstock"
+	// ServiceAccount is that of this process, where it runs in a pod.
+	ServiceAccount = "penstock"
 	// registeredAnnotation changes with every registration: a change of an
 	// APIService makes the aggregator look at once whether we answer, where it
 	// might otherwise wait for half a minute.
@@ -44,34 +46,45 @@ const (
 	versionPriority      = 90
 
 	availableTimeout = 30 * time.Second
+	// registerRetry is how long to wait after a registration that failed.
+	registerRetry = 15 * time.Second
 )
 
-// registration makes the host send requests for our groups to this process. It
+// Options say what is registered, and where it is reached.
+type Options struct {
+	Core       kubernetes.Interface
+	Aggregator aggregator.Interface
+	// Accounts are the identities of Jobs, which are registered, too.
+	Accounts *serviceaccounts.Accounts
+	Jobs     []serviceaccounts.Job
+	// Namespace of the Service.
+	Namespace string
+	// Host and Port are where kube-apiserver reaches this process.
+	Host string
+	Port int
+	// ExternalService is true when somebody else makes the Service; Port is then its.
+	ExternalService bool
+	// Trust verifies our certificate, for the name of the Service.
+	Trust    *Trust
+	Versions []schema.GroupVersion
+	// Webhooks for kinds of the host.
+	Webhooks []webhook.Webhook
+}
+
+// Registration makes the host send requests for our groups to this process. It
 // is never taken back when the process stops: a restart, or a second replica,
 // would otherwise take the API away; removing it is a deliberate act, see
 // Unregister.
-type registration struct {
-	core       kubernetes.Interface
-	aggregator aggregator.Interface
-	accounts   *serviceaccounts.Accounts
-	namespace  string
-	// host and port are where kube-apiserver reaches this process.
-	host string
-	port int
-	// elsewhere is true when the Service is somebody else's affair.
-	elsewhere bool
-	// trust verifies our certificate, for the name of the Service.
-	trust    *trust
-	versions []schema.GroupVersion
-	now      func() time.Time
-	// webhooks for kinds of the host.
-	webhooks []webhook.Webhook
-	// jobs that are done in the host.
-	jobs []serviceaccounts.Job
+type Registration struct {
+	options Options
+	now     func() time.Time
 }
 
-// ensureNamespace makes the namespace where everything of this process lives.
-func ensureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
+// New returns a registration. It sends no request.
+func New(options Options) *Registration { return &Registration{options: options, now: time.Now} }
+
+// EnsureNamespace makes the namespace where everything of this process lives.
+func EnsureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
 	_, err := client.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		metav1.CreateOptions{FieldManager: managedobject.FieldManager})
@@ -84,32 +97,32 @@ func ensureNamespace(ctx context.Context, client kubernetes.Interface, name stri
 // register writes the identities of jobs, Service and APIServices, waits until the
 // host has found the latter available, and writes the webhooks. It can be repeated:
 // what is as it should be is not changed, but for the time of registration.
-func (r *registration) register(ctx context.Context) error {
-	leaving, err := whyLeaving(ctx, r.core, r.namespace)
+func (r *Registration) register(ctx context.Context) error {
+	leaving, err := whyLeaving(ctx, r.options.Core, r.options.Namespace)
 	switch {
 	case err != nil:
 		return err
 	case leaving != "":
 		return errors.New(leaving)
 	}
-	if err := r.accounts.Ensure(ctx, r.jobs); err != nil {
+	if err := r.options.Accounts.Ensure(ctx, r.options.Jobs); err != nil {
 		return err
 	}
 	if err := r.ensureFreezePolicy(ctx); err != nil {
 		return err
 	}
-	if !r.elsewhere {
+	if !r.options.ExternalService {
 		if _, err := r.applyService(ctx); err != nil {
 			return err
 		}
 	}
-	for _, version := range r.versions {
-		if _, err := r.applyAPIService(ctx, version, r.port, r.stamp()); err != nil {
+	for _, version := range r.options.Versions {
+		if _, err := r.applyAPIService(ctx, version, r.options.Port, r.stamp()); err != nil {
 			return err
 		}
 	}
-	for _, version := range r.versions {
-		if err := r.waitAvailable(ctx, apiServiceName(version)); err != nil {
+	for _, version := range r.options.Versions {
+		if err := r.waitAvailable(ctx, APIServiceName(version)); err != nil {
 			return err
 		}
 	}
@@ -117,63 +130,64 @@ func (r *registration) register(ctx context.Context) error {
 	return r.applyWebhooks(ctx)
 }
 
-func apiServiceName(version schema.GroupVersion) string {
+// APIServiceName is the name of the APIService of a group version.
+func APIServiceName(version schema.GroupVersion) string {
 	return version.Version + "." + version.Group
 }
 
-// objects are what is written, for somebody to keep.
-func (r *registration) objects() []managedobject.Object {
+// Objects are what is written, for a Keeper.
+func (r *Registration) Objects() []managedobject.Object {
 	var objects []managedobject.Object
-	for _, j := range r.jobs {
-		objects = append(objects, r.accounts.Objects(j)...)
+	for _, j := range r.options.Jobs {
+		objects = append(objects, r.options.Accounts.Objects(j)...)
 	}
 	objects = append(objects, r.freezeObjects()...)
-	if !r.elsewhere {
+	if !r.options.ExternalService {
 		objects = append(objects, managedobject.Object{
-			Resource: corev1.SchemeGroupVersion.WithResource("services"), Namespace: r.namespace, Name: serviceName,
+			Resource: corev1.SchemeGroupVersion.WithResource("services"), Namespace: r.options.Namespace, Name: ServiceName,
 			Apply: r.keepService,
 		})
 	}
-	for _, version := range r.versions {
+	for _, version := range r.options.Versions {
 		objects = append(objects, managedobject.Object{
-			Resource: apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), Name: apiServiceName(version), HasCABundle: true,
+			Resource: apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), Name: APIServiceName(version), HasCABundle: true,
 			Apply: func(ctx context.Context) (metav1.Object, error) { return r.keepAPIService(ctx, version) },
 		})
 	}
 	return append(objects, managedobject.Object{
-		Resource: admissionv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"), Name: webhookConfiguration, HasCABundle: true,
+		Resource: admissionv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"), Name: WebhookConfiguration, HasCABundle: true,
 		Apply: r.keepWebhooks,
 	})
 }
 
 // stamp is the time of a registration.
-func (r *registration) stamp() string { return r.now().UTC().Format(time.RFC3339Nano) }
+func (r *Registration) stamp() string { return r.now().UTC().Format(time.RFC3339Nano) }
 
-func (r *registration) applyService(ctx context.Context) (*corev1.Service, error) {
-	service := applycorev1.Service(serviceName, r.namespace).
+func (r *Registration) applyService(ctx context.Context) (*corev1.Service, error) {
+	service := applycorev1.Service(ServiceName, r.options.Namespace).
 		WithSpec(applycorev1.ServiceSpec().
 			WithType(corev1.ServiceTypeExternalName).
-			WithExternalName(r.host).
-			WithPorts(applycorev1.ServicePort().WithName("https").WithPort(int32(r.port))))
-	applied, err := r.core.CoreV1().Services(r.namespace).Apply(ctx, service, managedobject.ApplyOptions())
+			WithExternalName(r.options.Host).
+			WithPorts(applycorev1.ServicePort().WithName("https").WithPort(int32(r.options.Port))))
+	applied, err := r.options.Core.CoreV1().Services(r.options.Namespace).Apply(ctx, service, managedobject.ApplyOptions())
 	if err != nil {
-		return nil, fmt.Errorf("applying service %s/%s: %w", r.namespace, serviceName, err)
+		return nil, fmt.Errorf("applying service %s/%s: %w", r.options.Namespace, ServiceName, err)
 	}
 	return applied, nil
 }
 
 // keepService makes the Service when it is gone. One that is there may lead to
 // another replica, which registered later.
-func (r *registration) keepService(ctx context.Context) (metav1.Object, error) {
-	found, err := r.core.CoreV1().Services(r.namespace).Get(ctx, serviceName, metav1.GetOptions{})
+func (r *Registration) keepService(ctx context.Context) (metav1.Object, error) {
+	found, err := r.options.Core.CoreV1().Services(r.options.Namespace).Get(ctx, ServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return r.applyService(ctx)
 	}
 	return found, err
 }
 
-func (r *registration) applyAPIService(ctx context.Context, version schema.GroupVersion, port int, stamp string) (*apiregistrationv1.APIService, error) {
-	name := apiServiceName(version)
+func (r *Registration) applyAPIService(ctx context.Context, version schema.GroupVersion, port int, stamp string) (*apiregistrationv1.APIService, error) {
+	name := APIServiceName(version)
 	service := applyregistrationv1.APIService(name).
 		WithAnnotations(map[string]string{registeredAnnotation: stamp}).
 		WithSpec(applyregistrationv1.APIServiceSpec().
@@ -182,10 +196,10 @@ func (r *registration) applyAPIService(ctx context.Context, version schema.Group
 			WithGroupPriorityMinimum(groupPriorityMinimum).
 			WithVersionPriority(versionPriority).
 			WithInsecureSkipTLSVerify(false).
-			WithCABundle(r.trust.bundle()...).
+			WithCABundle(r.options.Trust.Bundle()...).
 			WithService(applyregistrationv1.ServiceReference().
-				WithNamespace(r.namespace).WithName(serviceName).WithPort(int32(port))))
-	applied, err := r.aggregator.ApiregistrationV1().APIServices().Apply(ctx, service, managedobject.ApplyOptions())
+				WithNamespace(r.options.Namespace).WithName(ServiceName).WithPort(int32(port))))
+	applied, err := r.options.Aggregator.ApiregistrationV1().APIServices().Apply(ctx, service, managedobject.ApplyOptions())
 	if err != nil {
 		return nil, fmt.Errorf("applying apiservice %s: %w", name, err)
 	}
@@ -194,20 +208,20 @@ func (r *registration) applyAPIService(ctx context.Context, version schema.Group
 
 // keepAPIService restores an APIService. The port may be that of another replica,
 // which registered later; it stays.
-func (r *registration) keepAPIService(ctx context.Context, version schema.GroupVersion) (metav1.Object, error) {
-	found, err := r.aggregator.ApiregistrationV1().APIServices().Get(ctx, apiServiceName(version), metav1.GetOptions{})
+func (r *Registration) keepAPIService(ctx context.Context, version schema.GroupVersion) (metav1.Object, error) {
+	found, err := r.options.Aggregator.ApiregistrationV1().APIServices().Get(ctx, APIServiceName(version), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return r.applyAPIService(ctx, version, r.port, r.stamp())
+		return r.applyAPIService(ctx, version, r.options.Port, r.stamp())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading apiservice %s: %w", apiServiceName(version), err)
+		return nil, fmt.Errorf("reading apiservice %s: %w", APIServiceName(version), err)
 	}
-	port, stamp := r.port, found.Annotations[registeredAnnotation]
+	port, stamp := r.options.Port, found.Annotations[registeredAnnotation]
 	if stamp == "" {
 		stamp = r.stamp()
 	}
 	ours := found.Spec.Service
-	if ours != nil && ours.Port != nil && ours.Namespace == r.namespace && ours.Name == serviceName {
+	if ours != nil && ours.Port != nil && ours.Namespace == r.options.Namespace && ours.Name == ServiceName {
 		port = int(*ours.Port)
 	}
 	return r.applyAPIService(ctx, version, port, stamp)
@@ -215,11 +229,11 @@ func (r *registration) keepAPIService(ctx context.Context, version schema.GroupV
 
 // waitAvailable watches an APIService until the host says that it reaches us. Its
 // error has what the host says instead.
-func (r *registration) waitAvailable(ctx context.Context, name string) error {
+func (r *Registration) waitAvailable(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
 	defer cancel()
 	selector := fields.OneTermEqualSelector("metadata.name", name).String()
-	services := r.aggregator.ApiregistrationV1().APIServices()
+	services := r.options.Aggregator.ApiregistrationV1().APIServices()
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = selector
@@ -245,29 +259,29 @@ func (r *registration) waitAvailable(ctx context.Context, name string) error {
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the host to reach apiservice %s at %s:%d (the host says: %s): %w", name, r.host, r.port, said, err)
+		return fmt.Errorf("waiting for the host to reach apiservice %s at %s:%d (the host says: %s): %w", name, r.options.Host, r.options.Port, said, err)
 	}
 	return nil
 }
 
-// run registers, trying again until it worked: what keeps the host from reaching
+// Run registers, trying again until it worked: what keeps the host from reaching
 // us may be repaired while we run.
-func (r *registration) run(ctx context.Context) error {
+func (r *Registration) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName("registration")
 	for {
 		err := r.register(ctx)
 		if err == nil {
-			log.Info("The host cluster serves our API", "host", r.host, "port", r.port, "versions", r.versions)
+			log.Info("The host cluster serves our API", "host", r.options.Host, "port", r.options.Port, "versions", r.options.Versions)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		log.Error(err, "Registration is not complete; trying again", "after", hostComplain)
+		log.Error(err, "Registration is not complete; trying again", "after", registerRetry)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(hostComplain):
+		case <-time.After(registerRetry):
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package registration
 
 import (
 	"context"
@@ -35,16 +35,16 @@ const (
 	settle = 10 * time.Second
 )
 
-// keeper restores objects that somebody else changed or deleted. It watches each
+// Keeper restores objects that somebody else changed or deleted. It watches each
 // by name and compares our own entry in managedFields: while that is what it was
 // after our last apply, nobody changed a value of ours, and nothing is asked of
 // the host.
-type keeper struct {
+type Keeper struct {
 	client    kubernetes.Interface
 	metadata  metadata.Interface
 	namespace string
 	objects   []managedobject.Object
-	trust     *trust
+	trust     *Trust
 
 	queue workqueue.TypedRateLimitingInterface[string]
 	mu    sync.Mutex
@@ -66,8 +66,10 @@ const (
 	adoptKey = "adopt"
 )
 
-func newKeeper(client kubernetes.Interface, metadatas metadata.Interface, namespace string, objects []managedobject.Object, trust *trust) *keeper {
-	return &keeper{
+// NewKeeper returns a keeper of objects. It listens for other bundles once it is a
+// listener of trust, see Trust.AddListener.
+func NewKeeper(client kubernetes.Interface, metadatas metadata.Interface, namespace string, objects []managedobject.Object, trust *Trust) *Keeper {
+	return &Keeper{
 		client: client, metadata: metadatas, namespace: namespace, objects: objects, trust: trust,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](keepRetry, keepRetryMax)),
@@ -77,10 +79,10 @@ func newKeeper(client kubernetes.Interface, metadatas metadata.Interface, namesp
 
 // Enqueue implements dynamiccertificates.Listener: there is something else to be
 // trusted.
-func (k *keeper) Enqueue() { k.queue.Add(distributeKey) }
+func (k *Keeper) Enqueue() { k.queue.Add(distributeKey) }
 
-// run keeps the objects until ctx ends.
-func (k *keeper) run(ctx context.Context) {
+// Run keeps the objects until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("registration"))
 	defer context.AfterFunc(ctx, k.queue.ShutDown)()
 	var watching sync.WaitGroup
@@ -110,7 +112,7 @@ func (k *keeper) run(ctx context.Context) {
 
 // mayWatch tells whether we may watch an object. If not, it says so and what comes
 // of it.
-func (k *keeper) mayWatch(ctx context.Context, p managedobject.Object) bool {
+func (k *Keeper) mayWatch(ctx context.Context, p managedobject.Object) bool {
 	for _, verb := range []string{"list", "watch"} {
 		right := accessreview.Access{Verb: verb, Resource: p.Resource, Namespace: p.Namespace, Name: p.Name}
 		allowed, err := accessreview.Allowed(ctx, k.client, right)
@@ -128,7 +130,7 @@ func (k *keeper) mayWatch(ctx context.Context, p managedobject.Object) bool {
 	return true
 }
 
-func (k *keeper) watch(ctx context.Context, p managedobject.Object) {
+func (k *Keeper) watch(ctx context.Context, p managedobject.Object) {
 	informer := metadatainformer.NewFilteredMetadataInformer(k.metadata, p.Resource, p.Namespace, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) {
 			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, p.Name).String()
@@ -153,7 +155,7 @@ func (k *keeper) watch(ctx context.Context, p managedobject.Object) {
 }
 
 // untouched is true when nobody changed a value of ours since we wrote it.
-func (k *keeper) untouched(p managedobject.Object, object metav1.Object) bool {
+func (k *Keeper) untouched(p managedobject.Object, object metav1.Object) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	written, known := k.written[p.String()]
@@ -170,7 +172,7 @@ func ownEntry(object metav1.Object) string {
 	return ""
 }
 
-func (k *keeper) do(ctx context.Context, key string) error {
+func (k *Keeper) do(ctx context.Context, key string) error {
 	switch key {
 	case distributeKey:
 		return k.distribute(ctx)
@@ -186,8 +188,8 @@ func (k *keeper) do(ctx context.Context, key string) error {
 
 // distribute brings the bundle to all who verify us, and has the leaf follow when
 // they know it.
-func (k *keeper) distribute(ctx context.Context) error {
-	authority := k.trust.authority()
+func (k *Keeper) distribute(ctx context.Context) error {
+	authority := k.trust.Authority()
 	for _, p := range k.objects {
 		if !p.HasCABundle {
 			continue
@@ -203,7 +205,7 @@ func (k *keeper) distribute(ctx context.Context) error {
 }
 
 // restore writes an object again, unless we are being removed from the host.
-func (k *keeper) restore(ctx context.Context, p managedobject.Object) error {
+func (k *Keeper) restore(ctx context.Context, p managedobject.Object) error {
 	leaving, err := whyLeaving(ctx, k.client, k.namespace)
 	if err != nil {
 		return err
@@ -226,7 +228,7 @@ func (k *keeper) restore(ctx context.Context, p managedobject.Object) error {
 	return nil
 }
 
-func (k *keeper) noteWritten(ctx context.Context, p managedobject.Object, object metav1.Object) {
+func (k *Keeper) noteWritten(ctx context.Context, p managedobject.Object, object metav1.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := writtenObject{entry: ownEntry(object), version: object.GetResourceVersion()}

@@ -1,4 +1,4 @@
-package server
+package registration
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // whoever makes it. Nothing in a ConfigMap says who wrote it: managers in managedFields
 // are names that clients give themselves. So authors give their name, and the host,
 // which knows it, refuses another one.
-func (r *registration) ensureFreezePolicy(ctx context.Context) error {
+func (r *Registration) ensureFreezePolicy(ctx context.Context) error {
 	for _, object := range r.freezeObjects() {
 		_, err := object.Apply(ctx)
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -34,33 +34,35 @@ func (r *registration) ensureFreezePolicy(ctx context.Context) error {
 }
 
 // freezeObjects are that policy and its binding.
-func (r *registration) freezeObjects() []managedobject.Object {
+func (r *Registration) freezeObjects() []managedobject.Object {
 	options := managedobject.ApplyOptions()
-	policies, name := r.core.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap
+	policies, name := r.options.Core.AdmissionregistrationV1(), olmv1alpha1.FreezeConfigMap
 	return []managedobject.Object{
 		{
 			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), Name: name,
 			Apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicies().Apply(ctx, freezePolicy(r.namespace), options)
+				return policies.ValidatingAdmissionPolicies().Apply(ctx, FreezePolicy(r.options.Namespace), options)
 			},
 		},
 		{
 			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), Name: name,
 			Apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, freezeBinding(), options)
+				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, FreezeBinding(), options)
 			},
 		},
 	}
 }
 
-func freezeBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
+// FreezeBinding puts FreezePolicy in force.
+func FreezeBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
 	return admissionapply.ValidatingAdmissionPolicyBinding(olmv1alpha1.FreezeConfigMap).WithSpec(
 		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(olmv1alpha1.FreezeConfigMap).WithValidationActions("Deny"))
 }
 
-// freezePolicy is about the one ConfigMap, and what is in it. Who only adds a label
-// does not become its author.
-func freezePolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
+// FreezePolicy holds the author of a freeze to their own name. It is about one
+// ConfigMap of the namespace, and its data: who only adds a label does not become its
+// author.
+func FreezePolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	configMaps := admissionapply.NamedRuleWithOperations().
 		WithAPIGroups("").WithAPIVersions("v1").WithResources("configmaps").WithOperations("CREATE", "UPDATE")
 	return admissionapply.ValidatingAdmissionPolicy(olmv1alpha1.FreezeConfigMap).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().

@@ -1,0 +1,67 @@
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
+)
+
+// WebhookConfiguration is the name of what registers our webhooks in the host.
+const WebhookConfiguration = "penstock"
+
+// applyWebhooks registers them. Without the right to, they are not asked, and
+// everything else goes on.
+func (r *Registration) applyWebhooks(ctx context.Context) error {
+	_, err := r.writeWebhooks(ctx, r.options.Port)
+	if apierrors.IsForbidden(err) {
+		klog.FromContext(ctx).Error(err, "The webhooks for kinds of the host are not registered",
+			"remedy", "grant this process to create validatingwebhookconfigurations, and to patch "+WebhookConfiguration)
+		return nil
+	}
+	return err
+}
+
+func (r *Registration) writeWebhooks(ctx context.Context, port int) (*admissionv1.ValidatingWebhookConfiguration, error) {
+	configuration := webhook.Configuration(WebhookConfiguration, r.options.Webhooks, webhook.Address{
+		Namespace: r.options.Namespace, Service: ServiceName, Port: int32(port), CABundle: r.options.Trust.Bundle(),
+	})
+	applied, err := r.options.Core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Apply(ctx, configuration,
+		managedobject.ApplyOptions())
+	if err != nil {
+		return nil, fmt.Errorf("applying validatingwebhookconfiguration %s: %w", WebhookConfiguration, err)
+	}
+	return applied, nil
+}
+
+// keepWebhooks restores the registration, where that may be done. The port may be that
+// of another replica, which registered later; it stays.
+func (r *Registration) keepWebhooks(ctx context.Context) (metav1.Object, error) {
+	found, err := r.options.Core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, WebhookConfiguration, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) {
+		// It was said at registration; nothing else is to wait for it.
+		return &admissionv1.ValidatingWebhookConfiguration{}, nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading validatingwebhookconfiguration %s: %w", WebhookConfiguration, err)
+	}
+	port := r.options.Port
+	if err == nil {
+		for _, one := range found.Webhooks {
+			if service := one.ClientConfig.Service; service != nil && service.Port != nil && service.Namespace == r.options.Namespace && service.Name == ServiceName {
+				port = int(*service.Port)
+			}
+		}
+	}
+	applied, err := r.writeWebhooks(ctx, port)
+	if apierrors.IsForbidden(err) {
+		return &admissionv1.ValidatingWebhookConfiguration{}, nil
+	}
+	return applied, err
+}
