@@ -56,15 +56,15 @@ const (
 )
 
 // Changed tells whether a field differs, or one below it.
-func (d Delta) Changed(names ...string) bool {
+func (at Delta) Changed(names ...string) bool {
 	for _, name := range names {
-		if d.Op != Inside {
-			return d.Op != Same
+		if at.Op != Inside {
+			return at.Op != Same
 		}
 		found := false
-		for _, c := range d.Children {
+		for _, c := range at.Children {
 			if c.Name == name {
-				d, found = c.Delta, true
+				at, found = c.Delta, true
 				break
 			}
 		}
@@ -72,5 +72,5 @@ func (d Delta) Changed(names ...string) bool {
 			return false
 		}
 	}
-	return d.Op != Same
+	return at.Op != Same
 }
