@@ -22,13 +22,13 @@ func (e *Engine) reading(gate stage.Gate) probe.Reads {
 // judge lets a probe judge an object by its true values, and takes the words from
 // its judgement of the object as it may be shown. So whatever a probe does with a
 // hidden value, nothing of it is in a message. (Probes of Secrets see no content.)
-func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured) probe.Verdict {
-	verdict := gate.Probe.Probe(object)
+func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured, ask func(*unstructured.Unstructured) probe.Verdict) probe.Verdict {
+	verdict := ask(object)
 	kind := gate.ID.GroupKind()
 	if verdict.Status == probe.True || gate.ID.IsSecret() || len(e.Redactor.Mask(kind)) == 0 {
 		return verdict
 	}
-	shown := gate.Probe.Probe(&unstructured.Unstructured{Object: e.Redactor.Object(kind, object.Object)})
+	shown := ask(&unstructured.Unstructured{Object: e.Redactor.Object(kind, object.Object)})
 	if shown.Status != verdict.Status {
 		verdict.Message = "is not as its probe wants it; what it is depends on a field that is hidden"
 		return verdict

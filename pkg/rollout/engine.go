@@ -130,25 +130,25 @@ func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
 	p.assign()
 	// 3. Keep what was reached as it should be, in every layer.
 	if err := p.hold(ctx); err != nil {
-		return p.report(), err
+		return p.report(ctx), err
 	}
 	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
 	if err := p.advance(ctx); err != nil {
-		return p.report(), err
+		return p.report(ctx), err
 	}
 	// 5. Remove what belongs to no layer.
 	if err := p.prune(ctx); err != nil {
-		return p.report(), err
+		return p.report(ctx), err
 	}
 	// 6. Record what is known better than before.
 	if err := p.save(ctx); err != nil {
-		return p.report(), err
+		return p.report(ctx), err
 	}
 	// 7. Watch objects by name that turned out to be hidden from watches by label,
 	// and forget what was tried for manifests that nobody wants any more.
 	p.watch()
 	p.tidy()
-	return p.report(), nil
+	return p.report(ctx), nil
 }
 
 // begin prepares a pass.
@@ -160,6 +160,7 @@ func (e *Engine) begin(work Work) *pass {
 		mem = newMemory()
 		e.memories[work.Owner] = mem
 	}
+	mem.allowance.refill(e.Clock.Now())
 	return &pass{
 		engine:    e,
 		Work:      work,

@@ -51,6 +51,9 @@ type memory struct {
 	// provided are the create-only objects that were there, at which version: a
 	// watch that says otherwise at an older one is late.
 	provided map[manifest.ID]string
+	// verdicts of probes that users wrote, and what these may cost now.
+	verdicts  map[gateKey]judgement
+	allowance allowance
 }
 
 // overtaken counts the passes in a row in which every write to an object came too
@@ -98,6 +101,7 @@ func newMemory() *memory {
 		judged:    map[string][]Failure{},
 		overtaken: map[manifest.ID]overtaken{},
 		provided:  map[manifest.ID]string{},
+		verdicts:  map[gateKey]judgement{},
 	}
 }
 

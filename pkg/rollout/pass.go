@@ -184,7 +184,7 @@ func (p *pass) advance(ctx context.Context) error {
 		case !p.applied(at):
 			return nil
 		case closed != nil:
-		case p.open(at):
+		case p.open(ctx, at):
 			p.ended(at)
 		default:
 			closed = stg
@@ -206,7 +206,9 @@ func (p *pass) reach(ctx context.Context, at place) (bool, error) {
 
 // complete is true when all objects of a stage that belong to its layer are
 // applied and all its gates are open.
-func (p *pass) complete(at place) bool { return p.applied(at) && p.open(at) }
+func (p *pass) complete(ctx context.Context, at place) bool {
+	return p.applied(at) && p.open(ctx, at)
+}
 
 // applied is true when all objects of a stage that belong to its layer are.
 func (p *pass) applied(at place) bool {
@@ -219,27 +221,16 @@ func (p *pass) applied(at place) bool {
 }
 
 // open is true when all gates of a stage are.
-func (p *pass) open(at place) bool {
+func (p *pass) open(ctx context.Context, at place) bool {
 	for _, gate := range p.stage(at).Gates {
-		if p.places[gate.ID] == at && p.verdict(gate).Status != probe.True {
+		if p.places[gate.ID] != at {
+			continue
+		}
+		if verdict, _ := p.verdict(ctx, gate); verdict.Status != probe.True {
 			return false
 		}
 	}
 	return true
-}
-
-// verdict judges a gate from what is being watched, never from something older
-// than our last write.
-func (p *pass) verdict(gate stage.Gate) probe.Verdict {
-	seen, presence := p.engine.Observer.Get(gate.ID)
-	memo := p.inventory.Entries[gate.ID]
-	if presence != observe.Present || !p.shows(gate) || seen.UID != memo.UID || older(seen.ResourceVersion, memo.ResourceVersion) {
-		return probe.Verdict{Status: probe.Unknown, Message: "waiting to see its state"}
-	}
-	if seen.Deleting {
-		return probe.Verdict{Status: probe.False, Message: "is being deleted"}
-	}
-	return p.engine.judge(gate, seen.Object)
 }
 
 // shows is true when what a gate reads of an object is being watched.
@@ -282,6 +273,7 @@ func (p *pass) memo(id manifest.ID) *Entry {
 
 // tidy keeps the memory of attempts from growing with the revisions of a chain.
 func (p *pass) tidy() {
+	p.forgetVerdicts()
 	maps.DeleteFunc(p.memory.judged, func(key string, _ []Failure) bool {
 		return !slices.ContainsFunc(p.Layers, func(layer Layer) bool { return layer.Key == key })
 	})

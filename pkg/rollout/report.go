@@ -1,21 +1,23 @@
 package rollout
 
 import (
+	"context"
+
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // report tells what the pass found.
-func (p *pass) report() Report {
+func (p *pass) report(ctx context.Context) Report {
 	report := Report{Inventory: p.saved, Leaving: p.leaving, Acknowledge: p.acknowledge, Events: p.events, RequeueAfter: p.requeue}
 	for li := range p.Layers {
-		report.Layers = append(report.Layers, p.reportLayer(li))
+		report.Layers = append(report.Layers, p.reportLayer(ctx, li))
 	}
 	return report
 }
 
-func (p *pass) reportLayer(li int) LayerReport {
+func (p *pass) reportLayer(ctx context.Context, li int) LayerReport {
 	layer := p.Layers[li]
 	report := LayerReport{Revision: layer.Revision, Complete: p.inventory.Reached[layer.Key] >= len(layer.Stages)}
 	level := p.runningLevel(li)
@@ -30,9 +32,9 @@ func (p *pass) reportLayer(li int) LayerReport {
 		}
 		at, phase := place{li, si}, &report.Phases[n]
 		failuresBefore := len(phase.Failures)
-		p.reportStage(at, phase)
+		p.reportStage(ctx, at, phase)
 		level.add(stg, phase.Failures[failuresBefore:])
-		report.Complete = report.Complete && p.complete(at)
+		report.Complete = report.Complete && p.complete(ctx, at)
 	}
 	report.Unseen = unseen(report.Phases)
 	if level != nil && !report.Complete {
@@ -82,11 +84,11 @@ func (l *LevelReport) add(stg stage.Stage, failures []Failure) {
 }
 
 // reportStage adds what is known of a stage to its phase.
-func (p *pass) reportStage(at place, phase *PhaseReport) {
+func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport) {
 	stg := p.stage(at)
 	reached := p.isReached(at)
 	phase.Reached = phase.Reached || reached
-	gates := p.closedGates(at, stg, reached)
+	gates := p.closedGates(ctx, at, stg, reached)
 	for _, step := range stg.Steps {
 		phase.Objects++
 		failure, refused := p.refused[step.ID]
@@ -117,14 +119,14 @@ type closed struct {
 }
 
 // closedGates returns what the gates of a reached stage wait for, by object.
-func (p *pass) closedGates(at place, stg stage.Stage, reached bool) map[manifest.ID]closed {
+func (p *pass) closedGates(ctx context.Context, at place, stg stage.Stage, reached bool) map[manifest.ID]closed {
 	gates := map[manifest.ID]closed{}
 	for _, gate := range stg.Gates {
 		if !reached || p.places[gate.ID] != at || !p.outcomes[gate.ID].applied {
 			continue
 		}
-		if verdict := p.verdict(gate); verdict.Status != probe.True {
-			gates[gate.ID] = closed{verdict.Message, !p.shows(gate)}
+		if verdict, known := p.verdict(ctx, gate); verdict.Status != probe.True {
+			gates[gate.ID] = closed{verdict.Message, !known}
 		}
 	}
 	return gates

@@ -125,7 +125,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Digester:   a.store.Digester,
 			Authorizer: a.authorizer,
 			Redactor:   a.extra.redactor,
-			CheckCEL:   probe.CheckCEL,
+			CheckCEL:   probe.NewCELChecker(),
 		},
 		Schema:         types,
 		Admission:      a.admission,

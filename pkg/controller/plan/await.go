@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // await judges whether an applied item is healthy.
-func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
+func (v *visit) await(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
 	target := &unstructured.Unstructured{}
 	if err := target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]); err != nil {
 		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
@@ -25,7 +26,7 @@ func (v *visit) await(item *v1alpha1.PlanItem, manifests map[manifest.Digest][]b
 	if !isGoing(*item) {
 		live := v.live(item)
 		verdict = wait.For(target, live, v.facts, v.Clock.Now())
-		if more := v.expressions.For(v.waitsOf(item), live); verdict.State == wait.Done && more.State != wait.Done {
+		if more := v.expressions.For(ctx, v.waitsOf(item), live); verdict.State == wait.Done && more.State != wait.Done {
 			verdict = more
 		}
 	}

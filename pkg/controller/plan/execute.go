@@ -203,7 +203,7 @@ func (v *visit) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests 
 	}
 	// 2. Healthy.
 	if applied && item.State == v1alpha1.ItemInProgress {
-		if err := v.await(item, manifests); err != nil {
+		if err := v.await(ctx, item, manifests); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -29,7 +30,7 @@ func (e *Expressions) Check(waits []profile.Wait) error {
 
 // For judges a target as it is; nil is one that is not seen. An expression that
 // cannot be evaluated, such as on a status that is not there yet, is waited for.
-func (e *Expressions) For(waits []profile.Wait, live *unstructured.Unstructured) Verdict {
+func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstructured.Unstructured) Verdict {
 	for _, wait := range waits {
 		if live == nil {
 			return Verdict{State: Waiting, Message: "waiting to see its state"}
@@ -42,7 +43,7 @@ func (e *Expressions) For(waits []profile.Wait, live *unstructured.Unstructured)
 		if message == "" {
 			message = "waiting for " + wait.Expression
 		}
-		switch healthy, err := program.Eval(live.Object); {
+		switch healthy, err := program.Eval(ctx, live.Object); {
 		case err != nil:
 			return Verdict{State: Waiting, Message: fmt.Sprintf("%s (%s)", message, err)}
 		case !healthy:

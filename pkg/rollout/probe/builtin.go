@@ -81,11 +81,13 @@ type prober struct {
 }
 
 // Probe asks every judge.
-func (p *prober) Probe(object *unstructured.Unstructured) Verdict {
+func (p *prober) Probe(object *unstructured.Unstructured) Verdict { return p.probe(object, alone()) }
+
+func (p *prober) probe(object *unstructured.Unstructured, e evaluation) Verdict {
 	if object == nil || object.Object == nil {
 		return unknown("its state was not read")
 	}
-	whole := &view{object: object.Object, secret: p.secret}
+	whole := &view{object: object.Object, secret: p.secret, evaluation: e}
 	if p.secret {
 		whole.object = visibleSecret(object.Object)
 	}

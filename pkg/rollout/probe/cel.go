@@ -1,151 +1,124 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/interpreter"
-	"k8s.io/apimachinery/pkg/util/version"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
 )
 
-// MaxCELCost bounds one evaluation, in CEL's cost units: what Kubernetes allows
-// one expression of an admission policy, about a tenth of a second.
-const MaxCELCost = celconfig.PerCallLimit
+// MaxCELCost bounds what all expressions that select an object may cost together, in
+// units of package expression: some hundredths of a second.
+const MaxCELCost = 500_000
+
+// Meter counts what expressions cost.
+type Meter = expression.Meter
+
+// NewMeter returns a meter of so many units.
+func NewMeter(units uint64) *Meter { return expression.NewMeter(units) }
 
 // Program is a compiled CEL expression.
-type Program struct {
-	expression string
-	program    cel.Program
-}
+type Program struct{ *expression.Program }
 
-// CheckCEL says why an expression cannot be used: where its syntax or its types
-// are wrong, or that it is not of type bool. It allows what every supported
-// Kubernetes version knows.
-func CheckCEL(expression string) error {
-	_, err := (&compiler{checking: true}).program(expression)
-	return err
+// NewCELChecker returns a function that says why an expression cannot be used: where its
+// syntax or its types are wrong, that it is not of type bool, or that compiling it would
+// take long. It allows what every supported Kubernetes version knows. It keeps what takes
+// longer to make than most expressions to check, and is safe for concurrent use.
+func NewCELChecker() func(text string) error {
+	compiler := &expression.Compiler{Checking: true}
+	return func(text string) error {
+		_, err := compiler.Compile(text)
+		return err
+	}
 }
 
 // CompileCEL compiles an expression over self, the live object. It may use the
 // functions that Kubernetes offers in CEL, and its type is bool.
-func CompileCEL(expression string) (*Program, error) {
-	return (&compiler{}).program(expression)
-}
-
-// compiler keeps the CEL environment, which takes longer to make than most
-// expressions to compile.
-type compiler struct {
-	// checking allows less: see environment.NewExpressions.
-	checking bool
-	env      *cel.Env
-}
-
-// environment makes self known. The version is fixed, so that a new Kubernetes
-// library never changes what new expressions may use without a decision here.
-func (c *compiler) environment() (*cel.Env, error) {
-	if c.env != nil {
-		return c.env, nil
-	}
-	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 34)).Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0),
-		EnvOptions:        []cel.EnvOption{cel.Variable("self", cel.DynType)},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the CEL environment: %w", err)
-	}
-	c.env = set.StoredExpressionsEnv()
-	if c.checking {
-		c.env = set.NewExpressionsEnv()
-	}
-	return c.env, nil
-}
-
-func (c *compiler) program(expression string) (*Program, error) {
-	env, err := c.environment()
+func CompileCEL(text string) (*Program, error) {
+	program, err := (&expression.Compiler{}).Compile(text)
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := env.Compile(expression)
-	if issues.Err() != nil {
-		return nil, compileError(issues)
-	}
-	if kind := ast.OutputType(); !kind.IsExactType(cel.BoolType) {
-		return nil, fmt.Errorf("the expression is of type %s, must be bool: compare it with something, as in `self.spec.paused == true`", kind)
-	}
-	program, err := env.Program(ast, cel.CostLimit(MaxCELCost))
-	if err != nil {
-		return nil, fmt.Errorf("preparing the expression: %w", err)
-	}
-	return &Program{expression: expression, program: program}, nil
-}
-
-// compileError puts the issues on one line.
-func compileError(issues *cel.Issues) error {
-	var parts []string
-	for _, issue := range issues.Errors() {
-		parts = append(parts, fmt.Sprintf("line %d, column %d: %s",
-			issue.Location.Line(), issue.Location.Column()+1, quote(issue.Message)))
-	}
-	if parts == nil {
-		return fmt.Errorf("compiling the expression: %w", issues.Err())
-	}
-	return errors.New(sentence(parts...))
+	return &Program{program}, nil
 }
 
 // errCost is a verdict on the expression, not on the object.
 var errCost = fmt.Errorf("the expression costs more than %d units on this object, make it simpler", MaxCELCost)
 
 // Eval evaluates the expression on an object. Errors are those of the
-// expression: a field that is not there, a wrong type, too high a cost. It is
-// safe for concurrent use.
-func (p *Program) Eval(self map[string]any) (bool, error) {
-	out, _, err := p.program.Eval(map[string]any{"self": self})
-	var cancelled interpreter.EvalCancelledError
-	switch {
-	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
+// expression: a field that is not there, a wrong type, too high a cost; or that ctx has
+// ended. It is safe for concurrent use.
+func (p *Program) Eval(ctx context.Context, self map[string]any) (bool, error) {
+	holds, err := p.Program.Eval(ctx, self, expression.NewMeter(MaxCELCost))
+	if errors.Is(err, expression.ErrCost) {
 		return false, errCost
-	case err != nil:
-		return false, fmt.Errorf("evaluating the expression: %w", err)
 	}
-	result, isBool := out.Value().(bool)
-	if !isBool {
-		return false, fmt.Errorf("the expression resulted in %s, not in bool", out.Type().TypeName())
-	}
-	return result, nil
+	return holds, err
 }
 
-// expression is CEL, compiled.
-type expression struct {
-	program *Program
+// metered is a prober with requirements that users wrote.
+type metered struct{ prober }
+
+var _ Metered = &metered{}
+
+// ProbeWithin implements Metered.
+func (p *metered) ProbeWithin(ctx context.Context, object *unstructured.Unstructured, meter *Meter) Verdict {
+	return p.probe(object, evaluation{meter: meter, eval: func(program *expression.Program, self map[string]any) (bool, error) {
+		return program.Eval(ctx, self, meter)
+	}})
+}
+
+// evaluation is how the expressions of one object are evaluated.
+type evaluation struct {
+	meter *Meter
+	eval  func(program *expression.Program, self map[string]any) (bool, error)
+}
+
+// alone is an evaluation by itself, which nothing ends but its cost.
+func alone() evaluation {
+	meter := expression.NewMeter(MaxCELCost)
+	return evaluation{meter: meter, eval: func(program *expression.Program, self map[string]any) (bool, error) {
+		return program.Eval(context.Background(), self, meter)
+	}}
+}
+
+// celJudge is CEL, compiled.
+type celJudge struct {
+	program *expression.Program
 	message string
 }
 
 func (c *compiler) compile(assertion CEL) (judge, error) {
-	program, err := c.program(assertion.Expression)
+	program, err := c.expressions.Compile(assertion.Expression)
 	if err != nil {
 		return nil, fmt.Errorf("cel: %w", err)
 	}
-	return expression{program: program, message: quote(assertion.Message)}, nil
+	return celJudge{program: program, message: quote(assertion.Message)}, nil
 }
 
-func (e expression) judge(v *view) Verdict {
+func (e celJudge) judge(v *view) Verdict {
 	var note string
 	if v.secret {
 		note = "the content of a Secret is not read"
 	}
-	name := "`" + shorten(clean(e.program.expression), maxForeignBytes/2) + "`"
-	switch holds, err := e.program.Eval(v.object); {
+	name := "`" + shorten(clean(e.program.String()), maxForeignBytes/2) + "`"
+	spent := v.meter.Left() == 0
+	switch holds, err := v.eval(e.program, v.object); {
 	case holds:
 		return pass()
 	case err == nil && e.message != "":
 		return failing("%s", sentence(e.message, note))
 	case err == nil:
 		return failing("%s", sentence(name+" is false", note))
-	case v.secret && !errors.Is(err, errCost):
+	case spent:
+		return unknown("%s", sentence(name+" was not evaluated", note))
+	case errors.Is(err, expression.ErrCost):
+		return unknown("%s", sentence(name+": "+errCost.Error(), note))
+	case v.secret:
 		// The error may quote a value.
 		return unknown("%s", sentence(name+" cannot be evaluated", note))
 	default:
@@ -153,4 +126,7 @@ func (e expression) judge(v *view) Verdict {
 	}
 }
 
-func (e expression) reads() Reads { return Reads{Whole: true} }
+func (e celJudge) reads() Reads { return Reads{Whole: true} }
+
+// compiler compiles the assertions of one set.
+type compiler struct{ expressions expression.Compiler }

@@ -8,6 +8,8 @@
 package probe
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -54,6 +56,16 @@ type Probe interface {
 	Probe(object *unstructured.Unstructured) Verdict
 	// Reads names the parts that Probe looks at.
 	Reads() Reads
+}
+
+// Metered is a probe with requirements that users wrote, which may take long.
+type Metered interface {
+	Probe
+	// ProbeWithin is Probe for as long as the meter, which should have MaxCELCost units,
+	// has some left, and ctx has not ended. What could not be evaluated is Unknown; that
+	// is a verdict only when the meter had all of its units, was not cut short (see
+	// Meter.Slow), and ctx has not ended.
+	ProbeWithin(ctx context.Context, object *unstructured.Unstructured, meter *Meter) Verdict
 }
 
 // Set picks the probe of a kind of object.

@@ -10,18 +10,15 @@ import (
 
 // set has a probe for every kind that it can name, and one for the others.
 type set struct {
-	kinds map[schema.GroupKind]*prober
+	kinds map[schema.GroupKind]Probe
 	// others is the probe of the kinds that are not in kinds, or nil.
-	others *prober
+	others Probe
 }
 
 // For returns the probe of a kind.
 func (s *set) For(kind schema.GroupKind) Probe {
 	if p, known := s.kinds[kind]; known {
 		return p
-	}
-	if s.others == nil {
-		return nil
 	}
 	return s.others
 }
@@ -72,12 +69,17 @@ func assemble(byKind map[schema.GroupKind][]judge, anyKind []judge) *set {
 		// Secrets are judged by rules of their own: see secret.go.
 		judges[secretKind()] = byKind[secretKind()]
 	}
-	s := &set{kinds: map[schema.GroupKind]*prober{}}
+	s := &set{kinds: map[schema.GroupKind]Probe{}}
 	for kind, own := range judges {
-		s.kinds[kind] = &prober{secret: isSecret(kind), judges: append(own, anyKind...)}
+		probe := prober{secret: isSecret(kind), judges: append(own, anyKind...)}
+		if byKind[kind] == nil && anyKind == nil {
+			s.kinds[kind] = &probe
+			continue
+		}
+		s.kinds[kind] = &metered{probe}
 	}
 	if anyKind != nil {
-		s.others = &prober{judges: anyKind}
+		s.others = &metered{prober{judges: anyKind}}
 	}
 	return s
 }

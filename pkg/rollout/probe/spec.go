@@ -61,7 +61,7 @@ type FieldValue struct {
 
 // CEL requires an expression to be true.
 type CEL struct {
-	// Expression over self, the live object; see CheckCEL.
+	// Expression over self, the live object; see NewCELChecker.
 	Expression string
 	// Message for a person when the expression is false; empty says the
 	// expression itself.

@@ -13,6 +13,8 @@ import (
 // was not what it should be; who judges looks at err when everything is read.
 type view struct {
 	object map[string]any
+	// evaluation is for those who look at more than a field.
+	evaluation
 	// secret hides values: see secret.go.
 	secret bool
 	err    error
@@ -117,7 +119,7 @@ func (v *view) adopt(element *view, name string) {
 // ask lets a judge look at the same object through a view of its own, so that
 // what one cannot read does not spoil the verdict of another.
 func (v *view) ask(j judge) Verdict {
-	own := &view{object: v.object, secret: v.secret}
+	own := &view{object: v.object, secret: v.secret, evaluation: v.evaluation}
 	verdict := j.judge(own)
 	if own.err != nil {
 		return unknown("%s", quote(own.err.Error()))

@@ -42,7 +42,7 @@ const (
 	// MaxExpressionsBytes that of all different ones of a revision together, in
 	// bytes: compiling them takes time that nobody has been asked for yet.
 	MaxExpressionBytes  = 4 << 10
-	MaxExpressionsBytes = 16 << 10
+	MaxExpressionsBytes = 8 << 10
 	// MaxYieldRules is the number of yield rules of one revision, and of the
 	// fields of one rule.
 	MaxYieldRules = 64

@@ -162,7 +162,7 @@ func TestExpressionAmounts(t *testing.T) {
 	runRevisionCases(t, map[string]revisionCase{
 		"Most":    {reason: "as much as allowed", change: expressions(most...)},
 		"Same":    {reason: "a text counts once, as it is compiled once", change: expressions(append(most, most...)...)},
-		"TooMuch": {reason: "one more", change: expressions(append(most, "x")...), want: []string{long + at}, mentions: "have 16385 bytes, must have at most 16384"},
+		"TooMuch": {reason: "one more", change: expressions(append(most, "x")...), want: []string{long + at}, mentions: "have 8193 bytes, must have at most 8192"},
 		"TooLong": {
 			reason: "one is longer", change: expressions(sized(0, v1alpha1.MaxExpressionBytes+1)),
 			want: []string{long + at + "[0].assertions[0].cel.expression"}, mentions: "has 4097 bytes, must have at most 4096",
@@ -186,9 +186,19 @@ func TestCompilations(t *testing.T) {
 	if errs := ValidateExpressions(t.Context(), r, check); compiled != 3 || len(errs) != 30 {
 		t.Errorf("%d compilations and %d errors of 30 expressions with three texts", compiled, len(errs))
 	}
+	compiled = 0
+	many := revision(withSpec(func(s *olm.ClusterExtensionRevisionSpec) {
+		for i := range 100 {
+			s.ProgressionProbes[0].Assertions = append(s.ProgressionProbes[0].Assertions, olm.ProbeAssertion{CEL: &olm.CELAssertion{Expression: fmt.Sprint(i)}})
+		}
+	}))
+	if errs := ValidateExpressions(t.Context(), many, check); compiled != 10 || len(errs) != 11 {
+		t.Errorf("%d compilations and %d errors of 100 wrong expressions", compiled, len(errs))
+	}
+	compiled = 0
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if errs := ValidateExpressions(gone, r, check); compiled != 3 || len(errs) == 0 {
-		t.Errorf("%d more compilations for a client that left, errors: %v", compiled-3, errs)
+	if errs := ValidateExpressions(gone, r, check); compiled != 0 || len(errs) == 0 {
+		t.Errorf("%d compilations for a client that left, errors: %v", compiled, errs)
 	}
 }

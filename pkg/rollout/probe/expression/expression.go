@@ -1,0 +1,229 @@
+// Package expression evaluates CEL expressions over one object that users bring along.
+// They may be anything that CEL allows; what they cost is bounded all the same: in time
+// and in memory, step by step (see Meter), and in how long they take (see Eval).
+package expression
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/interpreter"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+const (
+	// maxLoops is how many loops, made by macros, one expression may have, and maxDepth
+	// how deep lists, maps and loops may be within each other, with the lists that macros
+	// make: checking types takes time by the cube of it.
+	maxLoops, maxDepth = 16, 8
+	// maxDuration is how long one evaluation may take, should a step take longer than
+	// what is paid for it. It is much longer than any evaluation takes, on a busy
+	// machine as well.
+	maxDuration = 5 * time.Second
+	// evaluationUnits is what each evaluation costs, besides its nodes.
+	evaluationUnits = 50
+)
+
+// Program is a compiled expression.
+type Program struct {
+	expression string
+	program    cel.Program
+	// units is what an evaluation costs, besides its loops and calls.
+	units uint64
+}
+
+// Compiler compiles expressions. It keeps environments, which take longer to make than
+// most expressions to compile. It is safe for concurrent use.
+type Compiler struct {
+	// Checking allows less, for new expressions: what every supported Kubernetes version
+	// knows, patterns that are known, and nothing whose types take long to check.
+	Checking bool
+
+	once        sync.Once
+	unavailable error
+	typing      *cel.Env
+	evaluation  *cel.Env
+	overloads   map[string]*functions.Overload
+	prices      map[string]pricer
+}
+
+// prepare makes the environments.
+func (c *Compiler) prepare() error {
+	c.once.Do(func() { c.unavailable = c.environments() })
+	return c.unavailable
+}
+
+func (c *Compiler) environments() error {
+	set, err := typing()
+	if err != nil {
+		return err
+	}
+	c.typing = set.StoredExpressionsEnv()
+	if c.Checking {
+		c.typing = set.NewExpressionsEnv()
+	}
+	if c.evaluation, err = evaluation(); err != nil {
+		return err
+	}
+	if c.overloads, err = implementations(c.evaluation); err != nil {
+		return err
+	}
+	c.prices = pricers()
+	for _, name := range free() {
+		c.prices[name] = nil
+	}
+	return nil
+}
+
+// Compile compiles an expression over self, the live object, whose type is bool. Errors
+// are for who wrote it: where its syntax or its types are wrong, or what it may not use.
+func (c *Compiler) Compile(expression string) (*Program, error) {
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	parsed, issues := c.typing.Parse(expression)
+	if len(issues.Errors()) > 0 {
+		return nil, compileError(issues)
+	}
+	if c.Checking {
+		// Before anything is done whose time grows with it.
+		if err := checkShape(parsed.NativeRep().Expr()); err != nil {
+			return nil, err
+		}
+		if err := checkPatterns(parsed.NativeRep().Expr()); err != nil {
+			return nil, err
+		}
+	}
+	checked, issues := c.typing.Check(parsed)
+	if len(issues.Errors()) > 0 {
+		return nil, compileError(issues)
+	}
+	if kind := checked.OutputType(); !kind.IsExactType(cel.BoolType) {
+		return nil, fmt.Errorf("the expression is of type %s, must be bool: compare it with something, as in `self.spec.paused == true`", kind)
+	}
+	plan := &planner{prices: c.prices, overloads: c.overloads, rounds: map[int64]uint64{}, keys: map[int64]bool{}, ranges: map[int64]bool{}}
+	plan.survey(checked.NativeRep().Expr(), &plan.nodes)
+	program, err := c.evaluation.Program(checked, cel.InterruptCheckFrequency(celconfig.CheckFrequency), cel.CustomDecoratorV2(plan.decorate))
+	if err != nil {
+		return nil, fmt.Errorf("preparing the expression: %w", err)
+	}
+	return &Program{expression: expression, program: program, units: evaluationUnits + plan.nodes}, nil
+}
+
+// checkShape refuses an expression whose types would take long to check.
+func checkShape(expr ast.Expr) error {
+	switch loops, depth := shapeOf(expr); {
+	case loops > maxLoops:
+		return fmt.Errorf("the expression has %d loops (all, exists, map, filter and others), must have at most %d", loops, maxLoops)
+	case depth > maxDepth:
+		return fmt.Errorf("lists, maps and loops are %d deep within each other in the expression, must be at most %d", depth, maxDepth)
+	}
+	return nil
+}
+
+// shapeOf returns how many loops there are, and how deep lists, maps and loops are within
+// each other.
+func shapeOf(expr ast.Expr) (loops, depth int) {
+	own := 0
+	switch expr.Kind() {
+	case ast.ComprehensionKind:
+		loops, own = 1, 1
+	case ast.ListKind, ast.MapKind, ast.StructKind:
+		own = 1
+	}
+	for _, part := range partsOf(expr) {
+		within, deep := shapeOf(part)
+		loops, depth = loops+within, max(depth, deep)
+	}
+	return loops, depth + own
+}
+
+// partsOf returns the nodes below a node.
+func partsOf(expr ast.Expr) []ast.Expr {
+	var parts []ast.Expr
+	switch expr.Kind() {
+	case ast.ComprehensionKind:
+		loop := expr.AsComprehension()
+		parts = append(parts, loop.IterRange(), loop.AccuInit(), loop.LoopCondition(), loop.LoopStep(), loop.Result())
+	case ast.CallKind:
+		call := expr.AsCall()
+		if call.IsMemberFunction() {
+			parts = append(parts, call.Target())
+		}
+		parts = append(parts, call.Args()...)
+	case ast.SelectKind:
+		parts = append(parts, expr.AsSelect().Operand())
+	case ast.ListKind:
+		parts = append(parts, expr.AsList().Elements()...)
+	case ast.MapKind:
+		for _, entry := range expr.AsMap().Entries() {
+			parts = append(parts, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+	case ast.StructKind:
+		for _, field := range expr.AsStruct().Fields() {
+			parts = append(parts, field.AsStructField().Value())
+		}
+	}
+	return parts
+}
+
+// maxIssues is how many mistakes are told.
+const maxIssues = 10
+
+// compileError puts the issues on one line.
+func compileError(issues *cel.Issues) error {
+	var parts []string
+	for _, issue := range issues.Errors() {
+		if len(parts) == maxIssues {
+			break
+		}
+		parts = append(parts, fmt.Sprintf("line %d, column %d: %.256s",
+			issue.Location.Line(), issue.Location.Column()+1, strings.Join(strings.Fields(issue.Message), " ")))
+	}
+	return errors.New(strings.Join(parts, "; "))
+}
+
+// ErrCost says that the meter had too little left. It is a verdict on the expression, not
+// on the object.
+var ErrCost = errors.New("the expression costs too much on this object")
+
+// String returns the expression as it was written.
+func (p *Program) String() string { return p.expression }
+
+// Eval evaluates the expression on an object, which is not changed. Errors are those of
+// the expression: a field that is not there, a wrong type; ErrCost when it needs more
+// than the meter has left; or that the context ended. It is safe for concurrent use, with
+// a meter each.
+func (p *Program) Eval(ctx context.Context, self map[string]any, meter *Meter) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("evaluating the expression: %w", err)
+	}
+	if !meter.Spend(p.units) {
+		return false, ErrCost
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, maxDuration, errTooSlow)
+	defer cancel()
+	out, _, err := p.program.ContextEval(ctx, map[string]any{"self": self, meterName: meter})
+	var cancelled interpreter.EvalCancelledError
+	switch {
+	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
+		return false, ErrCost
+	case err != nil:
+		meter.slow = meter.slow || errors.Is(context.Cause(ctx), errTooSlow)
+		return false, fmt.Errorf("evaluating the expression: %w", err)
+	}
+	result, isBool := out.Value().(bool)
+	if !isBool {
+		return false, fmt.Errorf("the expression resulted in %s, not in bool", out.Type().TypeName())
+	}
+	return result, nil
+}
+
+var errTooSlow = fmt.Errorf("it takes longer than %s", maxDuration)

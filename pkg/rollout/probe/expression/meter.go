@@ -1,0 +1,171 @@
+package expression
+
+import (
+	"net/url"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+)
+
+// Meter counts what evaluations cost, in units. It may count several evaluations, one
+// after the other. A unit is what looking at one value takes, less than 100 ns; see
+// docs/reference/limits.md for what was measured.
+//
+// A step is paid for before it is done, by the size of its arguments and of what will
+// come out of it, so that no single step can take more time or memory than the meter has
+// left.
+type Meter struct {
+	limit, spent uint64
+	slow         bool
+}
+
+// NewMeter returns a meter that ends evaluations which need more units than that.
+func NewMeter(units uint64) *Meter { return &Meter{limit: units} }
+
+// Spent returns how many units were counted, not more than the limit.
+func (m *Meter) Spent() uint64 { return min(m.spent, m.limit) }
+
+// Left returns how many units may still be spent.
+func (m *Meter) Left() uint64 { return m.limit - m.Spent() }
+
+// Spend counts units outside of evaluations, and tells whether they were left.
+func (m *Meter) Spend(units uint64) bool {
+	if units > m.Left() {
+		m.spent = m.limit + 1
+		return false
+	}
+	m.spent += units
+	return true
+}
+
+// Exhausted is true when more units were needed than there are.
+func (m *Meter) Exhausted() bool { return m.spent > m.limit }
+
+// Slow is true when an evaluation was ended because it took too long: it may take less
+// another time.
+func (m *Meter) Slow() bool { return m.slow }
+
+// Weigh counts a JSON value with all that is in it, and tells whether the units for it
+// were left.
+func (m *Meter) Weigh(value any) (left bool) {
+	defer func() {
+		switch problem := recover().(type) {
+		case nil:
+		case interpreter.EvalCancelledError:
+			left = false
+		default:
+			panic(problem)
+		}
+	}()
+	m.payFor(value)
+	return true
+}
+
+// pay counts units, and ends the evaluation when they are not left, as the library's own
+// limit does.
+func (m *Meter) pay(units uint64) {
+	if !m.Spend(units) {
+		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "the limit of units was reached"})
+	}
+}
+
+// bytesPerUnit is how much text is looked at for one unit.
+const bytesPerUnit = 10
+
+func textUnits(bytes int) uint64 { return uint64(bytes) / bytesPerUnit }
+
+// payFor counts a value with all that is in it, and returns its size in units. It pays
+// while it goes, so that a value that is large because it contains the same one many
+// times takes no more than what is left.
+func (m *Meter) payFor(value any) uint64 {
+	before := m.spent
+	m.payWithin(value)
+	return m.spent - before
+}
+
+func (m *Meter) payWithin(value any) {
+	m.pay(1)
+	switch value := value.(type) {
+	case string:
+		m.pay(textUnits(len(value)))
+	case map[string]any:
+		for key, within := range value {
+			m.pay(1 + textUnits(len(key)))
+			m.payWithin(within)
+		}
+	case []any:
+		for _, within := range value {
+			m.payWithin(within)
+		}
+	case types.String:
+		m.pay(textUnits(len(value)))
+	case types.Bytes:
+		m.pay(textUnits(len(value)))
+	case *types.Optional:
+		if value.HasValue() {
+			m.payWithin(value.GetValue())
+		}
+	case apiservercel.URL:
+		m.payForURL(value.URL)
+	case apiservercel.Semver:
+		m.pay(textUnits(len(value.Version.String())))
+	case traits.Mapper:
+		m.payWithinMap(value)
+	case traits.Lister:
+		m.payWithinList(value)
+	}
+}
+
+func (m *Meter) payForURL(value *url.URL) {
+	if value != nil {
+		m.pay(textUnits(len(value.Host) + len(value.Path) + len(value.RawPath) + len(value.RawQuery) + len(value.Opaque) + len(value.Fragment)))
+	}
+}
+
+// payWithinList goes through a list as it is stored, which takes less than the values
+// that CEL would make of it.
+func (m *Meter) payWithinList(list traits.Lister) {
+	if _, grows := list.(traits.MutableLister); !grows {
+		switch stored := list.Value().(type) {
+		case []any:
+			m.payWithin(stored)
+			return
+		case []ref.Val:
+			for _, within := range stored {
+				m.payWithin(within)
+			}
+			return
+		}
+	}
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		m.pay(1)
+		m.payWithin(it.Next())
+	}
+}
+
+func (m *Meter) payWithinMap(object traits.Mapper) {
+	if stored, isStored := object.Value().(map[string]any); isStored {
+		m.payWithin(stored)
+		return
+	}
+	m.pay(length(object))
+	for it := object.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		m.payWithin(key)
+		m.payWithin(object.Get(key))
+	}
+}
+
+// length is the number of elements of a list or a map, and 0 for anything else.
+func length(value ref.Val) uint64 {
+	switch value.(type) {
+	case traits.Lister, traits.Mapper:
+		if n, ok := value.(traits.Sizer).Size().(types.Int); ok && n > 0 {
+			return uint64(n)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,155 @@
+package expression
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+const (
+	// maxPatternSteps bounds the program that a regular expression becomes: 13
+	// characters can be a thousand times as much.
+	maxPatternSteps = 1000
+	// maxPatternClasses bounds the classes of Unicode in a pattern, each of which is a
+	// table of hundreds of ranges.
+	maxPatternClasses = 4
+	// unitsPerPatternByte is what compiling a pattern may take that was not looked at
+	// when its revision was created: a thousand steps for each byte.
+	unitsPerPatternByte = 2500
+	// stepsPerUnit is how many steps of a pattern are tried on bytes of a text for one
+	// unit.
+	stepsPerUnit = 4
+	// unitsPerFind is what each byte of a text costs in which all matches are looked for:
+	// it may be one of its own.
+	unitsPerFind = 15
+)
+
+// patternAt returns which argument of a function, counted from its receiver, is a regular
+// expression.
+func patternAt(function string) (int, bool) {
+	switch function {
+	case "matches", "find", "findAll":
+		return 1, true
+	}
+	return 0, false
+}
+
+// pattern is a regular expression that was compiled before.
+type pattern struct {
+	compiled *regexp.Regexp
+	steps    uint64
+}
+
+// newPattern compiles a regular expression unless it is too large.
+func newPattern(source string) (*pattern, error) {
+	steps, err := stepsOf(source)
+	if err != nil {
+		return nil, err
+	}
+	if steps > maxPatternSteps {
+		return nil, fmt.Errorf("the pattern %.40q… takes about %d steps, must have at most %d: repeat less", source, steps, maxPatternSteps)
+	}
+	compiled, err := regexp.Compile(source)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern %.40q: %w", source, err)
+	}
+	return &pattern{compiled, steps}, nil
+}
+
+// stepsOf returns about how many steps a pattern has, without compiling it.
+func stepsOf(source string) (uint64, error) {
+	tree, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		return 0, fmt.Errorf("the pattern %.40q: %w", source, err)
+	}
+	return stepsOfTree(tree), nil
+}
+
+func stepsOfTree(tree *syntax.Regexp) uint64 {
+	// A class of characters is searched, and folded letters are compared several times.
+	steps := uint64(1 + len(tree.Rune)/16)
+	if tree.Op == syntax.OpLiteral {
+		steps = uint64(1 + len(tree.Rune))
+	}
+	for _, sub := range tree.Sub {
+		steps += stepsOfTree(sub)
+	}
+	if tree.Op == syntax.OpRepeat {
+		steps = 1 + steps*uint64(max(tree.Min, tree.Max, 1))
+	}
+	return steps
+}
+
+// payFor pays for matching a text, once or at every place.
+func (p *pattern) payFor(m *Meter, function string, length int) {
+	m.payProduct(uint64(length)/stepsPerUnit+1, p.steps)
+	if function == "findAll" {
+		m.payProduct(uint64(length)+1, unitsPerFind)
+	}
+}
+
+// call does what the function does with a pattern that was compiled. Arguments of other
+// types are as the libraries answer them.
+func (p *pattern) call(function string, args []ref.Val) ref.Val {
+	in, isText := args[0].(types.String)
+	if !isText {
+		return types.MaybeNoSuchOverloadErr(args[0])
+	}
+	switch function {
+	case "matches":
+		return types.Bool(p.compiled.MatchString(string(in)))
+	case "find":
+		return types.String(p.compiled.FindString(string(in)))
+	}
+	most := types.Int(-1)
+	if len(args) == 3 {
+		if most, isText = args[2].(types.Int); !isText {
+			return types.MaybeNoSuchOverloadErr(args[2])
+		}
+	}
+	return types.NewStringList(types.DefaultTypeAdapter, p.compiled.FindAllString(string(in), int(most)))
+}
+
+// checkPatterns refuses what would take long to compile, before anything compiles it,
+// and patterns that are not known yet.
+func checkPatterns(expr ast.Expr) error {
+	for _, part := range partsOf(expr) {
+		if err := checkPatterns(part); err != nil {
+			return err
+		}
+	}
+	if expr.Kind() != ast.CallKind {
+		return nil
+	}
+	call := expr.AsCall()
+	at, has := patternAt(call.FunctionName())
+	if call.IsMemberFunction() {
+		at--
+	}
+	if !has || at >= len(call.Args()) {
+		return nil
+	}
+	source, isText := literal(call.Args()[at])
+	if !isText {
+		return fmt.Errorf("the pattern of %s must be a text in quotes: one that is computed is compiled anew each time", call.FunctionName())
+	}
+	if classes := strings.Count(source, `\p`) + strings.Count(source, `\P`); classes > maxPatternClasses {
+		return fmt.Errorf("the pattern %.40q… has %d classes of Unicode, must have at most %d", source, classes, maxPatternClasses)
+	}
+	_, err := newPattern(source)
+	return err
+}
+
+// literal returns a text that is written as it is.
+func literal(expr ast.Expr) (string, bool) {
+	if expr.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	value, isText := expr.AsLiteral().(types.String)
+	return string(value), isText
+}

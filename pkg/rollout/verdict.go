@@ -1,0 +1,116 @@
+package rollout
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// Probes that users wrote may cost anything. What they cost in one pass is bounded, so
+// that a chain gives its worker back; and how much of it a chain gets is bounded over
+// time, so that it leaves processors to others. The same object gets the same verdict
+// without being judged again.
+
+const (
+	// passUnits is what the probes of a chain may cost at once: enough for any object, for
+	// which all of its probes together may cost no more.
+	passUnits = probe.MaxCELCost
+	// refillTime is how long it takes until what was spent may be spent again.
+	refillTime = 5 * time.Second
+)
+
+// allowance is how much the probes of a chain may cost now.
+type allowance struct {
+	left uint64
+	at   time.Time
+}
+
+// refill adds what the time since the last pass gives.
+func (a *allowance) refill(now time.Time) {
+	passed := min(refillTime, max(0, now.Sub(a.at)))
+	a.left = min(passUnits, a.left+uint64(passed)*passUnits/uint64(refillTime))
+	a.at = now
+}
+
+// full is how long it takes until all may be spent.
+func (a *allowance) full() time.Duration {
+	return max(1, time.Duration((passUnits-a.left)*uint64(refillTime)/passUnits))
+}
+
+// gateKey is one probe of one object.
+type gateKey struct {
+	manifest.ID
+	probe probe.Metered
+}
+
+// judgement is a verdict on a state of an object.
+type judgement struct {
+	uid             types.UID
+	resourceVersion string
+	verdict         probe.Verdict
+}
+
+// verdict judges a gate from what is being watched, never from something older
+// than our last write. It is not known when that is not seen, or not judged yet.
+func (p *pass) verdict(ctx context.Context, gate stage.Gate) (verdict probe.Verdict, known bool) {
+	seen, presence := p.engine.Observer.Get(gate.ID)
+	memo := p.inventory.Entries[gate.ID]
+	if presence != observe.Present || !p.shows(gate) || seen.UID != memo.UID || older(seen.ResourceVersion, memo.ResourceVersion) {
+		return probe.Verdict{Status: probe.Unknown, Message: "waiting to see its state"}, p.shows(gate)
+	}
+	if seen.Deleting {
+		return probe.Verdict{Status: probe.False, Message: "is being deleted"}, true
+	}
+	metered, ok := gate.Probe.(probe.Metered)
+	if !ok {
+		return p.engine.judge(gate, seen.Object, gate.Probe.Probe), true
+	}
+	key := gateKey{gate.ID, metered}
+	if found, ok := p.memory.verdicts[key]; ok && found.uid == seen.UID && found.resourceVersion == seen.ResourceVersion {
+		return found.verdict, true
+	}
+	if verdict, known = p.judgeWithin(ctx, gate, metered, seen.Object); known {
+		p.memory.verdicts[key] = judgement{seen.UID, seen.ResourceVersion, verdict}
+	}
+	return verdict, known
+}
+
+// judgeWithin judges an object by a probe that users wrote, with what is left for them.
+// When that is less than an object may cost, and not enough, there is no verdict yet.
+func (p *pass) judgeWithin(ctx context.Context, gate stage.Gate, metered probe.Metered, object *unstructured.Unstructured) (verdict probe.Verdict, known bool) {
+	meter := probe.NewMeter(p.memory.allowance.left)
+	if meter.Left() > 0 && ctx.Err() == nil {
+		verdict = p.engine.judge(gate, object, func(object *unstructured.Unstructured) probe.Verdict { return metered.ProbeWithin(ctx, object, meter) })
+		short := meter.Exhausted() && p.memory.allowance.left < passUnits
+		p.memory.allowance.left -= meter.Spent()
+		if !short && !meter.Slow() && ctx.Err() == nil {
+			return verdict, true
+		}
+	}
+	p.again(p.memory.allowance.full())
+	return probe.Verdict{Status: probe.Unknown, Message: "is judged in another pass: the probes of this extension have cost what they may cost in one"}, false
+}
+
+// forgetVerdicts drops those on gates that are gone.
+func (p *pass) forgetVerdicts() {
+	if len(p.memory.verdicts) == 0 {
+		return
+	}
+	gates := map[gateKey]bool{}
+	for _, stg := range p.stages() {
+		for _, gate := range stg.Gates {
+			if metered, ok := gate.Probe.(probe.Metered); ok {
+				gates[gateKey{gate.ID, metered}] = true
+			}
+		}
+	}
+	maps.DeleteFunc(p.memory.verdicts, func(key gateKey, _ judgement) bool { return !gates[key] })
+}
