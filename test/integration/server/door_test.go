@@ -36,6 +36,7 @@ func TestDoor(t *testing.T) {
 	t.Run("Subresources", func(t *testing.T) { d.in(t).subresources() })
 	t.Run("InstallLevels", func(t *testing.T) { d.in(t).installLevels() })
 	t.Run("Threats", func(t *testing.T) { d.in(t).threats() })
+	t.Run("Bombs", func(t *testing.T) { d.in(t).bombs() })
 	// Last: it ends the server.
 	t.Run("Down", func(t *testing.T) { d.in(t).down() })
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
 const (
@@ -27,6 +29,10 @@ const (
 
 	notHis = "its requester could not do himself"
 )
+
+// What a request of somebody without rights may cost: questions to the host about what
+// they may do, and bytes of the answer.
+const mostQuestions, mostAnswer = 30, 64 << 10
 
 // attempt is a request of somebody who wants in. It has to fail with one of the codes
 // and say something.
@@ -108,6 +114,7 @@ func threats(mapDigest string) map[string][]attempt {
 		probe := fmt.Sprintf(`{"selector":{"groupKind":{"kind":"ConfigMap"}},"assertions":[{"cel":{"expression":%q,"message":"m"}}]}`, expression)
 		return strings.Replace(evil("evil-1", evilObject), `"phases":`, `"progressionProbes":[`+probe+`],"phases":`, 1)
 	}
+	manyPhases := "[" + strings.TrimSuffix(strings.Repeat(`{"name":"p"},`, 20_000), ",") + "]"
 	yaml := create("creator", laughs, "", bad, invalid, http.StatusRequestEntityTooLarge)
 	yaml.contentType = asYAML
 	return map[string][]attempt{
@@ -172,8 +179,26 @@ func threats(mapDigest string) map[string][]attempt {
 		"YAMLBomb": {yaml},
 		"CELBomb": {
 			create("creator", celBomb("[1,2,3,4,5,6,7,8,9].map(a, [1,2,3,4,5,6,7,8,9].map(b, [1,2,3,4,5,6,7,8,9].map(c, a*b*c))).size() == "+strings.Repeat("(", 1000)+"9"+strings.Repeat(")", 1000)), "", invalid, forbidden),
-			create("creator", celBomb("true"+strings.Repeat(" && true", 50_000)), "", invalid, forbidden),
-			create("creator", celBomb("self."+strings.Repeat("a.", 20_000)+"b == 1"), "", invalid, forbidden),
+			create("creator", celBomb("true"+strings.Repeat(" && true", 50_000)), "must have at most 4096", invalid),
+			create("creator", celBomb("self."+strings.Repeat("a.", 20_000)+"b == 1"), "must have at most 4096", invalid),
+			create("creator", celBomb("'x'.matches(self.data.p + 'x')"), "must be a text in quotes", invalid),
+			create("creator", celBomb("self.kind.matches('"+strings.Repeat("(?:aaaaaaaaaa){999}", 50)+"')"), "must have at most 1000", invalid),
+			create("creator", celBomb(strings.Repeat("[", 150)+strings.Repeat("]", 150)+" == []"), "150 deep", invalid),
+		},
+		"ManyAssertions": {
+			create("creator", strings.Replace(evil("evil-1", evilObject), `"phases":`, `"progressionProbes":[{"selector":{"groupKind":{"kind":"ConfigMap"}},"assertions":[{}`+strings.Repeat(`,{"cel":{"expression":"true"}}`, 100_000)+`]}],"phases":`, 1),
+				"at most 256 assertions of a revision are taken", invalid),
+		},
+		"ManyPhases": {
+			patch("writer", "victim-1", asMerge, `{"spec":{"phases":`+manyPhases+`}}`, "at most 64 phases", invalid),
+			patch("writer", "victim-1", asStrategic, `{"spec":{"phases":`+manyPhases+`}}`, "at most 64 phases", invalid),
+			patch("writer", "victim-1", asApply, `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"victim-1"},"spec":{"phases":`+manyPhases+`}}`, "at most 64 phases", invalid),
+			patch("writer", "victim-1", asJSONPatch, `[{"op":"test","path":"/spec/revision","value":1}`+strings.Repeat(`,{"op":"add","path":"/spec/phases/-","value":{"name":"p"}}`, 9000)+`]`, "at most 64 phases", invalid),
+			create("creator", strings.Replace(evil("evil-1"), `[{"name":"all","objects":[]}]`, manyPhases, 1), "at most 64 phases", invalid),
+		},
+		"ManyQuestions": {
+			create("creator", evil("evil-1", manyObjects(4000, "v1")), "creator may not create,patch configmaps default/m0;", forbidden),
+			create("creator", evil("evil-1", manyObjects(4000, "g%d.example.com/v1")), "creator may not create,patch", forbidden),
 		},
 		"ForgedReviews": {
 			webhooks("/webhooks/governed/", forbidden, http.StatusUnauthorized), webhooks("/webhooks/governed/../../metrics", forbidden, http.StatusUnauthorized, http.StatusNotFound),
@@ -207,6 +232,19 @@ func threats(mapDigest string) map[string][]attempt {
 	}
 }
 
+// manyObjects are so many ConfigMaps, or objects in groups of their own.
+func manyObjects(n int, apiVersion string) string {
+	objects := make([]string, n)
+	for i := range objects {
+		version := apiVersion
+		if strings.Contains(version, "%d") {
+			version = fmt.Sprintf(version, i)
+		}
+		objects[i] = fmt.Sprintf(`{"object":{"apiVersion":%q,"kind":"ConfigMap","metadata":{"name":"m%d","namespace":"default"}}}`, version, i)
+	}
+	return strings.Join(objects, ",")
+}
+
 // threats tries every way in.
 func (d door) threats() {
 	d.MustKubectlInput(roleFor("creator", `[{apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}]`), "create", "-f", "-")
@@ -230,7 +268,14 @@ func (d door) threats() {
 	for name, attempts := range tried {
 		d.t.Run(name, func(t *testing.T) {
 			for i, a := range attempts {
+				mark := d.Audit().Mark()
 				code, text := r.send(t, a)
+				if asked := d.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/powers") }); len(asked) > mostQuestions {
+					t.Errorf("%d: %d questions to the host, want %d at most", i, len(asked), mostQuestions)
+				}
+				if len(text) > mostAnswer {
+					t.Errorf("%d: the answer has %d bytes, want %d at most", i, len(text), mostAnswer)
+				}
 				if !slices.Contains(a.codes, code) || !strings.Contains(text, a.says) {
 					t.Errorf("%d: %s %s as %s: %d %.500s, want %v and %q", i, a.method, a.path, a.who, code, text, a.codes, a.says)
 				}
