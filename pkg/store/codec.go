@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"sync"
 
@@ -41,8 +42,23 @@ type compressed struct {
 	larger *larger
 }
 
-// Encode implements runtime.Encoder. An object of more than MaxObjectBytes is a
-// *TooLargeError, unless it was stored so before there was a limit, and does not grow.
+// UndecodableError says that an object would be written as what nobody can read: the
+// types of Kubernetes write more than they read, such as a time before the year 0.
+// Nothing was written.
+type UndecodableError struct{ Err error }
+
+func (e *UndecodableError) Error() string {
+	return fmt.Sprintf("it could be written, and not be read again: %v", e.Err)
+}
+
+// Unwrap returns why it cannot be read.
+func (e *UndecodableError) Unwrap() error { return e.Err }
+
+// Encode implements runtime.Encoder. What it encodes Decode decodes: anything else is an
+// *UndecodableError, and it finds out by decoding. Writes are rare, and a record that
+// cannot be read holds its extension or profile for ever. An object of more than
+// MaxObjectBytes is a *TooLargeError, unless it was stored so before there was a limit,
+// and does not grow.
 func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	var plain bytes.Buffer
 	if err := c.Codec.Encode(object, &plain); err != nil {
@@ -55,6 +71,9 @@ func (c compressed) Encode(object runtime.Object, w io.Writer) error {
 	record, err := format.Seal(plain.Bytes())
 	if err != nil {
 		return err
+	}
+	if _, _, err := c.Codec.Decode(plain.Bytes(), nil, nil); err != nil {
+		return &UndecodableError{Err: err}
 	}
 	_, err = w.Write(record)
 	return err

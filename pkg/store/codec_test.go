@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,6 +94,40 @@ func TestCompressedRefuses(t *testing.T) {
 			var format *FormatError
 			if err == nil || errors.As(err, &format) != tc.newer {
 				t.Errorf("%s: got %v, error %v", tc.reason, object, err)
+			}
+		})
+	}
+}
+
+// TestDecodes: what could not be decoded is not encoded, however it came to be. Time is
+// what Kubernetes' own types write and do not read: a year has four digits in JSON.
+func TestDecodes(t *testing.T) {
+	codec := Compressed(plainCodec(t))
+	far := time.FixedZone("far", 23*60*60)
+	for name, tc := range map[string]struct {
+		reason string
+		time   time.Time
+		fails  bool
+	}{
+		"Before":   {reason: "a year before 0", time: time.Date(0, 1, 1, 0, 0, 0, 0, far), fails: true},
+		"First":    {reason: "the first year", time: time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"Ordinary": {reason: "as most are", time: time.Date(2026, 1, 1, 0, 0, 0, 0, far)},
+		"Last":     {reason: "the last year", time: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)},
+		"Behind":   {reason: "a year of five digits", time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := sample()
+			object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "a", Time: &metav1.Time{Time: tc.time}}}
+			record, err := runtime.Encode(codec, object)
+			var undecodable *UndecodableError
+			if errors.As(err, &undecodable) != tc.fails || (err != nil) != tc.fails {
+				t.Fatalf("%s: error %v", tc.reason, err)
+			}
+			if err != nil {
+				return
+			}
+			if _, err := runtime.Decode(codec, record); err != nil {
+				t.Errorf("%s: it is stored and cannot be read: %v", tc.reason, err)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ const (
 	maxOwnerUID        = 128
 )
 
-// ValidateSize returns what is too much in metadata. Whatever else is to be said of
+// ValidateSize returns what is too much in metadata, times that cannot be stored included. Whatever else is to be said of
 // it, such as of each finalizer, takes time and room for an answer only when this
 // finds nothing. Old is metadata as it is stored, nil for a new object: what is beyond
 // a limit already may stay as it is, and shrink.
@@ -36,7 +36,8 @@ func ValidateSize(metadata, old *metav1.ObjectMeta, path *field.Path) field.Erro
 	if old == nil {
 		old = &metav1.ObjectMeta{}
 	}
-	errs := validateCounts(metadata, old, path)
+	errs := validateTimes(metadata, path)
+	errs = append(errs, validateCounts(metadata, old, path)...)
 	errs = append(errs, validateOwners(metadata.OwnerReferences, old.OwnerReferences, path.Child("ownerReferences"))...)
 	// Text takes at least its own bytes: what is far too large is not encoded to find out.
 	if bytes := textBytes(metadata); len(errs) == 0 && bytes > MaxBytes && bytes > textBytes(old) {

@@ -23,13 +23,20 @@ type answering struct {
 // Encode implements runtime.Encoder.
 func (a answering) Encode(object runtime.Object, w io.Writer) error {
 	err := a.Codec.Encode(object, w)
-	var large *store.TooLargeError
-	if !errors.As(err, &large) {
-		return err
+	if err == nil {
+		return nil
 	}
 	name := "an object"
 	if accessor, err := meta.Accessor(object); err == nil {
 		name = accessor.GetName()
+	}
+	var large *store.TooLargeError
+	var undecodable *store.UndecodableError
+	switch {
+	case errors.As(err, &undecodable):
+		return apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", a.resource, name, undecodable))
+	case !errors.As(err, &large):
+		return err
 	}
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 		"%s %q would have %d bytes in the store, %d are allowed, without manifests: make its metadata smaller", a.resource, name, large.Bytes, large.Limit))

@@ -147,6 +147,12 @@ func TestRecordsAreBounded(t *testing.T) {
 		"Applied": {func() response {
 			return s.apply("someone", map[string]any{"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision", "metadata": map[string]any{"name": "owned-1", "finalizers": finalizers[:200]}})
 		}, 422, "metadata.finalizers"},
+		"ManagedBeforeTheFirstYear": {func() response {
+			return s.patch("owned-1", mergePatch, managedAt("0000-01-01T00:00:00+23:59"))
+		}, 422, "].time: Invalid value"},
+		"ManagedAfterTheLastYear": {func() response {
+			return s.patch("owned-1", mergePatch, managedAt("9999-12-31T23:59:59-23:59"))
+		}, 422, "].time: Invalid value"},
 		"Subresource": {func() response {
 			return s.do(call{method: http.MethodPost, path: revisions + "/owned-1/rollback", body: map[string]any{"x": strings.Repeat("y", 3<<20)}})
 		}, 413, "the body of this request"},
@@ -159,4 +165,14 @@ func TestRecordsAreBounded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// managedAt is a patch with an entry of managedFields, and something else that changes:
+// a time alone is no change.
+func managedAt(time string) map[string]any {
+	entry := map[string]any{
+		"manager": "x", "operation": "Update", "apiVersion": "olm.operatorframework.io/v1alpha1", "time": time,
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:metadata": map[string]any{"f:labels": map[string]any{"f:penstock.dev/chain": map[string]any{}}}},
+	}
+	return map[string]any{"metadata": map[string]any{"managedFields": []any{entry}, "annotations": map[string]any{"x": time}}}
 }

@@ -1,0 +1,38 @@
+package objectmeta
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxYear is the last year that a time in JSON can have, and 0 the first one: others are
+// written, and cannot be read any more. With an offset a client can name others.
+const maxYear = 9999
+
+// validateTimes judges the times that clients set. In a record there is no other one:
+// stored metadata was read.
+func validateTimes(metadata *metav1.ObjectMeta, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	judge := func(at *metav1.Time, path *field.Path) {
+		if at == nil || at.IsZero() {
+			return
+		}
+		if year := at.UTC().Year(); year < 0 || year > maxYear {
+			errs = append(errs, field.Invalid(path, at.Format(time.RFC3339), "must be in a year from 0 to 9999, in UTC"))
+		}
+	}
+	judge(&metadata.CreationTimestamp, path.Child("creationTimestamp"))
+	judge(metadata.DeletionTimestamp, path.Child("deletionTimestamp"))
+	for i := range metadata.ManagedFields {
+		if len(errs) == maxTimeErrors {
+			break
+		}
+		judge(metadata.ManagedFields[i].Time, path.Child("managedFields").Index(i).Child("time"))
+	}
+	return errs
+}
+
+// maxTimeErrors is how many times an answer lists.
+const maxTimeErrors = 8
