@@ -63,6 +63,9 @@ func fences() []fence {
 		{"pkg/server/certificates", nil, "certificates are made for whoever serves"},
 		{"pkg/server/registration", []string{"pkg/apis", "pkg/admission/webhook", "pkg/server/accessreview", "pkg/server/managedobject", "pkg/server/certificates", "pkg/server/serviceaccounts"},
 			"what the host knows of us does not depend on what we serve"},
+		{"pkg/server/filters", nil, "what refuses a request needs only the reason"},
+		{"pkg/server/etcd", nil, "it runs etcd, and does not know what is in it"},
+		{"pkg/server/storeguard", []string{"pkg/apis/olm", "pkg/store", "pkg/server/etcd", "pkg/server/filters", "pkg/server/managedobject"}, "whether a store is ours does not depend on what is served of it"},
 		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}

@@ -74,7 +74,7 @@ type api struct {
 
 func newAPI(c *Config) *api {
 	return &api{
-		store:      newStore(c.Extra.database, c.Extra.standing.identity),
+		store:      newStore(c.Extra.database, c.Extra.decision.Identity),
 		extra:      &c.Extra,
 		authorizer: c.Generic.Authorization.Authorizer,
 		admission:  c.Generic.AdmissionControl,

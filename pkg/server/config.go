@@ -23,7 +23,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
 	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
 // Config is what follows from the options, the host and the store.
@@ -41,8 +44,9 @@ type ExtraConfig struct {
 	room     *room
 	// unreadable knows which records cannot be read.
 	unreadable *store.Unreadable
-	standing   standing
-	accounts   *serviceaccounts.Accounts
+	// decision is what the identity of the store means for this run.
+	decision storeguard.Decision
+	accounts *serviceaccounts.Accounts
 	// target is nil when revisions are rolled out into the host.
 	target *targetCluster
 	// targetReads are for revisions that name a cluster themselves.
@@ -119,7 +123,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	if err != nil {
 		return nil, err
 	}
-	if c.Extra.standing, err = guard.establish(ctx); err != nil {
+	if c.Extra.decision, err = guard.Establish(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.aim(ctx, o, host, db); err != nil {
@@ -148,20 +152,36 @@ func newAccounts(o *Options, host *host) (*serviceaccounts.Accounts, error) {
 	}), nil
 }
 
+// newGuard returns what compares the store of this process with what the host
+// remembers.
+func newGuard(o *Options, host *host, db *database) (*storeguard.Guard, error) {
+	client, err := kubernetes.NewForConfig(host.configFor("identity"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the store's witness: %w", err)
+	}
+	return storeguard.New(storeguard.Options{
+		Store:      identity.NewStore(db.client, storagePrefix),
+		ConfigMaps: client.CoreV1().ConfigMaps(o.Namespace),
+		Namespace:  o.Namespace,
+		Forget:     chain.NewInventories(db.client, storagePrefix).ForgetAll,
+		Accept:     o.AcceptIdentity,
+	}), nil
+}
+
 // aim finds out which cluster revisions are rolled out into.
 func (c *Config) aim(ctx context.Context, o *Options, host *host, db *database) error {
-	if c.Extra.standing.degraded != "" {
+	if c.Extra.decision.Degraded != "" {
 		return nil // nothing is rolled out
 	}
 	var err error
-	if c.Extra.targetReads, err = newTargetReads(host, o.Namespace, newVisitor(host, c.Extra.standing)); err != nil {
+	if c.Extra.targetReads, err = newTargetReads(host, o.Namespace, newVisitor(host, c.Extra.decision)); err != nil {
 		return err
 	}
-	if c.Extra.target, err = newTargetCluster(o, host, db, c.Extra.standing); err != nil || c.Extra.target != nil {
+	if c.Extra.target, err = newTargetCluster(o, host, db, c.Extra.decision); err != nil || c.Extra.target != nil {
 		return err
 	}
 	if err := aimAtHost(ctx, o, db); err != nil {
-		c.Extra.standing = standing{degraded: degradedMessage(err.Error(), "start it again with one of these")}
+		c.Extra.decision = storeguard.Decision{Degraded: storeguard.DegradedMessage(err.Error(), "start it again with one of these")}
 	}
 	return nil
 }
@@ -206,7 +226,7 @@ func (c *Config) applyOptions(o *Options) error {
 	if c.Extra.webhooks, err = o.webhooks(); err != nil {
 		return err
 	}
-	reason := c.Extra.standing.degraded
+	reason := c.Extra.decision.Degraded
 	etcd := o.Recommended.Etcd
 	if reason != "" {
 		// No record is served, so none is read, and nothing connects to an etcd
@@ -217,7 +237,7 @@ func (c *Config) applyOptions(o *Options) error {
 		return fmt.Errorf("applying the recommended options: %w", err)
 	}
 	if reason != "" {
-		c.Generic.RESTOptionsGetter = newClosedStorage(etcd, reason)
+		c.Generic.RESTOptionsGetter = storeguard.NewClosedStorage(etcd, reason)
 	} else {
 		c.Generic.RESTOptionsGetter = limitedStorage{RESTOptionsGetter: judgedStorage{c.Generic.RESTOptionsGetter}, room: c.Extra.room}
 	}
@@ -229,12 +249,12 @@ func (c *Config) applyOptions(o *Options) error {
 		handler = c.Extra.api.withBodies(handler)
 		handler = withReach(handler, c.Extra.room.reach.deaf, servedGroups(), c.Extra.codecs)
 		handler = withRoom(handler, c.Extra.room, servedGroups(), c.Extra.codecs)
-		handler = withDegraded(handler, reason, servedGroups(), c.Extra.codecs)
+		handler = storeguard.WithDegraded(handler, reason, servedGroups(), c.Extra.codecs)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 		return withWebhooks(handler, webhooks)
 	}
-	c.Generic.AddReadyzChecks(identityCheck(reason), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
+	c.Generic.AddReadyzChecks(storeguard.Check(reason), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/server/filters"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
@@ -23,7 +24,7 @@ import (
 // Dry-runs need no room.
 func withRoom(next http.Handler, room *room, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	writes := sets.New("create", "update", "patch", "delete", "deletecollection")
-	return withRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
+	return filters.WithRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
 		if !room.full.Load() || !writes.Has(info.Verb) || r.URL.Query().Get("dryRun") == metav1.DryRunAll {
 			return nil
 		}

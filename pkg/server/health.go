@@ -15,12 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// storeIdentityCheck is the name of the readiness check that fails while we are
-// degraded. A kubelet's probe should leave it out
-// (/readyz?exclude=store-identity): a Service without endpoints would take
-// discovery away, and that is what degraded mode is there to avoid.
-const storeIdentityCheck = "store-identity"
-
 // storeRecordsCheck is the name of the readiness check that fails while a record of the
 // store cannot be read, and names it. A kubelet's probe should leave it out, as the
 // others of the store: everything that the record does not belong to goes on.
@@ -34,17 +28,6 @@ func recordsCheck(unreadable *store.Unreadable) healthz.HealthChecker {
 		ctx, cancel := context.WithTimeout(r.Context(), recordsPatience)
 		defer cancel()
 		return unreadable.Check(ctx)
-	})
-}
-
-// identityCheck tells the truth about the store: reason is why we are degraded,
-// or empty.
-func identityCheck(reason string) healthz.HealthChecker {
-	return healthz.NamedCheck(storeIdentityCheck, func(*http.Request) error {
-		if reason != "" {
-			return errors.New(reason)
-		}
-		return nil
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/server/filters"
 )
 
 const (
@@ -52,7 +54,7 @@ func (r *reach) deaf() bool { return r.gone.Load() }
 // would keep it from the replicas that are well. Nothing was done for the request, so
 // it may be sent again. Watches go on, and so does what is read from the cache.
 func withReach(next http.Handler, deaf func() bool, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
-	refusing := withRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
+	refusing := filters.WithRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
 		if info.Verb == "watch" || r.URL.Query().Get("resourceVersion") == "0" {
 			return nil
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
 )
 
 // right is a rule with what it is for.
@@ -84,7 +85,7 @@ func namespaceRights() []right {
 		to("the certificate authority", "", all("secrets"), all("update"), certificates.AuthoritySecret),
 		to("kubeconfigs of targets", "", all("secrets"), all("get", "list", "watch")),
 		to("the witness of the store", "", all("configmaps"), all("create")),
-		to("the witness of the store", "", all("configmaps"), all("get", "update"), witnessName),
+		to("the witness of the store", "", all("configmaps"), all("get", "update"), storeguard.WitnessName),
 		to("the freeze", "", all("configmaps"), all("list", "watch"), v1alpha1.FreezeConfigMap),
 		to("leader election", "coordination.k8s.io", all("leases"), all("create")),
 		to("leader election", "coordination.k8s.io", all("leases"), all("get", "update"), leaseName),

@@ -18,11 +18,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
 )
 
 // readyPoll is how often a starting server looks whether it is ready. It asks
 // itself, not the host, and stops when it is.
 const readyPoll = 50 * time.Millisecond
+
+// undecidedRetry is how often to try again while degraded for want of an answer.
+const undecidedRetry = 5 * time.Second
 
 // Run serves until ctx ends, and returns nil then.
 //
@@ -166,7 +170,7 @@ func (s *Server) Run(ctx context.Context) error {
 		for _, run := range s.parts(hook.LoopbackClientConfig) {
 			running.Go(func() { run(ctx) })
 		}
-		if again := s.extra.standing.again; again != nil {
+		if again := s.extra.decision.Again; again != nil {
 			running.Go(func() { cancelWhenDecided(ctx, again, undecidedRetry, cancel) })
 		}
 		return nil
@@ -206,11 +210,11 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		s.extra.trust.Run,
 		s.extra.room.run,
 	}
-	if s.extra.standing.degraded != "" {
+	if s.extra.decision.Degraded != "" {
 		return parts
 	}
-	if keeper := s.extra.standing.keeper; keeper != nil {
-		parts = append(parts, keeper.run)
+	if keeper := s.extra.decision.Keeper; keeper != nil {
+		parts = append(parts, keeper.Run)
 	}
 	if target := s.extra.target; target != nil {
 		parts = append(parts, target.run)
@@ -224,7 +228,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 			host: s.extra.host.configFor("controllers"), target: s.extra.targetConfig(serviceaccounts.Engine()),
 			executor: s.extra.accounts.ConfigFor(serviceaccounts.Executor()),
 			scheme:   s.extra.scheme, liveness: s.liveness, metrics: s.term, redactor: s.extra.redactor, store: s.extra.api.store,
-			namespace: s.extra.namespace, visitor: newVisitor(s.extra.host, s.extra.standing),
+			namespace: s.extra.namespace, visitor: newVisitor(s.extra.host, s.extra.decision),
 			revisions: s.extra.api.revisions.Revision.Local(),
 		}
 		leadership := &leadership{
@@ -246,7 +250,7 @@ func (s *Server) announce(ctx context.Context, loopback *rest.Config) {
 	if err := s.waitReady(ctx, loopback); err != nil {
 		return
 	}
-	if reason := s.extra.standing.degraded; reason != "" {
+	if reason := s.extra.decision.Degraded; reason != "" {
 		log.Error(nil, "Serving nothing but discovery", "reason", reason)
 	} else {
 		log.Info("Ready", "port", s.port())
@@ -280,7 +284,7 @@ func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 	}
 	defer client.CloseIdleConnections()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeIdentityCheck+"&exclude="+storeSpaceCheck+"&exclude="+storeRecordsCheck, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeguard.CheckName+"&exclude="+storeSpaceCheck+"&exclude="+storeRecordsCheck, nil)
 		if err != nil {
 			return fmt.Errorf("asking for readiness: %w", err)
 		}

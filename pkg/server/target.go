@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/target"
 )
@@ -47,12 +48,12 @@ type targetCluster struct {
 
 // newTargetCluster reads the kubeconfig: one that is no good ends the start, when somebody
 // looks; one that gets so later is told in status.
-func newTargetCluster(o *Options, host *host, db *database, standing standing) (*targetCluster, error) {
+func newTargetCluster(o *Options, host *host, db *database, decision storeguard.Decision) (*targetCluster, error) {
 	if o.TargetKubeconfig == "" {
 		return nil, nil
 	}
 	t := &targetCluster{
-		file: o.TargetKubeconfig, accepted: o.AcceptTarget, visitor: newVisitor(host, standing),
+		file: o.TargetKubeconfig, accepted: o.AcceptTarget, visitor: newVisitor(host, decision),
 		aim:  chain.NewInventories(db.client, storagePrefix).Aim,
 		link: kubeconfig.NewLink(), look: targetLook,
 	}
@@ -61,8 +62,8 @@ func newTargetCluster(o *Options, host *host, db *database, standing standing) (
 }
 
 // newVisitor makes who asks clusters which they are.
-func newVisitor(host *host, standing standing) target.Visitor {
-	return target.Visitor{Store: standing.identity.ID, UserAgent: host.userAgent("target")}
+func newVisitor(host *host, decision storeguard.Decision) target.Visitor {
+	return target.Visitor{Store: decision.Identity.ID, UserAgent: host.userAgent("target")}
 }
 
 // config is for clients of the target cluster.

@@ -50,7 +50,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	process := prometheus.NewRegistry()
 	err := process.Register(signals.Process{
 		Leading:  s.term.leading,
-		Degraded: func() bool { return s.extra.standing.degraded != "" },
+		Degraded: func() bool { return s.extra.decision.Degraded != "" },
 		Full:     s.extra.room.full.Load,
 		Unreadable: func() int {
 			ctx, cancel := context.WithTimeout(context.Background(), recordsPatience)

@@ -1,4 +1,4 @@
-package server
+package storeguard
 
 import (
 	"context"
@@ -16,20 +16,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// closedStorage makes endpoints that are all there for discovery, over storage
+// ClosedStorage makes endpoints that are all there for discovery, over storage
 // that is closed.
-type closedStorage struct {
+type ClosedStorage struct {
 	open   generic.RESTOptionsGetter
 	reason string
 }
 
-func newClosedStorage(etcd *options.EtcdOptions, reason string) closedStorage {
+// NewClosedStorage returns endpoints as those options would make them, closed for a
+// reason. It connects to nothing.
+func NewClosedStorage(etcd *options.EtcdOptions, reason string) ClosedStorage {
 	factory := &options.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
-	return closedStorage{open: etcd.CreateRESTOptionsGetter(serverstorage.StorageFactory(factory), nil), reason: reason}
+	return ClosedStorage{open: etcd.CreateRESTOptionsGetter(serverstorage.StorageFactory(factory), nil), reason: reason}
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
-func (c closedStorage) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+func (c ClosedStorage) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	found, err := c.open.GetRESTOptions(resource, example)
 	if err != nil {
 		return generic.RESTOptions{}, err
@@ -44,7 +46,7 @@ func (c closedStorage) GetRESTOptions(resource schema.GroupResource, example run
 }
 
 // closed is storage that says why it is closed. No request comes so far (see
-// withDegraded); it is here so that none could be answered with "not found".
+// WithDegraded); it is here so that none could be answered with "not found".
 type closed struct{ reason string }
 
 var _ storage.Interface = closed{}

@@ -1,4 +1,4 @@
-package server
+package storeguard
 
 import (
 	"encoding/json"
@@ -65,7 +65,7 @@ func TestWithDegraded(t *testing.T) {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r = r.WithContext(request.WithRequestInfo(r.Context(), tc.info))
-			withDegraded(next, tc.degraded, sets.New(group), codecs).ServeHTTP(w, r)
+			WithDegraded(next, tc.degraded, sets.New(group), codecs).ServeHTTP(w, r)
 			if w.Code != tc.want {
 				t.Fatalf("%s: got %d, want %d", tc.reason, w.Code, tc.want)
 			}

@@ -1,8 +1,7 @@
-package server
+package storeguard
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +35,8 @@ func newWorld(t *testing.T, etcd *clientv3.Client) *world {
 	return &world{t: t, etcd: etcd, prefix: "/" + t.Name(), host: fake.NewClientset()}
 }
 
-func (w *world) guard(accept string) *guard {
-	return &guard{
+func (w *world) guard(accept string) *Guard {
+	return &Guard{
 		store:   identity.NewStore(w.etcd, w.prefix),
 		witness: &witness{configMaps: w.host.CoreV1().ConfigMaps("ns"), namespace: "ns"},
 		forget:  chain.NewInventories(w.etcd, w.prefix).ForgetAll,
@@ -47,7 +46,7 @@ func (w *world) guard(accept string) *guard {
 	}
 }
 
-func (w *world) decide(accept string) standing {
+func (w *world) decide(accept string) Decision {
 	w.t.Helper()
 	found, err := w.guard(accept).decide(w.t.Context())
 	if err != nil {
@@ -102,16 +101,16 @@ func token(t *testing.T, refusal string) string {
 func TestFirstStartAndRestart(t *testing.T) {
 	w := newWorld(t, storetest.Client(t))
 	first := w.decide("")
-	if first.degraded != "" || first.identity.ID == "" || first.keeper == nil {
+	if first.Degraded != "" || first.Identity.ID == "" || first.Keeper == nil {
 		t.Fatalf("a first start is not served: %+v", first)
 	}
 	mark := w.mark()
-	if mark == nil || mark.StoreID != first.identity.ID {
-		t.Fatalf("the host remembers %+v, want store %s", mark, first.identity.ID)
+	if mark == nil || mark.StoreID != first.Identity.ID {
+		t.Fatalf("the host remembers %+v, want store %s", mark, first.Identity.ID)
 	}
 	again := w.decide("")
-	if diff := cmp.Diff(first.identity, again.identity); diff != "" || again.degraded != "" {
-		t.Errorf("a restart finds another store, or refuses (%q): %s", again.degraded, diff)
+	if diff := cmp.Diff(first.Identity, again.Identity); diff != "" || again.Degraded != "" {
+		t.Errorf("a restart finds another store, or refuses (%q): %s", again.Degraded, diff)
 	}
 }
 
@@ -124,7 +123,7 @@ func TestCrashBeforeWitness(t *testing.T) {
 		t.Fatal("served without a witness")
 	}
 	w.host = fake.NewClientset()
-	if found := w.decide(""); found.degraded != "" || w.mark().StoreID != found.identity.ID {
+	if found := w.decide(""); found.Degraded != "" || w.mark().StoreID != found.Identity.ID {
 		t.Errorf("not completed: %+v", found)
 	}
 }
@@ -181,7 +180,7 @@ func TestLostStores(t *testing.T) {
 				if _, err := identity.NewStore(w.etcd, w.prefix).BeginEpoch(w.t.Context()); err != nil {
 					w.t.Fatal(err)
 				}
-				if err := w.host.CoreV1().ConfigMaps("ns").Delete(w.t.Context(), witnessName, metav1.DeleteOptions{}); err != nil {
+				if err := w.host.CoreV1().ConfigMaps("ns").Delete(w.t.Context(), WitnessName, metav1.DeleteOptions{}); err != nil {
 					w.t.Fatal(err)
 				}
 			},
@@ -238,53 +237,53 @@ func TestLostStores(t *testing.T) {
 			}
 
 			refused := w.decide("")
-			if !strings.Contains(refused.degraded, tc.says) {
-				t.Fatalf("%s: got refusal %q, want %q", tc.reason, refused.degraded, tc.says)
+			if !strings.Contains(refused.Degraded, tc.says) {
+				t.Fatalf("%s: got refusal %q, want %q", tc.reason, refused.Degraded, tc.says)
 			}
-			if refused.keeper != nil || refused.identity.ID != "" {
+			if refused.Keeper != nil || refused.Identity.ID != "" {
 				t.Errorf("%s: a refused store must not be witnessed, nor its key used", tc.reason)
 			}
-			if refused.again != nil {
+			if refused.Again != nil {
 				t.Errorf("%s: a decision is not made twice", tc.reason)
 			}
 			wrong := w.decide("0123456789ab")
-			if wrong.degraded == "" {
+			if wrong.Degraded == "" {
 				t.Errorf("%s: any value of --accept-identity is good enough", tc.reason)
 			}
-			if !strings.Contains(wrong.degraded, `"0123456789ab"`) {
-				t.Errorf("%s: the refusal does not say that the value of --accept-identity is another decision's: %s", tc.reason, wrong.degraded)
+			if !strings.Contains(wrong.Degraded, `"0123456789ab"`) {
+				t.Errorf("%s: the refusal does not say that the value of --accept-identity is another decision's: %s", tc.reason, wrong.Degraded)
 			}
-			if !tc.final && token(t, wrong.degraded) != token(t, refused.degraded) {
-				t.Errorf("%s: the refusal does not end with the value that would match: %s", tc.reason, wrong.degraded)
+			if !tc.final && token(t, wrong.Degraded) != token(t, refused.Degraded) {
+				t.Errorf("%s: the refusal does not end with the value that would match: %s", tc.reason, wrong.Degraded)
 			}
 			refusedAll()
 			if tc.final {
-				if strings.Contains(refused.degraded, "--accept-identity") {
-					t.Errorf("%s: the refusal offers to accept the store: %s", tc.reason, refused.degraded)
+				if strings.Contains(refused.Degraded, "--accept-identity") {
+					t.Errorf("%s: the refusal offers to accept the store: %s", tc.reason, refused.Degraded)
 				}
 				return
 			}
 
-			decision := token(t, refused.degraded)
+			decision := token(t, refused.Degraded)
 			accepted := w.decide(decision)
-			if accepted.degraded != "" {
-				t.Fatalf("%s: the decision is not accepted: %s", tc.reason, accepted.degraded)
+			if accepted.Degraded != "" {
+				t.Fatalf("%s: the decision is not accepted: %s", tc.reason, accepted.Degraded)
 			}
-			if got := accepted.identity.ID != before.identity.ID; got != tc.renewed {
+			if got := accepted.Identity.ID != before.Identity.ID; got != tc.renewed {
 				t.Errorf("%s: renewed identity: got %t, want %t", tc.reason, got, tc.renewed)
 			}
-			if after := w.mark(); after.StoreID != accepted.identity.ID || after.Epoch != accepted.identity.Epoch {
+			if after := w.mark(); after.StoreID != accepted.Identity.ID || after.Epoch != accepted.Identity.Epoch {
 				t.Errorf("%s: the witness does not know the accepted store: %+v", tc.reason, after)
 			}
 			if left, _, err := inventories.Load(t.Context(), "argocd"); err != nil || !left.Empty() {
 				t.Errorf("%s: what a store of another time believes to have is not forgotten: %+v, error %v", tc.reason, left, err)
 			}
-			if after := w.decide(""); after.degraded != "" {
-				t.Errorf("%s: refused again without the flag: %s", tc.reason, after.degraded)
+			if after := w.decide(""); after.Degraded != "" {
+				t.Errorf("%s: refused again without the flag: %s", tc.reason, after.Degraded)
 			}
 			// A flag that was left in place must not accept the next loss.
 			w.emptyStore()
-			if again := w.decide(decision); again.degraded == "" {
+			if again := w.decide(decision); again.Degraded == "" {
 				t.Errorf("%s: a decision was good for a second loss", tc.reason)
 			}
 		})
@@ -300,7 +299,7 @@ func TestUnreadableWitness(t *testing.T) {
 	}{
 		"Forbidden": {
 			reason: "a right is missing: waiting does not help",
-			host:   reacting("get", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, witnessName, nil)),
+			host:   reacting("get", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, WitnessName, nil)),
 		},
 		"Busy": {
 			reason:  "the host is starting",
@@ -309,7 +308,7 @@ func TestUnreadableWitness(t *testing.T) {
 		},
 		"Garbage": {
 			reason: "somebody edited the witness",
-			host:   fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: witnessName}}),
+			host:   fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: WitnessName}}),
 		},
 	}
 	etcd := storetest.Client(t)
@@ -330,12 +329,12 @@ func TestUnreadableWitness(t *testing.T) {
 			if tc.passing {
 				return
 			}
-			standing, err := w.guard("").establish(t.Context())
+			decision, err := w.guard("").Establish(t.Context())
 			if err != nil {
 				t.Fatalf("%s: the process ends, and with it discovery: %v", tc.reason, err)
 			}
-			if !strings.Contains(standing.degraded, "configmap ns/"+witnessName) || standing.identity.ID != "" || standing.again == nil {
-				t.Errorf("%s: not degraded until it can be read: %+v", tc.reason, standing)
+			if !strings.Contains(decision.Degraded, "configmap ns/"+WitnessName) || decision.Identity.ID != "" || decision.Again == nil {
+				t.Errorf("%s: not degraded until it can be read: %+v", tc.reason, decision)
 			}
 		})
 	}
@@ -347,7 +346,7 @@ func TestWitnessIsMended(t *testing.T) {
 	w := newWorld(t, storetest.Client(t))
 	before := w.decide("")
 	configMaps := w.host.CoreV1().ConfigMaps("ns")
-	right, err := configMaps.Get(t.Context(), witnessName, metav1.GetOptions{})
+	right, err := configMaps.Get(t.Context(), WitnessName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,25 +356,25 @@ func TestWitnessIsMended(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	refused, err := w.guard("").establish(t.Context())
+	refused, err := w.guard("").Establish(t.Context())
 	if err != nil {
 		t.Fatalf("the process ends, and with it discovery: %v", err)
 	}
-	for _, part := range []string{`"highWater" is "many"`, before.identity.ID} {
-		if !strings.Contains(refused.degraded, part) {
-			t.Errorf("the refusal does not say %s: %s", part, refused.degraded)
+	for _, part := range []string{`"highWater" is "many"`, before.Identity.ID} {
+		if !strings.Contains(refused.Degraded, part) {
+			t.Errorf("the refusal does not say %s: %s", part, refused.Degraded)
 		}
 	}
-	if err := refused.again(t.Context()); err == nil {
+	if err := refused.Again(t.Context()); err == nil {
 		t.Error("the witness can be read although nobody mended it")
 	}
 	if _, err := configMaps.Update(t.Context(), right, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := refused.again(t.Context()); err != nil {
+	if err := refused.Again(t.Context()); err != nil {
 		t.Errorf("mended, and still: %v", err)
 	}
-	if after := w.decide(""); after.identity.ID != before.identity.ID {
+	if after := w.decide(""); after.Identity.ID != before.Identity.ID {
 		t.Errorf("another store is served: %+v", after)
 	}
 }
@@ -390,41 +389,21 @@ func TestUnreachableStore(t *testing.T) {
 	w := newWorld(t, away)
 	g := w.guard("")
 	g.timeout = 50 * time.Millisecond
-	refused, err := g.establish(t.Context())
+	refused, err := g.Establish(t.Context())
 	if err != nil {
 		t.Fatalf("the process ends, and with it discovery: %v", err)
 	}
-	if !strings.Contains(refused.degraded, "observing the store") || refused.again == nil {
+	if !strings.Contains(refused.Degraded, "observing the store") || refused.Again == nil {
 		t.Errorf("not degraded until etcd answers: %+v", refused)
 	}
-	if err := refused.again(t.Context()); err == nil {
+	if err := refused.Again(t.Context()); err == nil {
 		t.Error("decided without a store")
 	}
 
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.establish(stopped); err == nil {
+	if _, err := g.Establish(stopped); err == nil {
 		t.Error("a stop is taken for an answer")
-	}
-}
-
-func TestCancelWhenDecided(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	tries := 0
-	cancelWhenDecided(ctx, func(context.Context) error {
-		if tries++; tries < 3 {
-			return errors.New("etcd is away")
-		}
-		return nil
-	}, time.Millisecond, cancel)
-	if tries != 3 || !errors.Is(context.Cause(ctx), errDecided) {
-		t.Errorf("after %d tries: %v", tries, context.Cause(ctx))
-	}
-	ended, cancel := context.WithCancelCause(t.Context())
-	cancel(nil)
-	cancelWhenDecided(ended, func(context.Context) error { return nil }, time.Hour, cancel)
-	if errors.Is(context.Cause(ended), errDecided) {
-		t.Error("a run that was stopped starts over")
 	}
 }
 
@@ -436,7 +415,7 @@ func reacting(verb string, err error) *fake.Clientset {
 
 func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 	w := newWorld(t, storetest.Client(t))
-	keeper := w.decide("").keeper
+	keeper := w.decide("").Keeper
 	ctx := context.Background()
 	if err := raise(ctx, keeper); err != nil {
 		t.Fatal(err)
@@ -471,7 +450,7 @@ func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 }
 
 // raise is a look at the store and what follows from it.
-func raise(ctx context.Context, keeper *markKeeper) error {
+func raise(ctx context.Context, keeper *MarkKeeper) error {
 	highWater, err := keeper.store.HighWater(ctx)
 	if err != nil {
 		return err

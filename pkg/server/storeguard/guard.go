@@ -1,10 +1,11 @@
-package server
+// Package storeguard decides whether the store of this process is the one that the host
+// knows, and keeps a store closed that is not: discovery goes on, every resource answers
+// 503 with the reason.
+package storeguard
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,11 +13,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/store"
-	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
@@ -25,49 +25,57 @@ const (
 	// does not answer would otherwise keep this process from serving discovery,
 	// and with it every namespace in the cluster from being deleted.
 	decideTimeout = 10 * time.Second
-	// undecidedRetry is how often to try again while degraded for want of an
-	// answer.
-	undecidedRetry = 5 * time.Second
+	// hostRetry is how long to wait for a host that is busy.
+	hostRetry = time.Second
 )
 
-// standing is what the store's identity means for this run.
-type standing struct {
-	// degraded is why nothing is served and what to do about it, or empty.
-	degraded string
-	// again tries to decide once more, and is set when it is not known yet what
+// Decision is what the store's identity means for this run.
+type Decision struct {
+	// Degraded is why nothing is served and what to do about it, or empty.
+	Degraded string
+	// Again tries to decide once more, and is set when it is not known yet what
 	// the store is; nil otherwise. No error means that there is a decision.
-	again func(ctx context.Context) error
-	// identity of the store; zero when degraded.
-	identity identity.Identity
-	// keeper raises the mark while the store is served; nil when degraded.
-	keeper *markKeeper
+	Again func(ctx context.Context) error
+	// Identity of the store; zero when degraded.
+	Identity identity.Identity
+	// Keeper raises the mark while the store is served; nil when degraded.
+	Keeper *MarkKeeper
 }
 
-// newGuard returns what compares the store of this process with what the host
-// remembers.
-func newGuard(o *Options, host *host, db *database) (*guard, error) {
-	client, err := kubernetes.NewForConfig(host.configFor("identity"))
-	if err != nil {
-		return nil, fmt.Errorf("making a client for the store's witness: %w", err)
-	}
-	return &guard{
-		store:   identity.NewStore(db.client, storagePrefix),
-		witness: &witness{configMaps: client.CoreV1().ConfigMaps(o.Namespace), namespace: o.Namespace},
-		forget:  chain.NewInventories(db.client, storagePrefix).ForgetAll,
-		accept:  o.AcceptIdentity,
+// Options say which store is compared, and with what.
+type Options struct {
+	Store *identity.Store
+	// ConfigMaps of the namespace with the witness, and its name for messages.
+	ConfigMaps typedcorev1.ConfigMapInterface
+	Namespace  string
+	// Forget makes every chain forget what it has in the cluster, and returns how many
+	// chains had something.
+	Forget func(context.Context) (int, error)
+	// Accept is the value of --accept-identity: the decision that a person has made,
+	// or empty.
+	Accept string
+}
+
+// New returns what compares the store with its witness. It sends no request.
+func New(o Options) *Guard {
+	return &Guard{
+		store:   o.Store,
+		witness: &witness{configMaps: o.ConfigMaps, namespace: o.Namespace},
+		forget:  o.Forget,
+		accept:  o.Accept,
 		now:     time.Now,
 		timeout: decideTimeout,
-	}, nil
+	}
 }
 
-// establish finds out whether this is the store that the host cluster knows, and
+// Establish finds out whether this is the store that the host cluster knows, and
 // makes both known to each other at a first start. What it decides holds for the
 // whole run: a store does not become another one under a running process.
 //
 // It does not guess. While the host is busy it waits: nobody reaches us but
 // through the host. Whatever else keeps it from deciding, an etcd that does not
 // answer or a witness that cannot be read, makes this run degraded.
-func (g *guard) establish(ctx context.Context) (standing, error) {
+func (g *Guard) Establish(ctx context.Context) (Decision, error) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("identity"))
 	for {
 		found, err := g.try(ctx)
@@ -75,28 +83,28 @@ func (g *guard) establish(ctx context.Context) (standing, error) {
 		case err == nil:
 			return found, nil
 		case ctx.Err() != nil:
-			return standing{}, err
+			return Decision{}, err
 		case !passing(err):
 			return g.undecided(ctx, err), nil
 		}
 		klog.FromContext(ctx).Error(err, "The host cluster does not say which store it knows; trying again", "after", hostRetry)
 		select {
 		case <-ctx.Done():
-			return standing{}, context.Cause(ctx)
+			return Decision{}, context.Cause(ctx)
 		case <-time.After(hostRetry):
 		}
 	}
 }
 
 // try decides within the timeout.
-func (g *guard) try(ctx context.Context) (standing, error) {
+func (g *Guard) try(ctx context.Context) (Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	return g.decide(ctx)
 }
 
-// undecided is the standing while err keeps us from knowing what the store is.
-func (g *guard) undecided(ctx context.Context, err error) standing {
+// undecided is the decision while err keeps us from knowing what the store is.
+func (g *Guard) undecided(ctx context.Context, err error) Decision {
 	advice := "solve that"
 	if errors.Is(err, errUnreadable) {
 		advice = g.howToMend(ctx)
@@ -105,20 +113,7 @@ func (g *guard) undecided(ctx context.Context, err error) standing {
 		_, err := g.try(ctx)
 		return err
 	}
-	return standing{degraded: degradedMessage(err.Error(), advice+"; Penstock sees it within seconds and goes on by itself"), again: again}
-}
-
-// howToMend says what an unreadable witness should say.
-func (g *guard) howToMend(ctx context.Context) string {
-	const remove = "or delete it, if it is certain that this is the store of this cluster: it is made anew then"
-	ctx, cancel := context.WithTimeout(ctx, g.timeout)
-	defer cancel()
-	observed, err := g.store.Observe(ctx)
-	if err != nil || !observed.Found || observed.ID == "" {
-		return "put back what it said, " + remove
-	}
-	return fmt.Sprintf("put back what it said (the store at hand has the storeID %s, the format %d, and has come to etcd revision %d, of which highWater may be anything up to it), %s",
-		observed.ID, observed.Format, observed.Revision, remove)
+	return Decision{Degraded: DegradedMessage(err.Error(), advice+"; Penstock sees it within seconds and goes on by itself"), Again: again}
 }
 
 // passing tells whether an error may go away by itself: the host was not
@@ -137,8 +132,8 @@ func passing(err error) bool {
 	}
 }
 
-// guard compares the store with its witness.
-type guard struct {
+// Guard compares the store with its witness.
+type Guard struct {
 	store   *identity.Store
 	witness *witness
 	// forget makes every chain forget what it has in the cluster.
@@ -157,18 +152,18 @@ type guard struct {
 //     it has none yet.
 //  3. One that may not be served is accepted when a person has decided so.
 //  4. Otherwise it is degraded.
-func (g *guard) decide(ctx context.Context) (standing, error) {
+func (g *Guard) decide(ctx context.Context) (Decision, error) {
 	mark, err := g.witness.read(ctx)
 	if err != nil {
-		return standing{}, err
+		return Decision{}, err
 	}
 	observed, err := g.store.Observe(ctx)
 	var damaged *store.DamagedError
 	if errors.As(err, &damaged) {
-		return standing{degraded: degradedMessage(err.Error(), "restore the data directory from a backup"+g.unhelpful())}, nil
+		return Decision{Degraded: DegradedMessage(err.Error(), "restore the data directory from a backup"+g.unhelpful())}, nil
 	}
 	if err != nil {
-		return standing{}, err
+		return Decision{}, err
 	}
 	verdict := identity.Judge(observed, mark)
 	log := klog.FromContext(ctx)
@@ -188,85 +183,40 @@ func (g *guard) decide(ctx context.Context) (standing, error) {
 	if g.accept != "" {
 		log.Info("The value of --accept-identity stands for another decision than the one to be made now", "given", g.accept, "matching", matching(token, acceptable))
 	}
-	return standing{degraded: degradedMessage(verdict.Reason, g.advice(token, acceptable))}, nil
-}
-
-// advice says what to do about a store that is not the one that the host knows.
-func (g *guard) advice(token string, acceptable bool) string {
-	const choice = "bring the right store back, or, to go on with this one and give up what it lacks, restart penstock"
-	switch {
-	case !acceptable:
-		return "nothing is lost" + g.unhelpful()
-	case g.accept == "":
-		return fmt.Sprintf("%s with --accept-identity=%s", choice, token)
-	default:
-		return fmt.Sprintf("%s with another value of --accept-identity (that of now, %q, stands for another decision): --accept-identity=%s", choice, g.accept, token)
-	}
-}
-
-// unhelpful says that nothing can be accepted here, to somebody who tried.
-func (g *guard) unhelpful() string {
-	if g.accept == "" {
-		return ""
-	}
-	return fmt.Sprintf("; the flag --accept-identity, which has the value %q, cannot help here", g.accept)
-}
-
-// matching is what would have been the right value of --accept-identity.
-func matching(token string, acceptable bool) string {
-	if !acceptable {
-		return "none"
-	}
-	return token
-}
-
-func degradedMessage(reason, advice string) string {
-	return fmt.Sprintf("Penstock serves nothing from its store, and changes nothing in the cluster: %s. What to do: %s", reason, advice)
-}
-
-// decisionToken names one decision: to serve this store in spite of this
-// witness. Once it was taken there is another witness, so a flag that was
-// forgotten does not accept the next loss as well.
-func decisionToken(state identity.State, observed identity.Observed, mark *identity.Mark) string {
-	seen := identity.Mark{}
-	if mark != nil {
-		seen = *mark
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s\n%d", state, observed.ID, observed.Epoch, seen.StoreID, seen.HighWater))
-	return hex.EncodeToString(sum[:6])
+	return Decision{Degraded: DegradedMessage(verdict.Reason, g.advice(token, acceptable))}, nil
 }
 
 // serve gives store and witness what they lack. The store's identity comes
 // first: a witness of a store that does not exist would look like a loss.
-func (g *guard) serve(ctx context.Context, observed identity.Observed, mark *identity.Mark) (standing, error) {
+func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *identity.Mark) (Decision, error) {
 	present, err := g.identify(ctx, observed)
 	if err != nil {
-		return standing{}, err
+		return Decision{}, err
 	}
 	if mark == nil {
 		first, err := g.newMark(ctx, present)
 		if err != nil {
-			return standing{}, err
+			return Decision{}, err
 		}
 		if mark, err = g.witness.create(ctx, first); err != nil {
-			return standing{}, err
+			return Decision{}, err
 		}
 		// Another replica may have been faster; it is then judged anew.
 		if mark.StoreID != present.ID {
-			return standing{}, fmt.Errorf("writing the witness of store %s: %w", present.ID, errChanged)
+			return Decision{}, fmt.Errorf("writing the witness of store %s: %w", present.ID, errChanged)
 		}
 	}
-	return standing{identity: present, keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
+	return Decision{Identity: present, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
 // takeOver makes the witness speak of a store that it did not know. What such a
 // store believes to have in the cluster is of another time, or another cluster:
 // it is forgotten first, so that nothing is deleted for it. What the revisions
 // ask for and is there is recognised by its marks, as after an import.
-func (g *guard) takeOver(ctx context.Context, observed identity.Observed, mark *identity.Mark) (standing, error) {
+func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *identity.Mark) (Decision, error) {
 	forgotten, err := g.forget(ctx)
 	if err != nil {
-		return standing{}, err
+		return Decision{}, err
 	}
 	if forgotten > 0 {
 		klog.FromContext(ctx).Info("Forgot what extensions have in the cluster: it is looked up again, and nothing is deleted for it", "extensions", forgotten)
@@ -276,20 +226,20 @@ func (g *guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 	}
 	present, err := g.identify(ctx, observed)
 	if err != nil {
-		return standing{}, err
+		return Decision{}, err
 	}
 	next, err := g.newMark(ctx, present)
 	if err != nil {
-		return standing{}, err
+		return Decision{}, err
 	}
 	if err := g.witness.replace(ctx, *mark, next); err != nil {
-		return standing{}, err
+		return Decision{}, err
 	}
-	return standing{identity: present, keeper: newMarkKeeper(g.store, g.witness, next)}, nil
+	return Decision{Identity: present, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
 }
 
 // newMark is what is to be remembered of the store as it is now.
-func (g *guard) newMark(ctx context.Context, present identity.Identity) (identity.Mark, error) {
+func (g *Guard) newMark(ctx context.Context, present identity.Identity) (identity.Mark, error) {
 	highWater, err := g.store.HighWater(ctx)
 	if err != nil {
 		return identity.Mark{}, err
@@ -298,7 +248,7 @@ func (g *guard) newMark(ctx context.Context, present identity.Identity) (identit
 }
 
 // identify returns the store's identity, and gives it one when it has none.
-func (g *guard) identify(ctx context.Context, observed identity.Observed) (identity.Identity, error) {
+func (g *Guard) identify(ctx context.Context, observed identity.Observed) (identity.Identity, error) {
 	if observed.Found {
 		present, found, err := g.store.Read(ctx)
 		if err == nil && !found {

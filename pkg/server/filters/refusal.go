@@ -1,4 +1,5 @@
-package server
+// Package filters has what the handler chains of store and registration share.
+package filters
 
 import (
 	"net/http"
@@ -10,10 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// withRefusal answers a request for a resource of the groups with the error that refuse
+// WithRefusal answers a request for a resource of the groups with the error that refuse
 // has for it, before anything is done for it. Everything else goes on: discovery and
 // health are nobody's resource.
-func withRefusal(next http.Handler, groups sets.Set[string], codecs runtime.NegotiatedSerializer,
+func WithRefusal(next http.Handler, groups sets.Set[string], codecs runtime.NegotiatedSerializer,
 	refuse func(info *request.RequestInfo, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())

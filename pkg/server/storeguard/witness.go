@@ -1,4 +1,4 @@
-package server
+package storeguard
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// witnessName is the ConfigMap in which the host remembers our store.
-	witnessName = "penstock-store"
+	// WitnessName is the ConfigMap in which the host remembers our store.
+	WitnessName = "penstock-store"
 
 	// lookInterval is how often our own etcd is asked how far it has come. That
 	// costs the host nothing.
@@ -48,16 +48,16 @@ type witness struct {
 // understood is an error: taking it for a missing one would let an empty store
 // pass.
 func (w *witness) read(ctx context.Context) (*identity.Mark, error) {
-	found, err := w.configMaps.Get(ctx, witnessName, metav1.GetOptions{})
+	found, err := w.configMaps.Get(ctx, WitnessName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading configmap %s/%s: %w", w.namespace, witnessName, err)
+		return nil, fmt.Errorf("reading configmap %s/%s: %w", w.namespace, WitnessName, err)
 	}
 	mark, err := identity.DecodeMark(found.Data)
 	if err != nil {
-		return nil, fmt.Errorf("configmap %s/%s: %w: %w", w.namespace, witnessName, errUnreadable, err)
+		return nil, fmt.Errorf("configmap %s/%s: %w: %w", w.namespace, WitnessName, errUnreadable, err)
 	}
 	return &mark, nil
 }
@@ -66,32 +66,32 @@ func (w *witness) read(ctx context.Context) (*identity.Mark, error) {
 // there.
 func (w *witness) create(ctx context.Context, mark identity.Mark) (*identity.Mark, error) {
 	_, err := w.configMaps.Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: witnessName},
+		ObjectMeta: metav1.ObjectMeta{Name: WitnessName},
 		Data:       mark.Encode(),
 	}, metav1.CreateOptions{FieldManager: managedobject.FieldManager})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		present, err := w.read(ctx)
 		if err == nil && present == nil {
-			err = fmt.Errorf("creating configmap %s/%s: %w", w.namespace, witnessName, errChanged)
+			err = fmt.Errorf("creating configmap %s/%s: %w", w.namespace, WitnessName, errChanged)
 		}
 		return present, err
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("creating configmap %s in namespace %s: the namespace does not exist; create it, or let --register do so: %w", witnessName, w.namespace, err)
+		return nil, fmt.Errorf("creating configmap %s in namespace %s: the namespace does not exist; create it, or let --register do so: %w", WitnessName, w.namespace, err)
 	case err != nil:
-		return nil, fmt.Errorf("creating configmap %s/%s: %w", w.namespace, witnessName, err)
+		return nil, fmt.Errorf("creating configmap %s/%s: %w", w.namespace, WitnessName, err)
 	}
 	return &mark, nil
 }
 
 // replace writes a mark in place of one that was read.
 func (w *witness) replace(ctx context.Context, old, next identity.Mark) error {
-	found, err := w.configMaps.Get(ctx, witnessName, metav1.GetOptions{})
+	found, err := w.configMaps.Get(ctx, WitnessName, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading configmap %s/%s: %w", w.namespace, witnessName, err)
+		return fmt.Errorf("reading configmap %s/%s: %w", w.namespace, WitnessName, err)
 	}
 	if present, err := identity.DecodeMark(found.Data); err != nil || present != old {
-		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, witnessName, errors.Join(errChanged, err))
+		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, WitnessName, errors.Join(errChanged, err))
 	}
 	found.Data = next.Encode()
 	// The resourceVersion that was read makes this a compare-and-swap.
@@ -100,25 +100,25 @@ func (w *witness) replace(ctx context.Context, old, next identity.Mark) error {
 		err = errors.Join(errChanged, err)
 	}
 	if err != nil {
-		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, witnessName, err)
+		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, WitnessName, err)
 	}
 	return nil
 }
 
-// markKeeper tells the witness how far the store has come.
-type markKeeper struct {
+// MarkKeeper tells the witness how far the store has come.
+type MarkKeeper struct {
 	store   *identity.Store
 	witness *witness
 	mark    identity.Mark
 }
 
-func newMarkKeeper(store *identity.Store, witness *witness, mark identity.Mark) *markKeeper {
-	return &markKeeper{store: store, witness: witness, mark: mark}
+func newMarkKeeper(store *identity.Store, witness *witness, mark identity.Mark) *MarkKeeper {
+	return &MarkKeeper{store: store, witness: witness, mark: mark}
 }
 
-// run raises the mark until ctx ends, and a last time then: a copy of the store
+// Run raises the mark until ctx ends, and a last time then: a copy of the store
 // that was made a moment before is to be recognised as older.
-func (k *markKeeper) run(ctx context.Context) {
+func (k *MarkKeeper) Run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("identity")
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -144,7 +144,7 @@ func (k *markKeeper) run(ctx context.Context) {
 }
 
 // raiseLast raises the mark although ctx has ended.
-func (k *markKeeper) raiseLast(ctx context.Context) error {
+func (k *MarkKeeper) raiseLast(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMarkTimeout)
 	defer cancel()
 	highWater, err := k.store.HighWater(ctx)
@@ -197,7 +197,7 @@ func (p *pace) complain(now time.Time) bool {
 
 // raise writes a higher mark, if the store has come further than the witness
 // knows.
-func (k *markKeeper) raise(ctx context.Context, highWater int64) error {
+func (k *MarkKeeper) raise(ctx context.Context, highWater int64) error {
 	if _, higher := k.mark.Raised(highWater); !higher {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (k *markKeeper) raise(ctx context.Context, highWater int64) error {
 	}
 	if present.StoreID != k.mark.StoreID {
 		return fmt.Errorf("configmap %s/%s speaks of store %s, and this process serves store %s: somebody else claims to be this cluster's store",
-			k.witness.namespace, witnessName, present.StoreID, k.mark.StoreID)
+			k.witness.namespace, WitnessName, present.StoreID, k.mark.StoreID)
 	}
 	next, higher := present.Raised(highWater)
 	if higher {

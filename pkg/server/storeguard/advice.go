@@ -1,0 +1,69 @@
+package storeguard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/store/identity"
+)
+
+// advice says what to do about a store that is not the one that the host knows.
+func (g *Guard) advice(token string, acceptable bool) string {
+	const choice = "bring the right store back, or, to go on with this one and give up what it lacks, restart penstock"
+	switch {
+	case !acceptable:
+		return "nothing is lost" + g.unhelpful()
+	case g.accept == "":
+		return fmt.Sprintf("%s with --accept-identity=%s", choice, token)
+	default:
+		return fmt.Sprintf("%s with another value of --accept-identity (that of now, %q, stands for another decision): --accept-identity=%s", choice, g.accept, token)
+	}
+}
+
+// unhelpful says that nothing can be accepted here, to somebody who tried.
+func (g *Guard) unhelpful() string {
+	if g.accept == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the flag --accept-identity, which has the value %q, cannot help here", g.accept)
+}
+
+// matching is what would have been the right value of --accept-identity.
+func matching(token string, acceptable bool) string {
+	if !acceptable {
+		return "none"
+	}
+	return token
+}
+
+// DegradedMessage tells a person why the store is not served, and what to do about it.
+func DegradedMessage(reason, advice string) string {
+	return fmt.Sprintf("Penstock serves nothing from its store, and changes nothing in the cluster: %s. What to do: %s", reason, advice)
+}
+
+// decisionToken names one decision: to serve this store in spite of this
+// witness. Once it was taken there is another witness, so a flag that was
+// forgotten does not accept the next loss as well.
+func decisionToken(state identity.State, observed identity.Observed, mark *identity.Mark) string {
+	seen := identity.Mark{}
+	if mark != nil {
+		seen = *mark
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s\n%d", state, observed.ID, observed.Epoch, seen.StoreID, seen.HighWater))
+	return hex.EncodeToString(sum[:6])
+}
+
+// howToMend says what an unreadable witness should say.
+func (g *Guard) howToMend(ctx context.Context) string {
+	const remove = "or delete it, if it is certain that this is the store of this cluster: it is made anew then"
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	observed, err := g.store.Observe(ctx)
+	if err != nil || !observed.Found || observed.ID == "" {
+		return "put back what it said, " + remove
+	}
+	return fmt.Sprintf("put back what it said (the store at hand has the storeID %s, the format %d, and has come to etcd revision %d, of which highWater may be anything up to it), %s",
+		observed.ID, observed.Format, observed.Revision, remove)
+}
