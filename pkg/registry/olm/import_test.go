@@ -371,6 +371,25 @@ func TestImportRights(t *testing.T) {
 	}
 }
 
+// TestImportBegins: an archive uses up no numbers of a name without a right.
+func TestImportBegins(t *testing.T) {
+	s := newServer(t, settings{})
+	s.rules.deny("bob", "begin extensions e")
+	for name, tc := range map[string]struct {
+		archive *archived
+		code    int
+	}{
+		"Nothing":    {newArchived(t).deleted(1), http.StatusForbidden},
+		"Numbers":    {newArchived(t).revision(5000, "Active", nil, configMap("a", "1")), http.StatusForbidden},
+		"BeyondLast": {newArchived(t).deleted(1 << 40), http.StatusBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.unchanged(func() { s.imported("e", "", tc.archive).want(t, tc.code) })
+		})
+	}
+	s.imported("e", "", sample(t)).want(t, http.StatusCreated)
+}
+
 func TestImportDeniedByPolicy(t *testing.T) {
 	s := newServer(t, settings{})
 	s.policy.deny = true

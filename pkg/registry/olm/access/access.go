@@ -94,6 +94,20 @@ func (c *Caller) NeedCreate(ctx context.Context) error {
 	return c.need(ctx, authorizer.AttributesRecord{Verb: "create"})
 }
 
+// NeedBegin returns nil when the caller may begin an extension with nothing, as admission
+// asks for a first revision without objects.
+func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
+	allowed, err := c.may(ctx, authorizer.AttributesRecord{Verb: "begin", APIGroup: "policy.penstock.dev", APIVersion: "v1alpha1", Resource: "extensions", Name: extension})
+	switch {
+	case err != nil:
+		return apierrors.NewInternalError(fmt.Errorf("asking whether you may begin extension %s: %w", extension, err))
+	case !allowed:
+		return apierrors.NewForbidden(v1alpha1.Resource("revisionhistories"), extension,
+			errors.New("an archive without revisions, or one that leaves out more numbers than a new revision may, also needs the right to begin extensions.policy.penstock.dev"))
+	}
+	return nil
+}
+
 func (c *Caller) need(ctx context.Context, attributes authorizer.AttributesRecord) error {
 	attributes.APIGroup, attributes.APIVersion = v1alpha1.GroupName, v1alpha1.SchemeGroupVersion.Version
 	attributes.Resource = revisions

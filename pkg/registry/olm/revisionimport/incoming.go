@@ -83,6 +83,9 @@ func (in *incoming) read(ctx context.Context, body io.Reader) error {
 			if in.chain.Name != in.name {
 				return apierrors.NewBadRequest(fmt.Sprintf("the archive has extension %s, and %s was to be imported", in.chain.Name, in.name))
 			}
+			if err := in.mayBegin(ctx); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := in.admit(ctx, item); err != nil {

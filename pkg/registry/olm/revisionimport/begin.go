@@ -1,0 +1,40 @@
+package revisionimport
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/store/archive"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// mayBegin returns nil when the caller may use up the numbers that the archive says were
+// used. With revisions that leave out few numbers, the rights to these are enough, as for
+// creates; otherwise nobody would be asked for anything.
+func (in *incoming) mayBegin(ctx context.Context) error {
+	if in.chain.Highest > chain.MaxNumber {
+		return apierrors.NewBadRequest(fmt.Sprintf("chain %s of the archive: highest is %d, %d is allowed", in.name, in.chain.Highest, chain.MaxNumber))
+	}
+	if len(in.chain.Revisions) > 0 && largestGap(in.chain) <= chain.MaxGap {
+		return nil
+	}
+	return access.New(in.deps.Authorizer).NeedBegin(ctx, in.name)
+}
+
+// largestGap is how many numbers in a row the chain does not know of.
+func largestGap(from archive.Chain) int64 {
+	used := append([]int64{0, from.Highest}, from.Revisions...)
+	for _, row := range from.History {
+		used = append(used, row.Revision)
+	}
+	slices.Sort(used)
+	largest := int64(0)
+	for i := 1; i < len(used); i++ {
+		largest = max(largest, used[i]-used[i-1]-1)
+	}
+	return largest
+}
