@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -32,7 +34,8 @@ func isOurs(err error) bool {
 	var scope *ScopeError
 	var kind *KindUnknownError
 	var unguarded *UnguardedError
-	return errors.As(err, &scope) || errors.As(err, &kind) || errors.As(err, &unguarded)
+	var gone *VersionGoneError
+	return errors.As(err, &gone) || errors.As(err, &scope) || errors.As(err, &kind) || errors.As(err, &unguarded)
 }
 
 // known returns what an answer may quote: the manifest, and the object that it met
@@ -64,11 +67,11 @@ func (h *Host) known(ctx context.Context, ref manifest.Ref, body []byte, err err
 }
 
 func (h *Host) live(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
-	resource, err := h.resolve(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	live, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
+	var live *unstructured.Unstructured
+	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
+		live, err = h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

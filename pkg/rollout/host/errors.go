@@ -1,12 +1,16 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -77,6 +81,42 @@ type UnguardedError struct {
 // Error names the missing part.
 func (e *UnguardedError) Error() string {
 	return fmt.Sprintf("refusing an unguarded write: %s is missing", e.Missing)
+}
+
+// VersionGoneError says that the server applies nothing to a custom resource, because its
+// managedFields name a version that the definition has not any more. Reassign moves such
+// entries.
+type VersionGoneError struct {
+	Version schema.GroupVersion
+	cause   error
+}
+
+// Error names the version.
+func (e *VersionGoneError) Error() string {
+	return fmt.Sprintf("managedFields name %s, a version that the server does not know any more: %s", e.Version, e.cause.Error())
+}
+
+// Unwrap returns the answer of the server.
+func (e *VersionGoneError) Unwrap() error { return e.cause }
+
+// toGoneVersion begins what the server says to an apply that a *VersionGoneError is made of
+// (apiextensions-apiserver, apiserver/conversion/converter.go). It has no reason of its own
+// for it; the version is all that follows.
+const toGoneVersion = "request to convert CR to an invalid group/version: "
+
+// versionGone recognises the answer that a *VersionGoneError is made of, nil for others. A
+// message with anything else in it is somebody else's, and may quote an object.
+func versionGone(group string, err error) *VersionGoneError {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || answer.Status().Code != http.StatusInternalServerError {
+		return nil
+	}
+	named, found := strings.CutPrefix(answer.Status().Message, toGoneVersion)
+	version, unreadable := schema.ParseGroupVersion(named)
+	if !found || unreadable != nil || version.Group != group || len(validation.IsDNS1035Label(version.Version)) > 0 {
+		return nil
+	}
+	return &VersionGoneError{Version: version, cause: err}
 }
 
 // isPathMissing is true when the server knows no such resource, as opposed to no

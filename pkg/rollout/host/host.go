@@ -129,23 +129,38 @@ func (h *Host) Discover(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) 
 // served may have changed.
 func (h *Host) Invalidate() { h.kinds.invalidate() }
 
-// resolve finds the resource that serves an object, and checks that the object
-// has a namespace exactly when its kind is namespaced.
+// resolve finds the resource that serves an object in the version of the reference, and
+// checks that the object has a namespace exactly when its kind is namespaced.
 func (h *Host) resolve(ctx context.Context, ref manifest.Ref) (schema.GroupVersionResource, error) {
 	mapping, err := h.kinds.mapping(ctx, ref.GroupVersionKind())
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
-	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-	if namespaced != (ref.Namespace != "") {
-		return schema.GroupVersionResource{}, &ScopeError{ID: ref.ID, Namespaced: namespaced}
+	if namespaced(mapping) == (ref.Namespace != "") {
+		return mapping.Resource, nil
+	}
+	// A definition may have come back with another scope: memory alone refuses nothing,
+	// or it would do so until a restart.
+	if mapping, err = h.kinds.discover(ctx, ref.GroupVersionKind()); err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	if namespaced(mapping) != (ref.Namespace != "") {
+		return schema.GroupVersionResource{}, &ScopeError{ID: ref.ID, Namespaced: namespaced(mapping)}
 	}
 	return mapping.Resource, nil
 }
 
+func namespaced(mapping *meta.RESTMapping) bool {
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
 // judge turns the answer "no such path" into a *KindUnknownError, and forgets
-// that the kind was served. All other errors stay what they are.
+// that the kind was served; and it recognises a *VersionGoneError. All other errors
+// stay what they are.
 func (h *Host) judge(gvk schema.GroupVersionKind, err error) error {
+	if gone := versionGone(gvk.Group, err); gone != nil {
+		return gone
+	}
 	if !isPathMissing(err) {
 		return err
 	}

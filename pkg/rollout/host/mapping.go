@@ -37,6 +37,8 @@ type kinds struct {
 	served map[schema.GroupVersion]map[string]*meta.RESTMapping
 	// unknown kinds, and until when that is believed without asking.
 	unknown map[schema.GroupVersionKind]time.Time
+	// groups are the versions of groups, see reach.
+	groups map[string]versions
 }
 
 func newKinds(client discovery.DiscoveryInterfaceWithContext, clk clock.Clock) *kinds {
@@ -50,6 +52,7 @@ func (k *kinds) invalidate() {
 	defer k.mu.Unlock()
 	k.served = map[schema.GroupVersion]map[string]*meta.RESTMapping{}
 	k.unknown = map[schema.GroupVersionKind]time.Time{}
+	k.groups = map[string]versions{}
 }
 
 // forget notes that a kind turned out not to be served. Its neighbours are asked

@@ -6,35 +6,40 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// Read gets the whole live object. An object that does not exist is an
-// apierrors NotFound, a kind that is not served a *KindUnknownError.
+// Read gets the whole live object, in the version of the reference while that is served,
+// and in another one that is otherwise. An object that does not exist is an apierrors
+// NotFound, a kind that is served in no version a *KindUnknownError.
 func (h *Host) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
-	resource, err := h.resolve(ctx, ref)
+	var live *unstructured.Unstructured
+	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
+		live, err = h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", ref.ID, err)
-	}
-	live, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", ref.ID, h.redactor.Error(ref.ID, h.judge(ref.GroupVersionKind(), err)))
+		return nil, fmt.Errorf("reading %s: %w", ref.ID, h.redactor.Error(ref.ID, err))
 	}
 	return live, nil
 }
 
-// ReadMetadata gets the metadata of the live object. Errors are those of Read.
+// ReadMetadata gets the metadata of the live object. Its apiVersion is the one that it was
+// read in. Errors are those of Read.
 func (h *Host) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
-	resource, err := h.resolve(ctx, ref)
+	var live *metav1.PartialObjectMetadata
+	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) (err error) {
+		if live, err = h.metadata.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{}); err == nil {
+			named(used, live)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, err)
+		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, h.redactor.Error(ref.ID, err))
 	}
-	live, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, h.redactor.Error(ref.ID, h.judge(ref.GroupVersionKind(), err)))
-	}
-	return named(ref, live), nil
+	return live, nil
 }
 
 // Instances lists metadata of at most limit objects of a kind, in all namespaces.

@@ -5,14 +5,16 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // Reassign makes managedFields of an object what they are given as: which fields
-// belong to whom changes, and no value. It returns the object's metadata after
-// that. Errors are those of Delete.
+// belong to whom changes, and no value. Entries of versions that are not served any more
+// get the version of the request. It returns the object's metadata after that. Errors are
+// those of Delete.
 func (h *Host) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	live, err := h.reassign(ctx, ref, precondition, fields)
 	if err != nil {
@@ -25,7 +27,23 @@ func (h *Host) reassign(ctx context.Context, ref manifest.Ref, precondition Prec
 	if err := precondition.check(); err != nil {
 		return nil, err
 	}
-	resource, err := h.resolve(ctx, ref)
+	var live *metav1.PartialObjectMetadata
+	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) error {
+		body, err := h.reassignment(ctx, used, precondition, fields)
+		if err != nil {
+			return err
+		}
+		if live, err = h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{}); err == nil {
+			named(used, live)
+		}
+		return err
+	})
+	return live, err
+}
+
+// reassignment is a merge patch of managedFields.
+func (h *Host) reassignment(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) ([]byte, error) {
+	fields, err := h.present(ctx, ref, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -33,17 +51,9 @@ func (h *Host) reassign(ctx context.Context, ref manifest.Ref, precondition Prec
 		// The server ignores an empty list.
 		fields = []metav1.ManagedFieldsEntry{{}}
 	}
-	body, err := metadataPatch{
+	return metadataPatch{
 		"uid":             precondition.UID,
 		"resourceVersion": precondition.ResourceVersion,
 		"managedFields":   fields,
 	}.onto([]byte(`{}`))
-	if err != nil {
-		return nil, err
-	}
-	live, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{})
-	if err != nil {
-		return nil, h.judge(ref.GroupVersionKind(), err)
-	}
-	return named(ref, live), nil
 }

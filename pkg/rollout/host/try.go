@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -63,14 +61,4 @@ func (h *Host) try(ctx context.Context, ref manifest.Ref, body []byte, options T
 		return nil, h.judge(ref.GroupVersionKind(), err)
 	}
 	return tried, nil
-}
-
-// Served is Mapping within a context, which asks the server again about a kind
-// that was not served a moment ago.
-func (h *Host) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	mapping, err := h.kinds.mapping(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		return h.kinds.discover(ctx, gvk)
-	}
-	return mapping, err
 }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -109,8 +110,8 @@ func (h *Host) patch(ctx context.Context, ref manifest.Ref, body []byte, options
 	return named(ref, applied), nil
 }
 
-// Delete deletes an object; what depends on it follows in the background. An
-// object that does not exist is an apierrors NotFound, one that is not as judged
+// Delete deletes an object, in any version that is served; what depends on it follows in
+// the background. An object that does not exist is an apierrors NotFound, one that is not as judged
 // a conflict.
 func (h *Host) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
 	if err := h.delete(about(ctx, ref), ref, precondition); err != nil {
@@ -123,15 +124,12 @@ func (h *Host) delete(ctx context.Context, ref manifest.Ref, precondition Precon
 	if err := precondition.check(); err != nil {
 		return err
 	}
-	resource, err := h.resolve(ctx, ref)
-	if err != nil {
-		return err
-	}
-	err = h.metadata.Resource(resource).Namespace(ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &precondition.UID, ResourceVersion: &precondition.ResourceVersion},
-		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	return h.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) error {
+		return h.metadata.Resource(resource).Namespace(ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: &precondition.UID, ResourceVersion: &precondition.ResourceVersion},
+			PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		})
 	})
-	return h.judge(ref.GroupVersionKind(), err)
 }
 
 // Marks are what a chain leaves on an object besides its manifest.
@@ -156,32 +154,34 @@ func (h *Host) release(ctx context.Context, ref manifest.Ref, precondition Preco
 	if err := precondition.check(); err != nil {
 		return err
 	}
-	resource, err := h.resolve(ctx, ref)
-	if err != nil {
+	return h.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) error {
+		client := h.metadata.Resource(resource).Namespace(ref.Namespace)
+		live, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if live.UID != precondition.UID || live.ResourceVersion != precondition.ResourceVersion {
+			return apierrors.NewConflict(resource.GroupResource(), ref.Name, errors.New("it is not the object that was judged"))
+		}
+		others, err := h.present(ctx, used, without(live.ManagedFields, marks.FieldManager))
+		if err != nil {
+			return err
+		}
+		// A merge patch with uid and version is refused when they are not those of the
+		// object: both are immutable for a client.
+		body, err := metadataPatch{
+			"uid":             precondition.UID,
+			"resourceVersion": precondition.ResourceVersion,
+			"labels":          nulls(marks.Labels),
+			"annotations":     nulls(marks.Annotations),
+			"managedFields":   others,
+		}.onto([]byte(`{}`))
+		if err != nil {
+			return err
+		}
+		_, err = client.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{})
 		return err
-	}
-	client := h.metadata.Resource(resource).Namespace(ref.Namespace)
-	live, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
-	if err != nil {
-		return h.judge(ref.GroupVersionKind(), err)
-	}
-	if live.UID != precondition.UID || live.ResourceVersion != precondition.ResourceVersion {
-		return apierrors.NewConflict(resource.GroupResource(), ref.Name, errors.New("it is not the object that was judged"))
-	}
-	// A merge patch with uid and version is refused when they are not those of the
-	// object: both are immutable for a client.
-	body, err := metadataPatch{
-		"uid":             precondition.UID,
-		"resourceVersion": precondition.ResourceVersion,
-		"labels":          nulls(marks.Labels),
-		"annotations":     nulls(marks.Annotations),
-		"managedFields":   without(live.ManagedFields, marks.FieldManager),
-	}.onto([]byte(`{}`))
-	if err != nil {
-		return err
-	}
-	_, err = client.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{})
-	return h.judge(ref.GroupVersionKind(), err)
+	})
 }
 
 // without returns the entries of all other managers. None at all is one empty
