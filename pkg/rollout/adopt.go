@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -85,15 +86,15 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 		}
 		seen = live
 	}
+	var events []Event
 	if p.wiped(t, seen) {
-		restored, err := p.restore(ctx, t, seen)
+		restored, said, err := p.restore(ctx, t, seen)
 		if err != nil {
-			return carried{seen: seen, err: err}
+			return carried{seen: seen, err: err, events: said}
 		}
-		seen = restored
+		seen, events = restored, said
 	}
 	yielded := p.yielded(t.step.ID)
-	var events []Event
 	if seen.Managed != nil {
 		_, wanted, err := p.decoded(ctx, t.step.Ref)
 		if err != nil {
@@ -101,7 +102,7 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 		}
 		left := yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield, nil)
 		yielded = left.and(stillYielded(yielded, seen.Managed, p.who.Manager))
-		events = p.yieldedNow(t, left)
+		events = append(events, p.yieldedNow(t, left)...)
 	}
 	return p.apply(ctx, t, seen, onto(seen), yielded, events...)
 }
@@ -131,46 +132,49 @@ func (p *pass) wiped(t task, seen Seen) bool {
 }
 
 // restore applies the manifest before, so that its fields are known as ours again,
-// but for those that are left to others. Where that manifest is gone, there is
-// nothing to know them by.
-func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, error) {
+// but for those that are left to others. Where that manifest is gone, or the version that
+// it is written in, there is nothing to know them by.
+func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, []Event, error) {
 	memo := p.memo(t.step.ID)
 	before := t.step
 	before.Ref = manifest.Ref{ID: t.step.ID, Version: memo.Version, Digest: memo.Digest}
 	_, wanted, err := p.decoded(ctx, before.Ref)
 	if err != nil {
-		return seen, nil
+		return seen, nil, nil
 	}
 	left := yielding(wanted, seen.Managed, p.who.Manager, before.Policy.Yield, nil)
 	body, err := p.bodyWithout(ctx, before, left.and(memo.Yielded))
 	if err != nil {
-		return seen, nil
+		return seen, nil, nil
 	}
-	live, err := p.write(ctx, before.Ref, body, onto(seen))
-	if err != nil {
-		return Seen{}, err
+	live, events, err := p.write(ctx, t, before.Ref, body, onto(seen))
+	switch {
+	case meta.IsNoMatchError(err):
+		return seen, events, nil
+	case err != nil:
+		return Seen{}, events, err
 	}
-	return p.seen(live), nil
+	return p.seen(live), events, nil
 }
 
 // write applies a body, and makes sure that what is ours is nobody's from before
 // managedFields were wiped.
-func (p *pass) write(ctx context.Context, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
-	options.FieldManager = p.who.Manager
-	live, err := p.engine.Writer.Apply(ctx, ref, body, options)
+func (p *pass) write(ctx context.Context, t task, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
+	live, events, err := p.send(ctx, t, ref, body, options)
 	if err != nil {
-		return nil, err
+		return nil, events, err
 	}
 	rest := disowned(live.ManagedFields, p.who.Manager)
 	if rest == nil {
-		return live, nil
+		return live, events, nil
 	}
-	return p.engine.Writer.Reassign(ctx, ref, host.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, rest)
+	live, err = p.engine.Writer.Reassign(ctx, ref, host.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, rest)
+	return live, events, err
 }
 
 // seen is the answer to a write or a read past the watches.
 func (p *pass) seen(live *metav1.PartialObjectMetadata) Seen {
-	seen := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
+	seen := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live), Version: live.GroupVersionKind().Version}
 	seen.Managed = append([]metav1.ManagedFieldsEntry{}, live.ManagedFields...)
 	return seen
 }

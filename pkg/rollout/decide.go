@@ -48,6 +48,8 @@ type Seen struct {
 	// Observation of a present object. For an absent one ResourceVersion may
 	// hold how far the watch that says so has come.
 	observe.Observation
+	// Version of its API that a present object was read in; empty for what a watch shows.
+	Version string
 	// Late is true when the watch has not come to our last write yet: of the
 	// observation, only what the inventory recorded then is known.
 	Late bool

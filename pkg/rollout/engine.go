@@ -28,12 +28,16 @@ type Writer interface {
 	Release(ctx context.Context, ref manifest.Ref, precondition host.Precondition, marks host.Marks) error
 }
 
-// Reader reads objects of the target cluster, past every cache.
+// Reader reads objects of the target cluster, past every cache, in the version of the
+// reference or, when that is not served any more, in another one.
 type Reader interface {
 	Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
 	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
-	// Mapping fails with a NoMatch error while the kind is not served.
+	// Mapping fails with a NoMatch error while the kind is not served in this version.
 	Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+	// Served is how an object of the kind is reached, in whichever version that is
+	// possible; a NoMatch error says that it is in none.
+	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// Instances lists at most limit objects of a kind.
 	Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error)
 }

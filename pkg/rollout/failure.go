@@ -54,7 +54,7 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.found != nil {
 		p.memory.found[id] = *result.found
 	}
-	if result.hidden && result.failure != nil && result.failure.Reason == ReasonCollision {
+	if result.failure != nil && result.failure.Reason == ReasonCollision && (result.hidden || result.seen.Chain == "") {
 		p.hide(id)
 	}
 	if result.applied {
@@ -72,7 +72,8 @@ func (p *pass) conclude(t task, result *carried) {
 	}
 }
 
-// hide has a colliding object watched by name: nothing else tells when it goes.
+// hide has a colliding object watched by name: nothing else tells when it goes, not even
+// the watch of somebody else who has it watched by name and shows it.
 // Each such watch is a connection, so beyond some of them time has to tell.
 func (p *pass) hide(id manifest.ID) {
 	if p.memory.hidden[id] || len(p.memory.hidden) < mostHidden {
@@ -93,13 +94,17 @@ func (p *pass) schedule(t task, result carried) {
 		// The other object is being watched, a pause is ended by the caller, and
 		// a contested object has its own time.
 	case ReasonDrifted, ReasonStale:
-		// The same object is judged the same for ever.
-		p.memory.settle(t.step.Ref, attemptOf(result.seen), *result.failure)
+		// The same object is judged the same. All the same it is looked at again one day:
+		// nothing that is remembered may last as long as the process.
+		if !result.held {
+			p.memory.settle(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now())
+		}
+		p.due(p.memory.failed[t.step.Ref].until)
 	case ReasonWaiting, ReasonTerminating:
 		p.again(settleFallback)
 	default:
 		if !result.held {
-			p.memory.retry(t.step.Ref, attemptOf(result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
+			p.memory.retry(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
 		}
 		p.due(p.memory.failed[t.step.Ref].until)
 	}
@@ -131,7 +136,14 @@ func classify(ref manifest.Ref, err error) *Failure {
 	default:
 		failure.Reason = ReasonUnreachable
 	}
+	failure.Refused = failure.Reason != ReasonWaiting && isRefusal(err)
 	return failure
+}
+
+// isRefusal tells what the server said from that it said nothing, or asked for patience.
+func isRefusal(err error) bool {
+	var answer apierrors.APIStatus
+	return meta.IsNoMatchError(err) || errors.As(err, &answer) && !apierrors.IsTooManyRequests(err)
 }
 
 // isSchemaError recognises a manifest with fields that its kind does not have:
@@ -157,6 +169,10 @@ func explain(ref manifest.Ref, err error) string {
 	var discovery *host.DiscoveryError
 	if errors.As(err, &discovery) {
 		return discovery.Error() // which the answer of an API's server does not name
+	}
+	var gone *host.VersionGoneError
+	if errors.As(err, &gone) {
+		return gone.Error()
 	}
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) && answer.Status().Message != "" {

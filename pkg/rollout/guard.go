@@ -31,6 +31,7 @@ func (p *pass) guard(ctx context.Context, next, leaving []manifest.ID) (bool, er
 			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
 		case err != nil:
 			p.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", explain(p.ref(id), err)))
+			p.leaving[len(p.leaving)-1].Refused = isRefusal(err)
 			free = false
 		case len(instances) > 0:
 			p.leave(id, ReasonCRDInstances, true, fmt.Sprintf(

@@ -15,36 +15,60 @@ import (
 // conform judges the custom resources of a layer of which nothing is written yet by
 // the definitions that it brings itself. The server cannot do that for us: it has not
 // got them, and when it has, half of the layer is written. What was found is kept as
-// long as the layer is not reached: its content never changes.
+// long as the layer is not reached, for its content never changes, and as long as the
+// same of its objects exist.
 func (p *pass) conform(ctx context.Context, li int) (bool, error) {
 	layer := p.Layers[li]
 	if p.inventory.Reached[layer.Key] > 0 {
 		delete(p.memory.judged, layer.Key)
 		return true, nil
 	}
-	found, known := p.memory.judged[layer.Key]
-	if !known {
+	judged, known := p.memory.judged[layer.Key]
+	if !known || p.otherwise(judged) {
 		var complete bool
-		if found, complete = p.judgeInstances(ctx, layer); ctx.Err() != nil {
+		if judged, complete = p.judgeInstances(ctx, layer); ctx.Err() != nil {
 			return false, fmt.Errorf("rolling out %s: %w", p.Owner, ctx.Err())
 		}
 		if complete {
-			p.memory.judged[layer.Key] = found
+			p.memory.judged[layer.Key] = judged
 		}
 	}
-	for _, failure := range found {
+	for _, failure := range judged.found {
 		p.refused[failure.ID] = failure
 	}
-	return len(found) == 0, nil
+	return len(judged.found) == 0, nil
+}
+
+// conformity is what is wrong with custom resources, and which of those that were judged
+// existed then: of them less is asked.
+type conformity struct {
+	found   []Failure
+	existed map[manifest.ID]bool
+}
+
+// otherwise is true when it would be judged otherwise now.
+func (p *pass) otherwise(judged conformity) bool {
+	for id, existed := range judged.existed {
+		if existed != p.exists(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// exists is true for an object that the inventory has.
+func (p *pass) exists(id manifest.ID) bool {
+	memo := p.memo(id)
+	return memo != nil && !memo.Intent()
 }
 
 // judgeInstances returns what is wrong, and whether all could be read that it takes.
-func (p *pass) judgeInstances(ctx context.Context, layer Layer) ([]Failure, bool) {
+func (p *pass) judgeInstances(ctx context.Context, layer Layer) (conformity, bool) {
 	definitions, complete := p.definitions(ctx, layer)
 	if len(definitions) == 0 {
-		return nil, complete
+		return conformity{}, complete
 	}
-	var found []Failure
+	judged := conformity{existed: map[manifest.ID]bool{}}
 	for _, stg := range layer.Stages {
 		for _, step := range stg.Steps {
 			d, defined := definitions[step.GroupKind()]
@@ -56,11 +80,12 @@ func (p *pass) judgeInstances(ctx context.Context, layer Layer) ([]Failure, bool
 				complete = false
 			}
 			if failure != nil {
-				found = append(found, *failure)
+				judged.found = append(judged.found, *failure)
 			}
+			judged.existed[step.ID] = p.exists(step.ID)
 		}
 	}
-	return found, complete
+	return judged, complete
 }
 
 // definitions are those that a layer brings and that can be read. One that cannot is
@@ -109,8 +134,7 @@ func (p *pass) judgeInstance(ctx context.Context, d *definition.Definition, ref 
 	if err := utiljson.Unmarshal(raw, &object); err != nil { // which keeps whole numbers whole
 		return classify(ref, &bodyError{ref, err}), nil
 	}
-	memo := p.memo(ref.ID)
-	findings, err := d.Validate(ctx, ref.Version, object, memo != nil && !memo.Intent())
+	findings, err := d.Validate(ctx, ref.Version, object, p.exists(ref.ID))
 	if err != nil || len(findings) == 0 {
 		return nil, nil // a definition that is no good is refused by the server
 	}

@@ -17,6 +17,12 @@ const (
 	// fightWindow; after that each repair waits twice as long as the one before.
 	fightAllowance = 5
 	fightWindow    = 10 * time.Minute
+	// unservedRetry bounds the back-off while the kind of an object is not served: what
+	// cures that is a definition, which need not be one that is watched.
+	unservedRetry = 30 * time.Second
+	// settledFor is how long what was found out about an object that has not changed
+	// since is believed.
+	settledFor = 10 * time.Minute
 	// overtakenAllowance is in how many passes in a row a write may come too late
 	// before the next one waits.
 	overtakenAllowance = 3
@@ -35,17 +41,24 @@ type memory struct {
 	// repaired, as they were read last: no watch shows them.
 	found map[manifest.ID]observe.Observation
 	// passed preflight checks, by the manifest and what it would be written onto.
-	passed map[manifest.Ref]attempt
+	passed map[manifest.Ref]check
 	// failed attempts and when to try again, by manifest: while a newer layer
-	// fails, an older one goes on with content of its own.
+	// fails, an older one goes on with content of its own. Each has its time: whatever
+	// was not observed to change is tried again then.
 	failed map[manifest.Ref]failedAttempt
 	// repairs of drifted objects.
 	repairs map[manifest.ID]repairs
-	// deleted are the objects that accepted a delete of ours, as they were then.
-	deleted map[manifest.ID]host.Precondition
+	// deleted are the objects that accepted a delete of ours.
+	deleted map[manifest.ID]deletion
 	// judged is what is wrong with custom resources of a layer, by its key (see
 	// conform).
-	judged map[string][]Failure
+	judged map[string]conformity
+	// versions are those that objects which have to go are served in, where the recorded
+	// one is not any more: their watch uses it.
+	versions map[manifest.ID]string
+	// refusals are what objects are refused for, and since when, by manifest: an older
+	// layer may be refused for another reason.
+	refusals map[manifest.Ref]refusal
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
 	// provided are the create-only objects that were there, at which version: a
@@ -69,9 +82,18 @@ type attempt struct {
 	presence observe.Presence
 	// resourceVersion of a present object.
 	resourceVersion string
+	// policy of a shared object: what may be written onto which state.
+	policy string
 	// before is the stage, counted from 1, for which a check counts as passed only
 	// as long as it is not reached; 0 for one that passed.
 	before int
+}
+
+// check is one that passed, and until when that is believed: an object that no watch shows
+// may have come meanwhile, and a policy.
+type check struct {
+	attempt
+	until time.Time
 }
 
 type failedAttempt struct {
@@ -79,8 +101,19 @@ type failedAttempt struct {
 	failure Failure
 	count   int
 	until   time.Time
-	// forever is a failure that time does not heal.
-	forever bool
+}
+
+// deletion is an object as it was when its deletion was accepted, and until when its watch
+// is believed to be behind that while it shows the object as it was.
+type deletion struct {
+	host.Precondition
+	until time.Time
+}
+
+// refusal is why the server refuses an object, and since when it does.
+type refusal struct {
+	reason string
+	since  time.Time
 }
 
 type repairs struct {
@@ -94,11 +127,13 @@ func newMemory() *memory {
 	return &memory{
 		hidden:    map[manifest.ID]bool{},
 		found:     map[manifest.ID]observe.Observation{},
-		passed:    map[manifest.Ref]attempt{},
+		passed:    map[manifest.Ref]check{},
 		failed:    map[manifest.Ref]failedAttempt{},
 		repairs:   map[manifest.ID]repairs{},
-		deleted:   map[manifest.ID]host.Precondition{},
-		judged:    map[string][]Failure{},
+		deleted:   map[manifest.ID]deletion{},
+		judged:    map[string]conformity{},
+		versions:  map[manifest.ID]string{},
+		refusals:  map[manifest.Ref]refusal{},
 		overtaken: map[manifest.ID]overtaken{},
 		provided:  map[manifest.ID]string{},
 		verdicts:  map[gateKey]judgement{},
@@ -111,14 +146,18 @@ func (m *memory) retry(ref manifest.Ref, what attempt, failure Failure, now time
 	if previous, again := m.failed[ref]; again && previous.attempt == what {
 		count = previous.count + 1
 	}
-	wait := jitter(backoff(count))
+	wait := backoff(count)
+	if failure.Reason == ReasonNotServed {
+		wait = min(wait, unservedRetry)
+	}
+	wait = jitter(wait)
 	m.failed[ref] = failedAttempt{attempt: what, failure: failure, count: count, until: now.Add(wait)}
 	return wait
 }
 
 // settle keeps a failure that stays what it is while the object does.
-func (m *memory) settle(ref manifest.Ref, what attempt, failure Failure) {
-	m.failed[ref] = failedAttempt{attempt: what, failure: failure, forever: true}
+func (m *memory) settle(ref manifest.Ref, what attempt, failure Failure, now time.Time) {
+	m.failed[ref] = failedAttempt{attempt: what, failure: failure, until: now.Add(settledFor)}
 }
 
 // done forgets the failures and checks of a manifest that was written, and that
@@ -130,6 +169,7 @@ func (m *memory) done(ref manifest.Ref) {
 	delete(m.found, ref.ID)
 	delete(m.deleted, ref.ID)
 	delete(m.overtaken, ref.ID)
+	delete(m.versions, ref.ID)
 }
 
 // lag notes that all writes to an object came too late, and returns how long to leave
@@ -150,14 +190,23 @@ func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) t
 // keep forgets the failures and checks of manifests that nobody wants any more.
 func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
-	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ attempt) bool { return !wanted(ref) })
+	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ check) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.overtaken, func(id manifest.ID, _ overtaken) bool { return !known(id) })
+	maps.DeleteFunc(m.hidden, func(id manifest.ID, _ bool) bool { return !known(id) })
+	maps.DeleteFunc(m.deleted, func(id manifest.ID, _ deletion) bool { return !known(id) })
+	maps.DeleteFunc(m.versions, func(id manifest.ID, _ string) bool { return !known(id) })
+	maps.DeleteFunc(m.repairs, func(id manifest.ID, _ repairs) bool { return !known(id) })
 	// An object that was found was checked just before.
 	checked := map[manifest.ID]bool{}
 	for ref := range m.passed {
 		checked[ref.ID] = true
 	}
 	maps.DeleteFunc(m.found, func(id manifest.ID, _ observe.Observation) bool { return !checked[id] })
+}
+
+// small is true while there is nothing that could be of an object that nobody wants.
+func (m *memory) small() bool {
+	return len(m.failed)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.provided)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
 }
 
 // patience returns how long to leave an object alone that changes all the time.

@@ -62,9 +62,9 @@ func TestDoneForgetsTheManifestAlone(t *testing.T) {
 	old, fresh := manifest.Ref{ID: manifest.ID{Name: "x"}, Digest: "1"}, manifest.Ref{ID: manifest.ID{Name: "x"}, Digest: "2"}
 	for _, ref := range []manifest.Ref{old, fresh} {
 		m.retry(ref, attempt{}, Failure{}, noon(), asIs)
-		m.passed[ref] = attempt{}
+		m.passed[ref] = check{}
 	}
-	m.hidden[old.ID], m.deleted[old.ID] = true, host.Precondition{UID: "1"}
+	m.hidden[old.ID], m.deleted[old.ID] = true, deletion{Precondition: host.Precondition{UID: "1"}}
 	m.done(old)
 	if _, ok := m.failed[fresh]; !ok || len(m.failed) != 1 || len(m.passed) != 1 || len(m.hidden)+len(m.deleted) != 0 {
 		t.Errorf("got %+v", m)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,6 +44,7 @@ type model struct {
 	version int
 	objects map[manifest.ID]*thing
 	watches
+	definitions
 	// named objects are watched by name, for some owner.
 	named map[string]map[manifest.ID]bool
 
@@ -83,6 +83,8 @@ type thing struct {
 	fields map[string]owned
 	// readyAt is the generation at which its controller was done.
 	readyAt int64
+	// versions of the entries of managers; nothing is that of ref.
+	versions map[string]string
 }
 
 type owned struct {
@@ -103,19 +105,21 @@ func counts(kind string) bool { return kind == "Deployment" }
 // store makes an object what it is now, or removes it.
 func (m *model) store(id manifest.ID, now *thing) {
 	m.version++
+	shown := m.shows(m.objects[id]) || m.shows(now)
 	if now != nil {
 		now.version = m.version
 		m.objects[id] = now
 	} else {
 		delete(m.objects, id)
 	}
-	m.happened(change{id, now, m.version})
+	m.happened(change{id, now, m.version, shown})
 }
 
 func (t *thing) clone() *thing {
 	c := *t
 	c.fields = maps.Clone(t.fields)
 	c.finalizers = slices.Clone(t.finalizers)
+	c.versions = maps.Clone(t.versions)
 	return &c
 }
 
@@ -157,7 +161,7 @@ func (t *thing) metadata() metav1.ObjectMeta {
 		paths := managers[by]
 		slices.Sort(paths)
 		entry := entryNamed(by)
-		entry.APIVersion, entry.FieldsType = t.ref.APIVersion(), "FieldsV1"
+		entry.APIVersion, entry.FieldsType = t.entryOf(by).String(), "FieldsV1"
 		entry.FieldsV1 = metav1.NewFieldsV1(string(fieldsOf(paths)))
 		o.ManagedFields = append(o.ManagedFields, entry)
 	}
@@ -339,6 +343,9 @@ func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*meta
 		return nil, err
 	}
 	have := m.objects[ref.ID]
+	if err := m.applies(ref, have, o.CreateOnly); err != nil {
+		return nil, err
+	}
 	conflict := func(why string) error { return apierrors.NewConflict(resourceOf(ref), ref.Name, errors.New(why)) }
 	switch {
 	case o.CreateOnly && have != nil:
@@ -368,6 +375,7 @@ func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*meta
 		}
 	}
 	changed := now.takes(fields, o.FieldManager)
+	changed = now.writtenIn(ref.Version, o.FieldManager) || changed
 	if have != nil && !changed {
 		return have.partial(), nil
 	}
@@ -400,6 +408,10 @@ func (m *model) Reassign(_ context.Context, ref manifest.Ref, p host.Preconditio
 	if !happens {
 		return nil, crash
 	}
+	used, err := m.reach(ref)
+	if err != nil {
+		return nil, errors.Join(crash, err)
+	}
 	have, err := m.guarded(ref, p)
 	if err != nil {
 		return nil, errors.Join(crash, err)
@@ -409,11 +421,12 @@ func (m *model) Reassign(_ context.Context, ref manifest.Ref, p host.Preconditio
 		return nil, err
 	}
 	now := have.clone()
+	now.versions = m.presentIn(used, entries)
 	for path, field := range now.fields {
 		now.fields[path] = owned{field.value, owners[path]}
 	}
 	m.store(ref.ID, now)
-	return now.partial(), crash
+	return now.partialIn(used), crash
 }
 
 // takes gives fields to a manager, and removes what was his alone and is not among
@@ -475,6 +488,9 @@ func (m *model) Delete(_ context.Context, ref manifest.Ref, p host.Precondition)
 	if !happens {
 		return crash
 	}
+	if _, err := m.reach(ref); err != nil {
+		return errors.Join(crash, err)
+	}
 	have, err := m.guarded(ref, p)
 	if err == nil {
 		m.tell("delete", have)
@@ -508,10 +524,15 @@ func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition
 	if !happens {
 		return crash
 	}
+	used, err := m.reach(ref)
+	if err != nil {
+		return errors.Join(crash, err)
+	}
 	have, err := m.guarded(ref, p)
 	if err == nil {
 		m.tell("release", have)
 		now := have.clone()
+		now.versions = m.presentIn(used, have.metadata().ManagedFields)
 		m.released[now.uid] = true
 		for _, key := range marks.Labels {
 			delete(now.fields, "labels:"+key)
@@ -527,51 +548,48 @@ func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition
 	return errors.Join(crash, err)
 }
 
-func (m *model) read(ref manifest.Ref) (*thing, error) {
+func (m *model) read(ref manifest.Ref) (have *thing, used manifest.Ref, err error) {
 	if err := m.alive(); err != nil {
-		return nil, err
+		return nil, ref, err
 	}
 	m.reads = append(m.reads, "get "+ref.ID.String())
-	have := m.objects[ref.ID]
-	if have == nil {
-		return nil, apierrors.NewNotFound(resourceOf(ref), ref.Name)
+	if used, err = m.reach(ref); err != nil {
+		return nil, ref, err
 	}
-	return have, nil
+	if have = m.objects[ref.ID]; have == nil {
+		return nil, ref, apierrors.NewNotFound(resourceOf(ref), ref.Name)
+	}
+	return have, used, nil
 }
 
 // Read reads past the watches.
 func (m *model) Read(_ context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	have, err := m.read(ref)
+	if ref.IsDefinition() {
+		return m.definition(ref.Name)
+	}
+	have, used, err := m.read(ref)
 	if m.unreadable != nil {
 		return nil, m.unreadable
 	}
 	if err != nil {
 		return nil, err
 	}
-	return have.whole(), nil
+	live := have.whole()
+	live.SetAPIVersion(used.APIVersion())
+	return live, nil
 }
 
 // ReadMetadata reads past the watches.
 func (m *model) ReadMetadata(_ context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	have, err := m.read(ref)
+	have, used, err := m.read(ref)
 	if err != nil {
 		return nil, err
 	}
-	return have.partial(), nil
-}
-
-// Mapping serves every kind.
-func (m *model) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	return &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
-}
-
-// Instances is not modelled: there are no CustomResourceDefinitions.
-func (m *model) Instances(context.Context, manifest.Ref, int64) ([]metav1.PartialObjectMetadata, error) {
-	return nil, nil
+	return have.partialIn(used), nil
 }
 
 // Get answers as watches do: what has no label is seen by name only.
@@ -579,6 +597,9 @@ func (m *model) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have := m.watched[id]
+	if m.unwatched(id) {
+		return observe.Observation{ID: id}, observe.Unknown
+	}
 	if have == nil || !m.isNamed(id) && have.fields["labels:"+testNames().ChainLabel].value == "" {
 		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(m.upTo(id))}, observe.Absent
 	}
@@ -601,6 +622,7 @@ func (m *model) Want(owner string, interests ...observe.Interest) {
 	for _, i := range interests {
 		m.named[owner][i.ID] = i.ByName
 	}
+	m.want(owner, interests)
 }
 
 // isNamed is true for what somebody has watched by name.
@@ -616,8 +638,15 @@ func (m *model) isNamed(id manifest.ID) bool {
 // Drop is not needed.
 func (m *model) Drop(string) {}
 
-// Trouble never is.
-func (m *model) Trouble(manifest.ID) error { return nil }
+// Trouble is a kind that is not served.
+func (m *model) Trouble(id manifest.ID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unwatched(id) {
+		return &host.KindUnknownError{Kind: id.GroupKind().WithVersion("")}
+	}
+	return nil
+}
 
 // alter changes an object behind the engine's back.
 func (m *model) alter(id manifest.ID, change func(*thing)) {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -62,7 +63,7 @@ func (p *pass) watch() {
 	createOnly := map[manifest.ID]bool{}
 	var shared map[manifest.ID]bool
 	for id, entry := range p.inventory.Entries {
-		wanted[id] = observe.Interest{ID: id, Version: entry.Version}
+		wanted[id] = observe.Interest{ID: id, Version: cmp.Or(p.memory.versions[id], entry.Version)}
 	}
 	// Oldest first: the newest layer's version of an API wins.
 	for _, layer := range slices.Backward(p.Layers) {
@@ -274,10 +275,10 @@ func (p *pass) memo(id manifest.ID) *Entry {
 // tidy keeps the memory of attempts from growing with the revisions of a chain.
 func (p *pass) tidy() {
 	p.forgetVerdicts()
-	maps.DeleteFunc(p.memory.judged, func(key string, _ []Failure) bool {
+	maps.DeleteFunc(p.memory.judged, func(key string, _ conformity) bool {
 		return !slices.ContainsFunc(p.Layers, func(layer Layer) bool { return layer.Key == key })
 	})
-	if len(p.memory.failed)+len(p.memory.passed)+len(p.memory.found)+len(p.memory.overtaken)+len(p.memory.provided) == 0 {
+	if p.memory.small() {
 		return
 	}
 	wanted, known := map[manifest.Ref]bool{}, map[manifest.ID]bool{}

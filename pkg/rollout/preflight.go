@@ -14,8 +14,8 @@ import (
 
 // preflight tries by dry-run what reaching a stage would write, for the whole rest
 // of its phase: no write of a phase starts while one of its objects would be
-// refused or collide. A check that passed is not repeated while the object and
-// its manifest stay the same.
+// refused or collide. A check that passed is not repeated for settledFor while the object
+// and its manifest stay the same.
 //
 // An installation by levels has no such check: there one object that is refused
 // does not keep its siblings from being written, as there is nothing yet that a
@@ -44,11 +44,17 @@ func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
 	for i, t := range tasks {
 		p.conclude(t, &results[i])
 		if results[i].passed != nil {
-			p.memory.passed[t.step.Ref] = *results[i].passed
+			p.memory.passed[t.step.Ref] = check{*results[i].passed, p.engine.Clock.Now().Add(settledFor)}
 		}
 		if failure := results[i].failure; failure != nil {
 			p.refused[t.step.ID] = *failure
 			ready = false
+		}
+	}
+	for _, t := range tasks {
+		// One that is over is not asked again while there is another refusal.
+		if until := p.memory.passed[t.step.Ref].until; !ready && p.engine.Clock.Now().Before(until) {
+			p.due(until)
 		}
 	}
 	return ready, nil
@@ -102,10 +108,11 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if p.engine.SkipPreflight {
 		return carried{seen: seen}
 	}
-	what := attemptOf(seen)
+	what := attemptOf(t, seen)
 	excused := what
 	excused.before = provided.stage
-	if passed := p.memory.passed[t.step.Ref]; passed == what || passed == excused {
+	passed := p.memory.passed[t.step.Ref]
+	if (passed.attempt == what || passed.attempt == excused) && p.engine.Clock.Now().Before(passed.until) {
 		return carried{seen: seen}
 	}
 	var yielded []string
@@ -116,14 +123,15 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
-	options.FieldManager, options.DryRun = p.who.Manager, true
-	if _, err = p.engine.Writer.Apply(ctx, t.step.Ref, body, options); err == nil {
-		return carried{seen: seen, passed: &what}
+	options.DryRun = true
+	_, corrected, err := p.send(ctx, t, t.step.Ref, body, options)
+	if err == nil {
+		return carried{seen: seen, passed: &what, events: corrected}
 	}
 	if provided.excuses(err) {
-		return carried{seen: seen, passed: &excused}
+		return carried{seen: seen, passed: &excused, events: corrected}
 	}
-	return carried{seen: seen, err: err}
+	return carried{seen: seen, err: err, events: corrected}
 }
 
 // unwatched judges an object whose watch has not answered yet: its kind may not be

@@ -183,6 +183,10 @@ func (p *previewer) refused(item *PreviewItem, action Action, err error) error {
 		item.Action, item.Message = Deferred, fmt.Sprintf("its namespace %s does not exist yet; the same rollout makes it", item.Namespace)
 		return nil
 	}
+	if namesGoneVersion(err) {
+		item.Action, item.Message = Deferred, fmt.Sprintf("%s; a rollout corrects that first, and what the server will say then cannot be told", explain(item.Ref, err))
+		return nil
+	}
 	item.Action, item.Failure, item.Err = action, classify(item.Ref, err), err
 	return nil
 }

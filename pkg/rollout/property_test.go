@@ -45,7 +45,7 @@ type story struct {
 }
 
 func pool() []string {
-	return []string{"ConfigMap a/x", "ConfigMap a/y", "ConfigMap b/x", "Deployment.apps a/x", "Deployment.apps b/y", "Namespace a"}
+	return []string{"ConfigMap a/x", "ConfigMap a/y", "ConfigMap b/x", "Deployment.apps a/x", "Deployment.apps b/y", "Namespace a", "Widget.example.com a/w", "Widget.example.com b/w"}
 }
 
 // TestProperties holds the engine to its one rule, whatever happens.
@@ -56,6 +56,7 @@ func TestProperties(t *testing.T) {
 			unrecorded: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
 		}
 		s.budget = &Budget{}
+		s.heal(versionPool()...)
 		s.taking = func(verb string, have *thing) {
 			if complaint := s.witness(verb, have); complaint != "" {
 				t.Error(complaint)
@@ -76,6 +77,8 @@ func TestProperties(t *testing.T) {
 			"pause":   s.pause,
 			"freeze":  s.frost,
 			"meddle":  s.meddle,
+			"version": s.version,
+			"restart": s.again,
 		})
 		s.end(t)
 		if s.objects[refOf("ConfigMap bystander/x").ID].version != bystander {
@@ -95,7 +98,11 @@ func (s *story) upgrade(t *rapid.T) {
 	for i := range rapid.IntRange(1, 3).Draw(t, "phases") {
 		var listed []string
 		for range rapid.IntRange(0, 2).Draw(t, "objects") {
-			listed = append(listed, objects[0]+"="+rapid.SampledFrom([]string{"1", "2", "1,more", "2,most"}).Draw(t, "value"))
+			object := objects[0]
+			if rest, is := strings.CutPrefix(object, "Widget.example.com "); is {
+				object = "Widget.example.com/" + rapid.SampledFrom(versionPool()).Draw(t, "version") + " " + rest
+			}
+			listed = append(listed, object+"="+rapid.SampledFrom([]string{"1", "2", "1,more", "2,most"}).Draw(t, "value"))
 			objects = objects[1:]
 		}
 		r.phase(fmt.Sprint("phase-", i), listed...)
@@ -107,7 +114,7 @@ func (s *story) upgrade(t *rapid.T) {
 			stg.Phase, stg.Early = layer.Stages[i-1].Phase, true
 		}
 	}
-	s.layers = append([]Layer{layer}, s.layers...)
+	s.layers, s.news = append([]Layer{layer}, s.layers...), true
 	s.note()
 }
 
@@ -170,7 +177,7 @@ func (s *story) archive(t *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(s.layers)-1).Draw(t, "layer")
 	s.orphan[s.layers[i].Revision] = rapid.Bool().Draw(t, "orphan")
-	s.layers = slices.Delete(slices.Clone(s.layers), i, i+1)
+	s.layers, s.news = slices.Delete(slices.Clone(s.layers), i, i+1), true
 }
 
 // pause pauses or resumes any revision.
@@ -180,11 +187,12 @@ func (s *story) pause(t *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(s.layers)-1).Draw(t, "layer")
 	s.layers = slices.Clone(s.layers)
-	s.layers[i].Paused = !s.layers[i].Paused
+	s.layers[i].Paused, s.news = !s.layers[i].Paused, true
 }
 
 // frost freezes the cluster, looks that nothing is written, or ends that.
 func (s *story) frost(t *rapid.T) {
+	s.news = true
 	if s.freeze != nil {
 		s.freeze = nil
 		return
@@ -327,7 +335,11 @@ func (s *story) check(t *rapid.T) {
 
 // end lets everything come to rest and compares the cluster with the rule.
 func (s *story) end(t *rapid.T) {
-	s.lagging, s.freeze = false, nil
+	s.again(t)
+	// What layers want can be written then, and nothing was before in any other version
+	// that is still known.
+	s.heal(s.versionsInUse()...)
+	s.freeze = nil
 	s.layers = slices.Clone(s.layers)
 	for i := range s.layers {
 		s.layers[i].Paused = false

@@ -330,7 +330,7 @@ func TestAttemptsDependOnWhatIsSeen(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := attemptOf(tc.a) == attemptOf(tc.b); got != tc.same {
+			if got := attemptOf(task{}, tc.a) == attemptOf(task{}, tc.b); got != tc.same {
 				t.Errorf("%s: same attempt %t, want %t", tc.reason, got, tc.same)
 			}
 		})

@@ -38,7 +38,10 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 		}
 		gone = false
 		if result.deleted != nil {
-			p.memory.deleted[id] = *result.deleted
+			p.memory.deleted[id] = deletion{*result.deleted, p.engine.Clock.Now().Add(lastRetry)}
+		}
+		if result.version != "" {
+			p.memory.versions[id] = result.version
 		}
 		p.leaving = append(p.leaving, *result.failure)
 		p.again(result.wait)
@@ -58,7 +61,7 @@ func (p *pass) removeOne(ctx context.Context, t task) carried {
 	switch deleted, sent := p.memory.deleted[t.step.ID]; {
 	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, p.inventory.Entries[t.step.ID].ResourceVersion):
 		return carried{} // we deleted it, and its watch says it is gone
-	case sent && seen.Presence == observe.Present && deleted == preconditionOf(seen):
+	case sent && seen.Presence == observe.Present && deleted.Precondition == preconditionOf(seen) && p.engine.Clock.Now().Before(deleted.until):
 		// The watch has not come to the deletion yet.
 		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
 	}
@@ -66,7 +69,8 @@ func (p *pass) removeOne(ctx context.Context, t task) carried {
 	if surprised(result.err) {
 		result = p.takeAway(ctx, t, Seen{Presence: observe.Unknown})
 	}
-	// A failure is held until what was seen changes, whatever was read since.
+	// A failure is held until what was seen changes or its time has come, whatever was
+	// read since.
 	result.seen = seen
 	return result
 }
@@ -88,6 +92,15 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 	if seen.Presence == observe.Absent {
 		return carried{}
 	}
+	result := p.takePresent(ctx, t, entry, seen)
+	if seen.Version != entry.Version {
+		result.version = seen.Version
+	}
+	return result
+}
+
+// takePresent is takeAway for an object that is there.
+func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) carried {
 	if ours, owner := p.mayRemove(entry, seen.Observation); !ours {
 		return p.left(t, entry, owner)
 	}
@@ -114,7 +127,7 @@ func preconditionOf(seen Seen) host.Precondition {
 	return host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
-// vanished judges an object that could not be read: that its kind is not served
+// vanished judges an object that could not be read: that its kind is served in no version
 // does not say that it is gone, unless nothing defines the kind any more.
 func (p *pass) vanished(ctx context.Context, t task, err error) carried {
 	if classify(t.step.Ref, err).Reason != ReasonNotServed {
@@ -130,7 +143,9 @@ func (p *pass) vanished(ctx context.Context, t task, err error) carried {
 			Message: fmt.Sprintf("%s went with the definition of its kind", t.step.ID),
 		}}}
 	}
-	return p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+	result := p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+	result.failure.Refused = true
+	return result
 }
 
 // mayRemove is true for the very object that we wrote, recorded or not, unless

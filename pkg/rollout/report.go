@@ -10,11 +10,64 @@ import (
 
 // report tells what the pass found.
 func (p *pass) report(ctx context.Context) Report {
-	report := Report{Inventory: p.saved, Leaving: p.leaving, Acknowledge: p.acknowledge, Events: p.events, RequeueAfter: p.requeue}
+	report := Report{Inventory: p.saved, Leaving: p.leaving, Acknowledge: p.acknowledge, Events: p.events}
 	for li := range p.Layers {
 		report.Layers = append(report.Layers, p.reportLayer(ctx, li))
 	}
+	p.age(&report)
+	report.RequeueAfter = p.requeue
 	return report
+}
+
+// age finds out for how long objects have been refused for the same reason, and forgets
+// the refusals that are over. That it is not known for a moment how an object is ends none.
+func (p *pass) age(report *Report) {
+	if len(p.memory.refusals) == 0 && !report.has(func(f *Failure) bool { return f.Refused }) {
+		return
+	}
+	now, kept := p.engine.Clock.Now(), map[manifest.Ref]refusal{}
+	report.has(func(f *Failure) bool {
+		since, known := p.memory.refusals[f.Ref]
+		switch {
+		case !f.Refused && f.Reason == ReasonWaiting && known:
+			kept[f.Ref] = since
+		case !f.Refused:
+		case !known || since.reason != f.Reason:
+			kept[f.Ref] = refusal{reason: f.Reason, since: now}
+		default:
+			kept[f.Ref] = since
+		}
+		if at := kept[f.Ref].since.Add(StuckAfter); f.Refused && now.Before(at) {
+			p.due(at)
+		} else {
+			f.Stuck = f.Refused
+		}
+		return false
+	})
+	p.memory.refusals = kept
+}
+
+// has is true when one of the failures of a report is as a function says. It may change
+// them.
+func (r *Report) has(is func(*Failure) bool) bool {
+	var all [][]Failure
+	for i := range r.Layers {
+		layer := &r.Layers[i]
+		for j := range layer.Phases {
+			all = append(all, layer.Phases[j].Failures)
+		}
+		if layer.Level != nil {
+			all = append(all, layer.Level.Failures)
+		}
+	}
+	for _, failures := range append(all, r.Leaving) {
+		for i := range failures {
+			if is(&failures[i]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (p *pass) reportLayer(ctx context.Context, li int) LayerReport {

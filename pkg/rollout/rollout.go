@@ -227,6 +227,11 @@ const (
 	ReasonStale = "Stale"
 )
 
+// StuckAfter is how long the same refusal may last before it counts as one that somebody
+// should look at: longer than a webhook or a server behind an APIService takes to be
+// replaced, and than it takes to establish a definition.
+const StuckAfter = 2 * time.Minute
+
 // Failure is an object that is not (yet) as it should be.
 type Failure struct {
 	manifest.Ref
@@ -236,6 +241,11 @@ type Failure struct {
 	Message string
 	// NeedsPerson is true when waiting will not help.
 	NeedsPerson bool
+	// Refused is true when the server was asked and said no, whatever its reason: an
+	// answer of the 500s about the object is one, no answer is none.
+	Refused bool
+	// Stuck is true when the object has been refused so for StuckAfter.
+	Stuck bool
 	// Unseen is true when the state of the object is not known: its watch has not
 	// answered yet, or the server cannot be reached. What was found before may
 	// still be so.

@@ -98,6 +98,7 @@ func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
 			return carried{seen: seen, err: err}
 		}
 	}
+	var events []Event
 	for range shareAttempts {
 		live, err := p.engine.Reader.Read(ctx, t.step.Ref)
 		if apierrors.IsNotFound(err) {
@@ -106,7 +107,18 @@ func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
 		if err != nil {
 			return carried{seen: seen, err: err}
 		}
-		if result := p.shareOnto(ctx, t, live, wanted); !surprised(result.err) {
+		result := p.shareOnto(ctx, t, live, wanted)
+		if namesGoneVersion(result.err) && live != nil {
+			// The question whose fields would be taken has no answer before that.
+			corrected, said, err := p.mend(ctx, t, t.step.Ref, host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
+			events = append(events, said...)
+			if err == nil && corrected == nil || err != nil && !surprised(err) {
+				return result
+			}
+			continue
+		}
+		if !surprised(result.err) {
+			result.events = append(events, result.events...)
 			return result
 		}
 	}

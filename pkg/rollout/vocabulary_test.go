@@ -40,6 +40,8 @@ type saga struct {
 	budget *Budget
 	// owner is the chain; empty is argocd.
 	owner string
+	// last is what the last pass reported.
+	last Report
 }
 
 func newSaga() *saga {
@@ -53,7 +55,7 @@ func newSaga() *saga {
 
 // restart is a new process on the same store and cluster.
 func (s *saga) restart() {
-	s.dead, s.fuse, s.named = false, -1, nil
+	s.dead, s.fuse, s.named, s.versions, s.news = false, -1, nil, nil, true
 	s.deliver(len(s.changes))
 	s.engine = New(Options{Writer: s.model, Reader: s.model, Observer: s.model, Names: testNames(), Clock: s.clock, Parallel: 1})
 }
@@ -69,7 +71,10 @@ func (s *saga) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 
 // pass is one Reconcile.
 func (s *saga) pass() (Report, error) {
-	return s.engine.Reconcile(context.Background(), s.work())
+	s.news = false
+	report, err := s.engine.Reconcile(context.Background(), s.work())
+	s.last = report
+	return report, err
 }
 
 func (s *saga) work() Work {
@@ -106,7 +111,8 @@ func (s *saga) settle(t failer) Report {
 			return report
 		}
 		last, requests = report, append(writes, reads...)
-		s.clock.SetTime(s.clock.Now().Add(max(time.Second, report.RequeueAfter)))
+		// What is looked at again much later is at rest until then.
+		s.clock.SetTime(s.clock.Now().Add(min(max(time.Second, report.RequeueAfter), lastRetry)))
 	}
 	t.Fatalf("it does not come to rest: %v, and the last pass sent %v", failures(last), requests)
 	return last
@@ -165,15 +171,17 @@ func (readiness) Probe(o *unstructured.Unstructured) probe.Verdict {
 	return probe.Verdict{Status: probe.False, Message: "is not ready"}
 }
 
-// ref names an object as "ConfigMap a/x" or "Deployment.apps a/x".
+// refOf names an object as "ConfigMap a/x", "Deployment.apps a/x" or, in another version
+// than v1, "Widget.example.com/v2 a/x".
 func refOf(object string) manifest.Ref {
 	kind, name, _ := strings.Cut(object, " ")
+	kind, version, _ := strings.Cut(kind, "/")
 	namespace, name, namespaced := strings.Cut(name, "/")
 	if !namespaced {
 		namespace, name = "", namespace
 	}
 	gk := schema.ParseGroupKind(kind)
-	return manifest.Ref{ID: manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: namespace, Name: name}, Version: "v1"}
+	return manifest.Ref{ID: manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: namespace, Name: name}, Version: cmp.Or(version, "v1")}
 }
 
 // script is a revision in the making:
@@ -265,7 +273,7 @@ func (s *saga) roll(t testing.TB, revisions ...*script) Report {
 }
 
 func (s *saga) become(revisions ...*script) {
-	s.layers = nil
+	s.layers, s.news = nil, true
 	for _, r := range revisions {
 		s.layers = append(s.layers, r.layer())
 	}

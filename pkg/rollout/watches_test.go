@@ -20,6 +20,8 @@ type watches struct {
 	// past is what was delivered, changes what is to be.
 	past, changes []change
 	lagging       bool
+	// news is true when something has happened that a process is told of.
+	news bool
 }
 
 // change is an object as it was from then on.
@@ -27,6 +29,8 @@ type change struct {
 	id      manifest.ID
 	now     *thing // nil when it is gone
 	version int
+	// shown is true when a watch tells of it.
+	shown bool
 }
 
 func newWatches() watches {
@@ -104,6 +108,7 @@ func (w *watches) rewind(kind schema.GroupKind, n int) {
 
 func (w *watches) see(c change) {
 	w.past = append(w.past, c)
+	w.news = w.news || c.shown
 	w.delivered[c.id.GroupKind()] = max(w.delivered[c.id.GroupKind()], c.version)
 	if c.now == nil {
 		delete(w.watched, c.id)

@@ -114,6 +114,8 @@ type carried struct {
 	wait time.Duration
 	// deleted is the object that a delete of ours was accepted for.
 	deleted *host.Precondition
+	// version that the object was found in when the recorded one is not served.
+	version string
 	// watching is true when the watch, which tries again by itself, will tell.
 	watching bool
 	// provided is the version of a create-only object that is there, and
@@ -211,16 +213,19 @@ func (p *pass) held(t task, seen Seen) (carried, bool) {
 		return result, true
 	}
 	last, failed := p.memory.failed[t.step.Ref]
-	if !failed || last.attempt != attemptOf(seen) || !last.forever && !now.Before(last.until) {
+	if !failed || last.attempt != attemptOf(t, seen) || !now.Before(last.until) {
 		return carried{}, false
 	}
 	return carried{outcome: outcome{failure: &last.failure}, seen: seen, held: true}, true
 }
 
-// attemptOf tells apart what a manifest may be written onto. How far the watch
-// of an absent object has come means nothing.
-func attemptOf(seen Seen) attempt {
+// attemptOf tells apart what a manifest may be written onto, and, of a shared object, in
+// which state it may. How far the watch of an absent object has come means nothing.
+func attemptOf(t task, seen Seen) attempt {
 	what := attempt{presence: seen.Presence}
+	if t.step.Policy.Own == stage.Shared {
+		what.policy = fmt.Sprintf("%+v", t.step.Policy)
+	}
 	if seen.Presence == observe.Present {
 		what.resourceVersion = seen.ResourceVersion
 	}
@@ -268,7 +273,7 @@ func (p *pass) unseen(t task, message string) *Failure {
 		return failure // the answer is on its way
 	}
 	why := classify(t.step.Ref, trouble)
-	failure.Message, failure.NeedsPerson = why.Message, why.NeedsPerson
+	failure.Message, failure.NeedsPerson, failure.Refused = why.Message, why.NeedsPerson, why.Refused
 	switch why.Reason {
 	case ReasonUnreachable:
 		failure.Reason = ReasonUnreachable
@@ -318,12 +323,12 @@ func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyO
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
-	live, err := p.write(ctx, t.step.Ref, body, options)
+	live, corrected, err := p.write(ctx, t, t.step.Ref, body, options)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return carried{seen: seen, err: err, events: corrected}
 	}
 	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, p.engine.Names.Observe(live), yielded)
-	return carried{outcome: outcome{applied: true}, entry: &entry, seen: seen, events: events}
+	return carried{outcome: outcome{applied: true}, entry: &entry, seen: seen, events: append(corrected, events...)}
 }
 
 // readLive reads an object past the watches.

@@ -93,7 +93,11 @@ type VersionGoneError struct {
 
 // Error names the version.
 func (e *VersionGoneError) Error() string {
-	return fmt.Sprintf("managedFields name %s, a version that the server does not know any more: %s", e.Version, e.cause.Error())
+	message := fmt.Sprintf("managedFields name %s, a version that the server does not know any more", e.Version)
+	if e.cause != nil {
+		message += ": " + e.cause.Error()
+	}
+	return message
 }
 
 // Unwrap returns the answer of the server.

@@ -84,7 +84,13 @@ func (h *Host) apply(ctx context.Context, ref manifest.Ref, body []byte, options
 		if h.postCreates.Load() {
 			return h.post(ctx, ref, body, options)
 		}
-		return h.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
+		applied, err := h.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
+		if gone := (*VersionGoneError)(nil); errors.As(err, &gone) {
+			// Only an object that exists has managedFields; the server merges before it
+			// compares versions.
+			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name)
+		}
+		return applied, err
 	}
 	if err := (Precondition{options.UID, options.ResourceVersion}).check(); err != nil {
 		return nil, err

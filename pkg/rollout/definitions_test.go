@@ -1,0 +1,252 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// definitions are the CustomResourceDefinitions of a model. Kinds without one are served
+// in every version.
+type definitions struct {
+	kinds map[schema.GroupKind]defined
+	// versions in which owners want to watch kinds.
+	versions map[string]map[schema.GroupKind]map[string]bool
+}
+
+// defined is what a definition says of its kind. One that nothing is known of is deleted.
+type defined struct {
+	// versions that it lists, and whether they are served.
+	versions map[string]bool
+	// away is true while its conversion webhook is: whatever needs it is a 500.
+	away bool
+}
+
+// widgets is the kind that has a definition.
+func widgets() schema.GroupKind { return schema.GroupKind{Group: "example.com", Kind: "Widget"} }
+
+// define makes a definition what it is now, or deletes it, and its objects with it. All
+// watches of the kind begin anew.
+func (m *model) define(kind schema.GroupKind, now defined) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kinds == nil {
+		m.kinds = map[schema.GroupKind]defined{}
+	}
+	before, known := m.kinds[kind]
+	m.kinds[kind] = now
+	for _, wanted := range m.versions {
+		for version := range wanted[kind] {
+			m.news = m.news || !known || before.versions[version] != now.versions[version]
+		}
+	}
+	if len(now.versions) > 0 {
+		return
+	}
+	for id := range maps.Clone(m.objects) {
+		if id.GroupKind() == kind {
+			m.store(id, nil)
+		}
+	}
+}
+
+// reach is the reference in the version that a request about the object uses.
+func (m *model) reach(ref manifest.Ref) (manifest.Ref, error) {
+	definition, known := m.kinds[ref.GroupKind()]
+	switch {
+	case !known:
+		return ref, nil
+	case definition.away:
+		return ref, conversionFails(ref)
+	case definition.versions[ref.Version]:
+		return ref, nil
+	}
+	for _, version := range slices.Sorted(maps.Keys(definition.versions)) {
+		if definition.versions[version] {
+			ref.Version = version
+			return ref, nil
+		}
+	}
+	return ref, &host.KindUnknownError{Kind: ref.GroupVersionKind()}
+}
+
+func conversionFails(ref manifest.Ref) error {
+	return apierrors.NewInternalError(errors.New("conversion webhook for " + ref.GroupVersionKind().String() + " failed: connection refused"))
+}
+
+// applies is why an apply is refused whatever it says.
+func (m *model) applies(ref manifest.Ref, have *thing, createOnly bool) error {
+	definition, known := m.kinds[ref.GroupKind()]
+	switch {
+	case !known:
+		return nil
+	case !definition.versions[ref.Version]:
+		return &host.KindUnknownError{Kind: ref.GroupVersionKind()}
+	case definition.away:
+		return conversionFails(ref)
+	case have == nil:
+		return nil
+	}
+	for _, by := range have.owners() {
+		version := have.entryOf(by)
+		if _, listed := definition.versions[version.Version]; listed {
+			continue
+		}
+		if createOnly {
+			return apierrors.NewAlreadyExists(resourceOf(ref), ref.Name)
+		}
+		return &host.VersionGoneError{Version: version}
+	}
+	return nil
+}
+
+// presentIn are the versions of entries, those that are not served being that of a
+// request.
+func (m *model) presentIn(used manifest.Ref, entries []metav1.ManagedFieldsEntry) map[string]string {
+	versions := map[string]string{}
+	for _, entry := range entries {
+		version, err := schema.ParseGroupVersion(entry.APIVersion)
+		if err != nil {
+			panic(err) // the model wrote it
+		}
+		by := entry.Manager
+		if entry.Subresource != "" {
+			by += "@" + entry.Subresource
+		}
+		versions[by] = version.Version
+		if definition, known := m.kinds[used.GroupKind()]; known && !definition.versions[version.Version] {
+			versions[by] = used.Version
+		}
+	}
+	return versions
+}
+
+// entryOf is the version of a manager's entry.
+func (t *thing) entryOf(by string) schema.GroupVersion {
+	if version, written := t.versions[by]; written {
+		return schema.GroupVersion{Group: t.ref.Group, Version: version}
+	}
+	return schema.GroupVersion{Group: t.ref.Group, Version: t.ref.Version}
+}
+
+// writtenIn notes in which version a manager wrote, and tells whether that is another one
+// than before.
+func (t *thing) writtenIn(version, by string) bool {
+	if t.entryOf(by).Version == version {
+		return false
+	}
+	t.versions = maps.Clone(t.versions)
+	if t.versions == nil {
+		t.versions = map[string]string{}
+	}
+	t.versions[by] = version
+	return true
+}
+
+// partialIn is the object as it is read in a version.
+func (t *thing) partialIn(ref manifest.Ref) *metav1.PartialObjectMetadata {
+	live := t.partial()
+	live.APIVersion = ref.APIVersion()
+	return live
+}
+
+// Mapping serves a kind in the versions that it is served in.
+func (m *model) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if definition, known := m.kinds[kind.GroupKind()]; known && !definition.versions[kind.Version] {
+		return nil, &host.KindUnknownError{Kind: kind}
+	}
+	return &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
+}
+
+// Served is in any version.
+func (m *model) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	used, err := m.reach(manifest.Ref{ID: manifest.ID{Group: kind.Group, Kind: kind.Kind}, Version: kind.Version})
+	if err != nil {
+		return nil, err
+	}
+	return &meta.RESTMapping{GroupVersionKind: used.GroupVersionKind(), Scope: meta.RESTScopeNamespace}, nil
+}
+
+// Instances lists definitions; no definition of a test is one of a chain's objects.
+func (m *model) Instances(_ context.Context, kind manifest.Ref, _ int64) ([]metav1.PartialObjectMetadata, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []metav1.PartialObjectMetadata
+	for defines, definition := range m.kinds {
+		if kind.IsDefinition() && len(definition.versions) > 0 {
+			found = append(found, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(defines.Kind) + "s." + defines.Group}})
+		}
+	}
+	return found, nil
+}
+
+// definition by its name.
+func (m *model) definition(name string) (*unstructured.Unstructured, error) {
+	for kind := range m.kinds {
+		if strings.ToLower(kind.Kind)+"s."+kind.Group == name {
+			return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"names": map[string]any{"kind": kind.Kind}}}}, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, name)
+}
+
+// want notes the versions of watches.
+func (m *model) want(owner string, interests []observe.Interest) {
+	if m.versions == nil {
+		m.versions = map[string]map[schema.GroupKind]map[string]bool{}
+	}
+	before := m.versions[owner]
+	m.versions[owner] = map[schema.GroupKind]map[string]bool{}
+	for _, i := range interests {
+		kind := i.ID.GroupKind()
+		if _, defined := m.kinds[kind]; !defined {
+			continue
+		}
+		if m.versions[owner][kind] == nil {
+			m.versions[owner][kind] = map[string]bool{}
+		}
+		m.versions[owner][kind][i.Version] = true
+		// A watch that was just opened tells what it sees.
+		m.news = m.news || !before[kind][i.Version]
+	}
+}
+
+// unwatched is true for an object of a kind that is watched in no version that is served.
+func (m *model) unwatched(id manifest.ID) bool {
+	definition, known := m.kinds[id.GroupKind()]
+	if !known {
+		return false
+	}
+	for _, wanted := range m.versions {
+		for version := range wanted[id.GroupKind()] {
+			if definition.versions[version] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// shows is true for an object that some watch shows.
+func (m *model) shows(t *thing) bool {
+	if t == nil || m.unwatched(t.ref.ID) {
+		return false
+	}
+	return m.isNamed(t.ref.ID) || t.fields["labels:"+testNames().ChainLabel].value != ""
+}

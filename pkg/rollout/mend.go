@@ -1,0 +1,78 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+)
+
+// send applies a body. Where managedFields of the object name versions that are gone,
+// which the server refuses whatever is applied, they are corrected, and it is applied once
+// more.
+func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
+	options.FieldManager = p.who.Manager
+	live, err := p.engine.Writer.Apply(ctx, ref, body, options)
+	if !namesGoneVersion(err) {
+		return live, nil, err
+	}
+	corrected, events, failed := p.mend(ctx, t, ref, host.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion})
+	if failed != nil {
+		return nil, nil, failed
+	}
+	if corrected == nil {
+		return nil, nil, err
+	}
+	options.ResourceVersion = corrected.ResourceVersion
+	live, err = p.engine.Writer.Apply(ctx, ref, body, options)
+	return live, events, err
+}
+
+// mend moves the entries of managedFields of versions that are gone to one that is served,
+// ours and those of others: as long as there is one, nobody can apply anything to the
+// object, and the server keeps managedFields as they are. Every manager keeps the fields
+// that it has, no value changes, and an event names whose entries were moved. It returns
+// nil when there was nothing to move.
+func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition host.Precondition) (*metav1.PartialObjectMetadata, []Event, error) {
+	before, err := p.engine.Reader.ReadMetadata(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if before.UID != precondition.UID || before.ResourceVersion != precondition.ResourceVersion {
+		return nil, nil, apierrors.NewConflict(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name, errors.New("it is not the object that was judged"))
+	}
+	after, err := p.engine.Writer.Reassign(ctx, ref, precondition, before.ManagedFields)
+	if err != nil {
+		return nil, nil, err
+	}
+	moved := movedEntries(before.ManagedFields, after.ManagedFields)
+	if len(moved) == 0 {
+		return nil, nil, nil
+	}
+	return after, []Event{p.event(t, "Reassigned", "managedFields of %s named versions that are not served any more; the fields stay whose they were, in %s: %s",
+		t.step.ID, after.APIVersion, strings.Join(moved, ", "))}, nil
+}
+
+// movedEntries names the entries that are not there any more as they were.
+func movedEntries(before, after []metav1.ManagedFieldsEntry) []string {
+	var moved []string
+	for _, entry := range before {
+		if !slices.ContainsFunc(after, func(e metav1.ManagedFieldsEntry) bool { return ownerOf(e) == ownerOf(entry) }) {
+			moved = append(moved, fmt.Sprintf("%s from %s", entry.Manager, entry.APIVersion))
+		}
+	}
+	return moved
+}
+
+func namesGoneVersion(err error) bool {
+	var gone *host.VersionGoneError
+	return errors.As(err, &gone)
+}

@@ -1,0 +1,288 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+)
+
+// serving is a definition that lists some versions and serves all of them.
+func serving(versions ...string) defined {
+	d := defined{versions: map[string]bool{}}
+	for _, version := range versions {
+		d.versions[version] = true
+	}
+	return d
+}
+
+// managersOf an object, each with the version and the fields of its entry.
+func (s *saga) managersOf(object string) map[string]string {
+	out := map[string]string{}
+	for _, entry := range s.objects[refOf(object).ID].metadata().ManagedFields {
+		out[entry.Manager] = entry.APIVersion + " " + string(entry.FieldsV1.GetRawBytes())
+	}
+	return out
+}
+
+// TestUpgradeBehindAGoneVersion: entries of managedFields of a version that is gone, ours
+// and those of others, do not stop an upgrade, and nobody gets or loses a field by it.
+func TestUpgradeBehindAGoneVersion(t *testing.T) {
+	const before, after = "Widget.example.com/v1alpha1 a/w", "Widget.example.com/v1 a/w"
+	for name, skip := range map[string]bool{"with preflight": false, "without": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaga()
+			s.engine.SkipPreflight = skip
+			s.define(widgets(), serving("v1alpha1", "v1"))
+			one := s.revision(1).phase("base", before+"=1")
+			s.roll(t, one)
+			s.alter(refOf(before).ID, func(o *thing) { o.set("data:theirs", "1", "somebody") })
+			s.settle(t)
+			s.define(widgets(), serving("v1"))
+			s.become(s.revision(2).phase("base", after+"=2"), one)
+			var events []Event
+			for range 10 {
+				report, err := s.pass()
+				if err != nil {
+					t.Fatal(err)
+				}
+				events = append(events, report.Events...)
+			}
+			if got := s.content(after); got != "2" {
+				t.Fatalf("it is %q: %v", got, failures(s.last))
+			}
+			want := map[string]string{
+				"somebody":        `example.com/v1 {"f:data":{"f:theirs":{}}}`,
+				"penstock/argocd": `example.com/v1 {"f:data":{"f:value":{}},"f:metadata":{"f:annotations":{"f:penstock.dev/applied":{}},"f:labels":{"f:penstock.dev/chain":{}}}}`,
+			}
+			if diff := cmp.Diff(want, s.managersOf(after)); diff != "" {
+				t.Errorf("managedFields (-want +got):\n%s", diff)
+			}
+			said := fmt.Sprint(events)
+			if !strings.Contains(said, "somebody from example.com/v1alpha1") || !strings.Contains(said, "penstock/argocd from example.com/v1alpha1") {
+				t.Errorf("it is not told whose entries were moved: %s", said)
+			}
+			s.settle(t)
+			s.restarted(t)
+		})
+	}
+}
+
+// TestRestoreOfAGoneVersion: what an object had as its manifest said is restored when its
+// managedFields were wiped, unless that manifest cannot be applied any more.
+func TestRestoreOfAGoneVersion(t *testing.T) {
+	s := newSaga()
+	s.define(widgets(), serving("v1alpha1", "v1"))
+	one := s.revision(1).phase("base", "Widget.example.com/v1alpha1 a/w=1")
+	s.roll(t, one)
+	s.alter(refOf("Widget.example.com a/w").ID, func(o *thing) {
+		for path, field := range o.fields {
+			o.fields[path] = owned{field.value, nil}
+		}
+	})
+	s.define(widgets(), serving("v1"))
+	report := s.roll(t, s.revision(2).phase("base", "Widget.example.com/v1 a/w=2"), one)
+	if got := s.content("Widget.example.com a/w"); got != "2" || !report.Layers[0].Complete {
+		t.Errorf("it is %q: %v", got, failures(report))
+	}
+}
+
+// TestCreateOntoAGoneVersion: an object that no watch shows, and that a create cannot be
+// compared with because of its managedFields, exists all the same.
+func TestCreateOntoAGoneVersion(t *testing.T) {
+	s := newSaga()
+	s.define(widgets(), serving("v1alpha1", "v1"))
+	s.place(refOf("Widget.example.com/v1alpha1 a/w"), map[string]string{"value": "theirs"})
+	s.define(widgets(), serving("v1"))
+	report := s.roll(t, s.revision(1).phase("base", "Widget.example.com/v1 a/w=1"))
+	if diff := cmp.Diff([]string{"1/base Widget.example.com a/w Collision"}, failures(report)); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+// TestGoneVersionIsWatched: an object that was deleted in another version than it was
+// written in is seen to go, without a look at the clock.
+func TestGoneVersionIsWatched(t *testing.T) {
+	s := newSaga()
+	id := refOf("Widget.example.com a/w").ID
+	s.define(widgets(), serving("v1alpha1", "v1"))
+	s.roll(t, s.revision(1).phase("base", "Widget.example.com/v1alpha1 a/w=1"))
+	s.alter(id, func(o *thing) { o.finalizers = []string{"example.com/hold"} })
+	s.define(widgets(), serving("v1"))
+	s.become()
+	for range 3 {
+		if _, err := s.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.erase(id)
+	if !s.news {
+		t.Error("nobody is told that it is gone")
+	}
+	if _, err := s.pass(); err != nil || len(s.stored.Entries) > 0 {
+		t.Errorf("it is still in the inventory: %v", err)
+	}
+}
+
+// TestStuck: the same refusal is one that somebody should look at behind StuckAfter, and
+// not any more when it is over.
+func TestStuck(t *testing.T) {
+	s := newSaga()
+	internal := apierrors.NewInternalError(fmt.Errorf("conversion webhook failed"))
+	s.refuse = func(_ string, ref manifest.Ref) error {
+		if ref.Name == "x" {
+			return internal
+		}
+		return nil
+	}
+	s.become(s.revision(1).phase("base", "ConfigMap a/x=1"))
+	began := s.clock.Now()
+	stuck := func() bool {
+		report, err := s.pass()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := report.Layers[0].Phases[0].Failures
+		if len(f) != 1 || f[0].Reason != ReasonUnreachable || !f[0].Refused || f[0].NeedsPerson {
+			t.Fatalf("failures are %+v", f)
+		}
+		return f[0].Stuck
+	}
+	for at := time.Duration(0); at < StuckAfter; at = s.clock.Now().Sub(began) {
+		if stuck() {
+			t.Fatalf("it is called stuck after %s", at)
+		}
+		if s.last.RequeueAfter <= 0 || at+s.last.RequeueAfter > StuckAfter {
+			t.Fatalf("after %s the next pass comes in %s: nothing would tell in time", at, s.last.RequeueAfter)
+		}
+		s.clock.SetTime(s.clock.Now().Add(s.last.RequeueAfter))
+	}
+	if !stuck() {
+		t.Error("it is not told when it is due")
+	}
+	s.refuse = nil
+	if report := s.settle(t); !report.Layers[0].Complete || len(s.engine.memories["argocd"].refusals) > 0 {
+		t.Errorf("it is over, and still remembered: %v", failures(report))
+	}
+}
+
+// TestNoAnswerIsNoRefusal: while nobody answers, the objects are not at fault.
+func TestNoAnswerIsNoRefusal(t *testing.T) {
+	for name, err := range map[string]error{"no connection": fmt.Errorf("connection refused"), "too many requests": apierrors.NewTooManyRequests("later", 1)} {
+		if classify(manifest.Ref{}, err).Refused {
+			t.Errorf("%s counts as refused", name)
+		}
+	}
+	if !classify(manifest.Ref{}, &host.KindUnknownError{}).Refused || !classify(manifest.Ref{}, apierrors.NewServiceUnavailable("down")).Refused {
+		t.Error("an answer does not count as refused")
+	}
+}
+
+// deaf accepts deletions and does nothing.
+type deaf struct {
+	*model
+	asked int
+}
+
+func (d *deaf) Delete(context.Context, manifest.Ref, host.Precondition) error {
+	d.asked++
+	return nil
+}
+
+// TestDeletionIsAskedForAgain when its watch goes on to show the object as it was.
+func TestDeletionIsAskedForAgain(t *testing.T) {
+	s := newSaga()
+	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
+	writer := &deaf{model: s.model}
+	s.engine.Writer = writer
+	s.become()
+	for began := s.clock.Now(); s.clock.Now().Sub(began) < 3*lastRetry; s.clock.SetTime(s.clock.Now().Add(s.last.RequeueAfter)) {
+		if _, err := s.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if writer.asked < 2 || writer.asked > 4 {
+		t.Errorf("it was asked for %d times in %s", writer.asked, 3*lastRetry)
+	}
+}
+
+// TestCheckEnds: an object that came into the way unseen is found behind a check that had
+// passed, although another object of the phase holds it up for longer.
+func TestCheckEnds(t *testing.T) {
+	s := newSaga()
+	s.place(refOf("ConfigMap a/y"), map[string]string{"value": "theirs"})
+	s.become(s.revision(1).phase("base", "ConfigMap a/x=1", "ConfigMap a/y=1"))
+	s.rest(t)
+	s.place(refOf("ConfigMap a/x"), map[string]string{"value": "theirs"})
+	s.rest(t)
+	want := []string{"1/base ConfigMap a/x Collision", "1/base ConfigMap a/y Collision"}
+	if diff := cmp.Diff(want, failures(s.last)); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+// TestCollisionIsWatchedByItself: the watch by which somebody else shows an object may end
+// before the object goes.
+func TestCollisionIsWatchedByItself(t *testing.T) {
+	s := newSaga()
+	ref := refOf("ConfigMap a/x")
+	s.place(ref, map[string]string{"value": "theirs"})
+	s.Want("somebody", observe.Interest{ID: ref.ID, Version: "v1", ByName: true})
+	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
+	s.Want("somebody")
+	s.news = false
+	s.erase(ref.ID)
+	if !s.news {
+		t.Error("nobody is told that the way is free")
+	}
+	s.rest(t)
+	if got := s.content("ConfigMap a/x"); got != "1" {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// TestJudgementEnds when other objects exist than those that it was made with.
+func TestJudgementEnds(t *testing.T) {
+	id := manifest.ID{Kind: "Widget", Name: "w"}
+	p := &pass{}
+	if p.otherwise(conformity{existed: map[manifest.ID]bool{id: false}}) {
+		t.Error("nothing has changed")
+	}
+	p.inventory.Entries = map[manifest.ID]Entry{id: {UID: "1"}}
+	if !p.otherwise(conformity{existed: map[manifest.ID]bool{id: false}}) || p.otherwise(conformity{existed: map[manifest.ID]bool{id: true}}) {
+		t.Error("of an object that exists less is asked")
+	}
+}
+
+// TestStaleEnds: what may be written onto which state is part of what was refused, and a
+// refusal is looked at again one day all the same.
+func TestStaleEnds(t *testing.T) {
+	s := newSaga()
+	reviewed := s.foreign(t)
+	s.change("value", "7")
+	s.sharing(t, reviewed, false)
+	s.settle(t)
+	s.spent()
+	s.clock.SetTime(s.clock.Now().Add(settledFor))
+	if _, err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if _, reads := s.spent(); len(reads) != 1 {
+		t.Errorf("after %s there were reads %v, want one", settledFor, reads)
+	}
+	s.sharing(t, s.state(t), false)
+	if _, err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.content("Deployment.apps a/x"); got != "2" {
+		t.Errorf("what was reviewed again was not written: %q %v", got, failures(s.last))
+	}
+}
