@@ -78,7 +78,7 @@ func phaseStatus(report rollout.PhaseReport, most int) olmv1alpha1.PhaseStatus {
 
 func phaseState(report rollout.PhaseReport) olmv1alpha1.PhaseState {
 	for _, failure := range report.Failures {
-		if failure.NeedsPerson {
+		if failing(failure) {
 			return olmv1alpha1.PhaseStateFailing
 		}
 	}
@@ -114,12 +114,14 @@ func applied(layer *rollout.LayerReport) bool {
 	return true
 }
 
+// failing is true for an object that somebody should look at: waiting does not help, or has
+// not for long.
+func failing(failure rollout.Failure) bool { return failure.NeedsPerson || failure.Stuck }
+
 // summary says in one line what holds a layer back, and returns the first failure
-// that only a person can help.
-func summary(layer *rollout.LayerReport) (string, *rollout.Failure) {
+// that only a person can help, and the first that is stuck.
+func summary(layer *rollout.LayerReport) (message string, person, stuck *rollout.Failure) {
 	var first *rollout.Failure
-	var person *rollout.Failure
-	message := ""
 	for i, phase := range layer.Phases {
 		for j := range phase.Failures {
 			failure := &phase.Failures[j]
@@ -133,9 +135,12 @@ func summary(layer *rollout.LayerReport) (string, *rollout.Failure) {
 			if failure.NeedsPerson && person == nil {
 				person = failure
 			}
+			if failure.Stuck && stuck == nil {
+				stuck = failure
+			}
 		}
 	}
-	return clip(message), person
+	return clip(message), person, stuck
 }
 
 // describe is a failure in one line.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -152,5 +154,29 @@ func (v *visit) finding(i int) finding {
 			found.leaving = append(found.leaving, failure)
 		}
 	}
+	found.stillStuck(revision)
 	return found
+}
+
+// stillStuck goes on with a refusal that status called Failing already: how long it has
+// lasted is known to the process that saw it begin, and another one must not take back
+// what that one found out.
+func (f *finding) stillStuck(revision *olmv1alpha1.ClusterExtensionRevision) {
+	said := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionFailing)
+	if said == nil || said.Status != metav1.ConditionTrue {
+		return
+	}
+	goOn := func(failures []rollout.Failure) {
+		for i := range failures {
+			failure := &failures[i]
+			same := failure.Reason == said.Reason && strings.HasPrefix(said.Message, failure.ID.String()+": ")
+			failure.Stuck = failure.Stuck || failure.Refused && same
+		}
+	}
+	goOn(f.leaving)
+	if f.layer != nil {
+		for i := range f.layer.Phases {
+			goOn(f.layer.Phases[i].Failures)
+		}
+	}
 }

@@ -149,7 +149,7 @@ func (w *writer) is(kind string) bool {
 // active describes a layer.
 func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
 	complete := found.layer.Complete
-	message, person := summary(found.layer)
+	message, person, stuck := summary(found.layer)
 	if level := found.layer.Level; level != nil && level.Waiting > 0 {
 		message = waitingForLevel(level, found.inverted)
 	}
@@ -169,11 +169,7 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 		message = left
 	}
 	w.progress(revision, found, message)
-	if person != nil {
-		w.set(olmv1alpha1.ConditionFailing, true, person.Reason, describe(*person))
-	} else {
-		w.set(olmv1alpha1.ConditionFailing, false, reasonNothing, "")
-	}
+	w.fail(person, stuck)
 	w.stall(revision, person)
 	w.ready(message)
 }
@@ -218,6 +214,19 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonRepairing, message)
 	default:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "rolled out; see Available")
+	}
+}
+
+// fail tells whether somebody should look. What is stuck is tried again, and may go on by
+// itself: it is Failing, and not Stalled.
+func (w *writer) fail(person, stuck *rollout.Failure) {
+	switch {
+	case person != nil:
+		w.set(olmv1alpha1.ConditionFailing, true, person.Reason, describe(*person))
+	case stuck != nil:
+		w.set(olmv1alpha1.ConditionFailing, true, stuck.Reason, describe(*stuck))
+	default:
+		w.set(olmv1alpha1.ConditionFailing, false, reasonNothing, "")
 	}
 }
 
@@ -280,17 +289,27 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	default:
 		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
 	}
-	person := slices.IndexFunc(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
-	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
-		switch {
-		case found.held != nil && found.astray != nil && needsPerson(found.astray):
+	if found.held != nil && found.astray != nil && needsPerson(found.astray) {
+		for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
 			w.set(kind, true, reasonTargetUnavailable, clip(found.astray.Error()))
-		case person < 0:
-			w.set(kind, false, reasonNothing, "")
-		default:
-			w.set(kind, true, found.leaving[person].Reason, describe(found.leaving[person]))
 		}
+		return
 	}
+	person := first(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
+	w.fail(person, first(found.leaving, func(f rollout.Failure) bool { return f.Stuck }))
+	if person != nil {
+		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
+	} else {
+		w.set(olmv1alpha1.ConditionStalled, false, reasonNothing, "")
+	}
+}
+
+// first returns the first failure that is as a function says, or nil.
+func first(failures []rollout.Failure, is func(rollout.Failure) bool) *rollout.Failure {
+	if i := slices.IndexFunc(failures, is); i >= 0 {
+		return &failures[i]
+	}
+	return nil
 }
 
 // astray describes a revision whose cluster is not known or cannot be used: what it was

@@ -76,6 +76,9 @@ func TestStatusConditions(t *testing.T) {
 	drifted := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
 	unseen := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
 	unseen.Unseen, unseen.Phases[1].Failures[0].Unseen = true, true
+	refused := failure(rollout.ReasonUnreachable, false)
+	refused.Refused, refused.Stuck = true, true
+	stuck := report(rollout.PhaseReport{Failures: []rollout.Failure{refused}}, false)
 	done := report(rollout.PhaseReport{Applied: 1, Available: 1}, true)
 	cases := map[string]struct {
 		reason   string
@@ -103,6 +106,14 @@ func TestStatusConditions(t *testing.T) {
 		"rejected": {
 			"only a person can help", revision(), finding{layer: rejected, newest: true}, 0,
 			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=True/ApplyRejected Stalled=True/ApplyRejected",
+		},
+		"refused for long": {
+			"somebody should look, and it is tried again all the same", revision(), finding{layer: stuck, newest: true}, 0,
+			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=True/HostUnreachable Stalled=False/NothingToDo",
+		},
+		"deleted, refused for long": {
+			"as while it is rolled out", revision(succeeded, deleted), finding{leaving: []rollout.Failure{failure(rollout.ReasonTerminating, false), refused}}, 0,
+			"Ready=False/TearingDown Available=False/TearingDown Progressing=True/TearingDown Succeeded=True/RolledOut Failing=True/HostUnreachable Stalled=False/NothingToDo",
 		},
 		"within the deadline": {
 			"nine minutes of ten", revision(withDeadline(10)), finding{layer: waiting, newest: true}, 9 * time.Minute,
@@ -160,6 +171,49 @@ func TestStatusConditions(t *testing.T) {
 			again.Status = got
 			if diff := cmp.Diff(got, status(again, tc.found, noon.Add(tc.later+time.Second))); diff != "" {
 				t.Errorf("the same finding again changes status: (-first +second)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFailingSurvivesARestart: a process that was just started does not know for how long
+// an object has been refused. Status does.
+func TestFailingSurvivesARestart(t *testing.T) {
+	seen := func(change ...func(*rollout.Failure)) finding {
+		f := failure(rollout.ReasonUnreachable, false)
+		f.Refused = true
+		for _, c := range change {
+			c(&f)
+		}
+		return finding{newest: true, layer: report(rollout.PhaseReport{Failures: []rollout.Failure{f}}, false)}
+	}
+	failing := func(r *olmv1alpha1.ClusterExtensionRevision, found finding) bool {
+		found.stillStuck(r)
+		r.Status = status(r, found, noon)
+		return meta.IsStatusConditionTrue(r.Status.Conditions, olmv1alpha1.ConditionFailing)
+	}
+	cases := map[string]struct {
+		reason string
+		next   finding
+		want   bool
+	}{
+		"the same":       {"it goes on", seen(), true},
+		"another object": {"that one has its own time", seen(func(f *rollout.Failure) { f.Name = "other" }), false},
+		"another reason": {"as above", seen(func(f *rollout.Failure) { f.Reason = rollout.ReasonNotServed }), false},
+		"no answer":      {"the object is not at fault", seen(func(f *rollout.Failure) { f.Refused = false }), false},
+		"over":           {"it was cured", finding{newest: true, layer: report(rollout.PhaseReport{Applied: 1, Available: 1}, true)}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := revision()
+			if failing(r, seen()) {
+				t.Fatal("it is Failing at once")
+			}
+			if !failing(r, seen(func(f *rollout.Failure) { f.Stuck = true })) {
+				t.Fatal("it is not Failing when it is stuck")
+			}
+			if got := failing(r, tc.next); got != tc.want {
+				t.Errorf("%s: Failing is %t, want %t", tc.reason, got, tc.want)
 			}
 		})
 	}

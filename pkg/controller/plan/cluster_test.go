@@ -349,6 +349,11 @@ func (c *cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return &meta.RESTMapping{Resource: resource, GroupVersionKind: kind, Scope: meta.RESTScopeRoot}, nil
 }
 
+// Served implements rollout.Reader.
+func (c *cluster) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return c.Mapping(kind)
+}
+
 // Instances is for definitions.
 func (c *cluster) Instances(context.Context, manifest.Ref, int64) ([]metav1.PartialObjectMetadata, error) {
 	return nil, nil

@@ -57,7 +57,7 @@ func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.P
 func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, held bodies) (hco.PlanDiffItem, error) {
 	out := hco.PlanDiffItem{Name: item.Name, TargetRef: item.TargetRef}
 	ref := refOf(v1alpha1.PlanItem{TargetRef: v1alpha1.TargetRef(item.TargetRef), Digest: item.Digest})
-	mapping, err := d.Engine.Reader.Mapping(ref.GroupVersionKind())
+	mapping, err := d.Engine.Reader.Served(ctx, ref.GroupVersionKind())
 	if err != nil {
 		out.Message = "its kind is not served"
 		return out, nil

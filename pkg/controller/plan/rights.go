@@ -38,7 +38,7 @@ func (v *visit) lacks(ctx context.Context) ([]string, error) {
 			continue
 		}
 		ref := refOf(item)
-		mapping, err := v.Engine.Reader.Mapping(ref.GroupVersionKind())
+		mapping, err := v.Engine.Reader.Served(ctx, ref.GroupVersionKind())
 		if err != nil {
 			return nil, fmt.Errorf("finding the resource of item %s: %w", item.Name, err)
 		}
