@@ -1,0 +1,241 @@
+package rollout_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// versioned is the definition of a kind in some versions, of which the last is stored.
+func versioned(group, kind, plural string, versions ...string) map[string]any {
+	definition := widgets(group, kind, plural)
+	spec := definition["spec"].(map[string]any)
+	one := spec["versions"].([]any)[0].(map[string]any)
+	var all []any
+	for i, name := range versions {
+		version := map[string]any{"name": name, "served": true, "storage": i == len(versions)-1, "subresources": one["subresources"], "schema": one["schema"]}
+		all = append(all, version)
+	}
+	spec["versions"] = all
+	return definition
+}
+
+// in is a custom resource in another version than v1.
+func in(version string, object map[string]any) map[string]any {
+	group, _, _ := strings.Cut(object["apiVersion"].(string), "/")
+	object["apiVersion"] = group + "/" + version
+	return object
+}
+
+// redefine changes the spec of a definition behind our back.
+func (c *chain) redefine(definition map[string]any) {
+	c.t.Helper()
+	raw, err := json.Marshal(map[string]any{"spec": definition["spec"]})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.patch(id(definition), "somebody", string(raw))
+}
+
+// tearsDownWhatWasWrittenInAGoneVersion: identity has no version. What was written in one
+// that is not served any more is read, deleted and seen to go in another one; what people
+// do by hand meanwhile is noticed.
+func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
+	ns := c.home()
+	group := "teardown.example.com"
+	both, newer := versioned(group, "Aging", "agings", "v1alpha1", "v1"), versioned(group, "Aging", "agings", "v1")
+	w, held := in("v1alpha1", widget(group, "Aging", ns, "w", "1")), in("v1alpha1", widget(group, "Aging", ns, "held", "1"))
+	one := rev(1).phase("base", both, w, held)
+	c.roll(one)
+	c.patch(id(held), "somebody", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	two := rev(2).phase("base", newer)
+	c.become(two, one)
+	c.until("upgraded", func(r rollout.Report) bool { return r.Layers[0].Complete })
+
+	began := time.Now()
+	c.become(two)
+	report := c.stuck("leaving Aging.teardown.example.com version-teardown/held: Terminating")
+	if got := c.value(w); got != "absent" {
+		t.Errorf("it is still there: %s: %s", got, messages(report))
+	}
+	c.patch(id(held), "somebody", `{"metadata":{"finalizers":null}}`)
+	c.until("gone", complete)
+	t.Logf("torn down within %s", time.Since(began).Round(10*time.Millisecond))
+	c.settled(t, newer)
+	c.quiet()
+
+	// The same with a process that has seen nothing of it, of what nobody serves for a
+	// while: that it is gone is not believed before somebody can tell.
+	late := in("v1", widget(group, "Aging", ns, "late", "1"))
+	c.roll(rev(3).phase("base", newer, late))
+	c.create(versioned(group, "Other", "others", "v2")) // the group stays
+	unserved := versioned(group, "Aging", "agings", "v1")
+	unserved["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["served"] = false
+	watches := &freezer{}
+	c.run(interference{observer: func(o rollout.Observer) rollout.Observer {
+		watches.Observer = o
+		return watches
+	}})
+	c.until("complete", complete)
+	watches.freeze(id(newer)) // or the definition would be repaired
+	c.redefine(unserved)
+	c.until("not served", func(r rollout.Report) bool {
+		return strings.Contains(strings.Join(failures(r), "\n"), "late: KindNotServed")
+	})
+	c.become(rev(4).phase("base", newer))
+	c.stuck("leaving Aging.teardown.example.com version-teardown/late: KindNotServed")
+	again := versioned(group, "Aging", "agings", "v2", "v1")
+	again["spec"].(map[string]any)["versions"].([]any)[1].(map[string]any)["served"] = false
+	c.redefine(again) // in another version than before
+	c.until("gone", func(r rollout.Report) bool { return len(r.Leaving) == 0 })
+	watches.freeze()
+}
+
+// upgradesBehindAGoneVersion: kube-apiserver applies nothing to a custom resource whose
+// managedFields name a version that its definition has not any more, whoever wrote the
+// entry. The upgrade moves such entries, takes nothing from anybody, and says so.
+func upgradesBehindAGoneVersion(t *testing.T, c *chain) {
+	ns := c.home()
+	for name, twoPhases := range map[string]bool{"one-phase": false, "two-phases": true} {
+		t.Run(name, func(t *testing.T) {
+			c := c.world.in(t).chain("version-" + name)
+			group, kind, plural := name+".example.com", "Moving", "movings"
+			old := in("v1alpha1", widget(group, kind, ns, "w", "1"))
+			one := rev(1).phase("base", versioned(group, kind, plural, "v1alpha1", "v1"), old)
+			c.roll(one)
+			theirs := c.outsider.Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: plural}).Namespace(ns)
+			for _, edit := range []struct{ by, patch, subresource string }{
+				{"somebody", `{"metadata":{"labels":{"team":"blue"}},"spec":{"theirs":"1"}}`, ""}, {"operator", `{"status":{"phase":"Ready"}}`, "status"},
+			} {
+				var sub []string
+				if edit.subresource != "" {
+					sub = append(sub, edit.subresource)
+				}
+				if _, err := theirs.Patch(t.Context(), "w", types.MergePatchType, []byte(edit.patch), metav1.PatchOptions{FieldManager: edit.by}, sub...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.until("complete", complete)
+
+			newer, w := versioned(group, kind, plural, "v1"), widget(group, kind, ns, "w", "2")
+			two := rev(2)
+			if twoPhases {
+				two.phase("definitions", newer).phase("objects", w)
+			} else {
+				two.phase("all", newer, w)
+			}
+			began := time.Now()
+			c.roll(two, one)
+			c.roll(two)
+			t.Logf("upgraded within %s", time.Since(began).Round(10*time.Millisecond))
+			c.settled(t, newer, w)
+			c.quiet()
+			live := c.get(id(w))
+			var managers []string
+			for _, entry := range live.GetManagedFields() {
+				if entry.APIVersion != group+"/v1" {
+					t.Errorf("the entry of %s is of %s", entry.Manager, entry.APIVersion)
+				}
+				managers = append(managers, entry.Manager)
+			}
+			slices.Sort(managers)
+			if got, want := fmt.Sprint(managers), fmt.Sprint([]string{"operator", "penstock/" + c.name, "somebody"}); got != want {
+				t.Errorf("managers are %s, want %s", got, want)
+			}
+			if live.GetLabels()["team"] != "blue" || live.Object["spec"].(map[string]any)["theirs"] != "1" || live.Object["status"] == nil {
+				t.Errorf("what others have is lost: %v", live.Object)
+			}
+			if said := strings.Join(c.events, "\n"); !strings.Contains(said, "somebody from "+group+"/v1alpha1") || !strings.Contains(said, "operator from "+group+"/v1alpha1") {
+				t.Errorf("events: %s", said)
+			}
+			// They still can write, and their fields are still theirs.
+			c.patch(id(w), "somebody", `{"spec":{"theirs":"2"}}`)
+			c.until("complete", complete)
+			c.roll()
+		})
+	}
+}
+
+// tellsOfRefusalsThatLast: a conversion webhook that is away makes every answer about its
+// objects a 500. That is told when it has lasted, nothing else waits for it, and it is over
+// when it is over.
+func tellsOfRefusalsThatLast(t *testing.T, c *chain) {
+	ns := c.home()
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	c.clock = now
+	group, kind := "away.example.com", "Converted"
+	definition := versioned(group, kind, "converteds", "v1alpha1", "v1")
+	c.create(definition)
+	w, x := in("v1alpha1", widget(group, kind, ns, "w", "1")), configMap(ns, "x", "1")
+	c.roll(rev(1).phase("base", x, w))
+
+	away := httptest.NewTLSServer(http.NotFoundHandler())
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: away.Certificate().Raw})
+	away.Close()
+	broken := versioned(group, kind, "converteds", "v1alpha1", "v1")
+	broken["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": away.URL, "caBundle": authority}}}
+	c.redefine(broken)
+	two := rev(2).phase("base", configMap(ns, "x", "2"), in("v1alpha1", widget(group, kind, ns, "w", "2")))
+	one := rev(1).phase("base", x, w)
+	c.become(two, one)
+	const refused = "Converted.away.example.com conversion-away/w: HostUnreachable"
+	report := c.until("refused", func(r rollout.Report) bool { return strings.Contains(strings.Join(failures(r), "\n"), refused) })
+	stuck := func(r rollout.Report) *rollout.Failure {
+		for _, layer := range r.Layers {
+			for _, phase := range layer.Phases {
+				for _, f := range phase.Failures {
+					if f.Stuck {
+						return &f
+					}
+				}
+			}
+		}
+		return nil
+	}
+	if f := stuck(report); f != nil {
+		t.Errorf("it is told at once: %+v", f)
+	}
+	now.SetTime(now.Now().Add(rollout.StuckAfter))
+	report = c.until("stuck", func(r rollout.Report) bool { return stuck(r) != nil })
+	if f := stuck(report); f.Name != "w" || !strings.Contains(f.Message, "onversion webhook") || f.NeedsPerson {
+		t.Errorf("it says %+v", f)
+	}
+	other := c.world.chain("beside-a-dead-webhook")
+	other.roll(rev(1).phase("base", configMap(ns, "z", "1")))
+	other.roll()
+
+	spec := definition["spec"].(map[string]any)
+	spec["conversion"] = map[string]any{"strategy": "None", "webhook": nil}
+	c.redefine(definition)
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	go func() { // what is tried again by time
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				now.SetTime(now.Now().Add(time.Second))
+			}
+		}
+	}()
+	c.until("complete", func(r rollout.Report) bool { return complete(r) && stuck(r) == nil })
+	c.settled(t, two.objects()...)
+	c.roll()
+}
