@@ -172,6 +172,10 @@ func (p *previewer) try(ctx context.Context, item *PreviewItem, step stage.Step,
 // refused notes what an error says about an object, or returns it when it says
 // nothing about it.
 func (p *previewer) refused(item *PreviewItem, action Action, err error) error {
+	if namesGoneVersion(err) {
+		item.Action, item.Message = Deferred, fmt.Sprintf("%s; a rollout corrects that first, and what the server will say then cannot be told", explain(item.Ref, err))
+		return nil
+	}
 	if silent(err) {
 		return err
 	}
@@ -181,10 +185,6 @@ func (p *previewer) refused(item *PreviewItem, action Action, err error) error {
 	}
 	if !surprised(err) && apierrors.IsNotFound(err) && item.Namespace != "" && p.provides(isNamespace(item.Namespace)) {
 		item.Action, item.Message = Deferred, fmt.Sprintf("its namespace %s does not exist yet; the same rollout makes it", item.Namespace)
-		return nil
-	}
-	if namesGoneVersion(err) {
-		item.Action, item.Message = Deferred, fmt.Sprintf("%s; a rollout corrects that first, and what the server will say then cannot be told", explain(item.Ref, err))
 		return nil
 	}
 	item.Action, item.Failure, item.Err = action, classify(item.Ref, err), err

@@ -36,6 +36,9 @@ func (m *model) Try(_ context.Context, ref manifest.Ref, body []byte, o host.Try
 		return nil, err
 	}
 	now := &thing{ref: ref, fields: map[string]owned{}, uid: "would-be"}
+	if err := m.applies(ref, m.objects[ref.ID], false); err != nil {
+		return nil, err
+	}
 	if have := m.objects[ref.ID]; have != nil {
 		if have.uid != o.UID || fmt.Sprint(have.version) != o.ResourceVersion {
 			return nil, apierrors.NewConflict(resourceOf(ref), ref.Name, errors.New("it is another one"))

@@ -40,6 +40,7 @@ func TestRollout(t *testing.T) {
 		"crd-deleted":        survivesDeletedDefinitions,
 		"version-teardown":   tearsDownWhatWasWrittenInAGoneVersion,
 		"version-upgrade":    upgradesBehindAGoneVersion,
+		"version-together":   upgradesWithItsDefinition,
 		"conversion-away":    tellsOfRefusalsThatLast,
 		"immutable":          saysWhatToDoAboutImmutableFields,
 		"teardown":           tearsDown,

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -109,64 +111,75 @@ func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 // entry. The upgrade moves such entries, takes nothing from anybody, and says so.
 func upgradesBehindAGoneVersion(t *testing.T, c *chain) {
 	ns := c.home()
-	for name, twoPhases := range map[string]bool{"one-phase": false, "two-phases": true} {
-		t.Run(name, func(t *testing.T) {
-			c := c.world.in(t).chain("version-" + name)
-			group, kind, plural := name+".example.com", "Moving", "movings"
-			old := in("v1alpha1", widget(group, kind, ns, "w", "1"))
-			one := rev(1).phase("base", versioned(group, kind, plural, "v1alpha1", "v1"), old)
-			c.roll(one)
-			theirs := c.outsider.Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: plural}).Namespace(ns)
-			for _, edit := range []struct{ by, patch, subresource string }{
-				{"somebody", `{"metadata":{"labels":{"team":"blue"}},"spec":{"theirs":"1"}}`, ""}, {"operator", `{"status":{"phase":"Ready"}}`, "status"},
-			} {
-				var sub []string
-				if edit.subresource != "" {
-					sub = append(sub, edit.subresource)
-				}
-				if _, err := theirs.Patch(t.Context(), "w", types.MergePatchType, []byte(edit.patch), metav1.PatchOptions{FieldManager: edit.by}, sub...); err != nil {
-					t.Fatal(err)
-				}
-			}
-			c.until("complete", complete)
-
-			newer, w := versioned(group, kind, plural, "v1"), widget(group, kind, ns, "w", "2")
-			two := rev(2)
-			if twoPhases {
-				two.phase("definitions", newer).phase("objects", w)
-			} else {
-				two.phase("all", newer, w)
-			}
-			began := time.Now()
-			c.roll(two, one)
-			c.roll(two)
-			t.Logf("upgraded within %s", time.Since(began).Round(10*time.Millisecond))
-			c.settled(t, newer, w)
-			c.quiet()
-			live := c.get(id(w))
-			var managers []string
-			for _, entry := range live.GetManagedFields() {
-				if entry.APIVersion != group+"/v1" {
-					t.Errorf("the entry of %s is of %s", entry.Manager, entry.APIVersion)
-				}
-				managers = append(managers, entry.Manager)
-			}
-			slices.Sort(managers)
-			if got, want := fmt.Sprint(managers), fmt.Sprint([]string{"operator", "penstock/" + c.name, "somebody"}); got != want {
-				t.Errorf("managers are %s, want %s", got, want)
-			}
-			if live.GetLabels()["team"] != "blue" || live.Object["spec"].(map[string]any)["theirs"] != "1" || live.Object["status"] == nil {
-				t.Errorf("what others have is lost: %v", live.Object)
-			}
-			if said := strings.Join(c.events, "\n"); !strings.Contains(said, "somebody from "+group+"/v1alpha1") || !strings.Contains(said, "operator from "+group+"/v1alpha1") {
-				t.Errorf("events: %s", said)
-			}
-			// They still can write, and their fields are still theirs.
-			c.patch(id(w), "somebody", `{"spec":{"theirs":"2"}}`)
-			c.until("complete", complete)
-			c.roll()
-		})
+	group, kind, plural := "moving.example.com", "Moving", "movings"
+	definition := versioned(group, kind, plural, "v1alpha1", "v1")
+	c.create(definition)
+	one := rev(1).phase("base", in("v1alpha1", widget(group, kind, ns, "w", "1")))
+	c.roll(one)
+	old := c.outsider.Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: plural}).Namespace(ns)
+	edit := func(by, patch string, subresources ...string) {
+		t.Helper()
+		if _, err := old.Patch(t.Context(), "w", types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: by}, subresources...); err != nil {
+			t.Fatal(err)
+		}
 	}
+	edit("somebody", `{"metadata":{"labels":{"team":"blue"}},"spec":{"theirs":"1"}}`)
+	edit("operator", `{"status":{"phase":"Ready"}}`, "status")
+	c.redefine(versioned(group, kind, plural, "v1"))
+	eventually(t, "v1alpha1 to be gone", func() (bool, string) {
+		_, err := old.Get(t.Context(), "w", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+
+	w := widget(group, kind, ns, "w", "2")
+	two := rev(2).phase("base", w)
+	began := time.Now()
+	c.roll(two, one)
+	c.roll(two)
+	t.Logf("upgraded within %s", time.Since(began).Round(10*time.Millisecond))
+	c.settled(t, w)
+	c.quiet()
+	live := c.get(id(w))
+	var managers []string
+	for _, entry := range live.GetManagedFields() {
+		managers = append(managers, entry.Manager+" "+entry.APIVersion)
+	}
+	slices.Sort(managers)
+	if diff := cmp.Diff([]string{"operator " + group + "/v1", "penstock/" + c.name + " " + group + "/v1", "somebody " + group + "/v1"}, managers); diff != "" {
+		t.Errorf("managers (-want +got):\n%s", diff)
+	}
+	if live.GetLabels()["team"] != "blue" || live.Object["spec"].(map[string]any)["theirs"] != "1" || live.Object["status"] == nil {
+		t.Errorf("what others have is lost: %v", live.Object)
+	}
+	said := strings.Join(c.events, "\n")
+	for _, manager := range []string{"somebody", "operator", "penstock/" + c.name} {
+		if !strings.Contains(said, manager+" from "+group+"/v1alpha1") {
+			t.Errorf("it is not told that the entry of %s was moved: %s", manager, said)
+		}
+	}
+	c.roll()
+}
+
+// upgradesWithItsDefinition: the revision that drops a version from its definition has the
+// custom resource in the next one.
+func upgradesWithItsDefinition(t *testing.T, c *chain) {
+	ns := c.home()
+	group, kind, plural := "together.example.com", "Together", "togethers"
+	one := rev(1).phase("base", versioned(group, kind, plural, "v1alpha1", "v1"), in("v1alpha1", widget(group, kind, ns, "w", "1")))
+	c.roll(one)
+	newer, w := versioned(group, kind, plural, "v1"), widget(group, kind, ns, "w", "2")
+	two := rev(2).phase("all", newer, w)
+	c.roll(two, one)
+	c.roll(two)
+	c.settled(t, newer, w)
+	// Somebody wipes managedFields: the manifest of before cannot be applied any more.
+	c.patch(id(w), "somebody", `{"metadata":{"managedFields":[{}]}}`)
+	last := widget(group, kind, ns, "w", "3")
+	three := rev(3).phase("definitions", newer).phase("objects", last)
+	c.roll(three, two)
+	c.roll(three)
+	c.settled(t, newer, last)
+	c.roll()
 }
 
 // tellsOfRefusalsThatLast: a conversion webhook that is away makes every answer about its

@@ -32,10 +32,16 @@ type kinds struct {
 	cluster map[schema.GroupVersionKind]served
 	// brought are the kinds that come with the revision.
 	brought map[schema.GroupVersionKind]served
+	// versions of groups that the cluster has; nil while nobody had to know.
+	versions map[string][]schema.GroupVersion
+	// others are the kinds of the cluster in any version, the first by name. What an object
+	// was written in long ago may not be served any more, and rights know no versions.
+	others map[schema.GroupKind]schema.GroupVersionKind
 }
 
 func newKinds() *kinds {
-	return &kinds{asked: map[schema.GroupVersion]bool{}, cluster: map[schema.GroupVersionKind]served{}, brought: map[schema.GroupVersionKind]served{}}
+	return &kinds{asked: map[schema.GroupVersion]bool{}, cluster: map[schema.GroupVersionKind]served{}, brought: map[schema.GroupVersionKind]served{},
+		others: map[schema.GroupKind]schema.GroupVersionKind{}}
 }
 
 // unasked returns the group versions of objects that the cluster was not asked about.
@@ -49,12 +55,55 @@ func (k *kinds) unasked(objects []manifest.Ref) map[schema.GroupVersion]bool {
 	return versions
 }
 
-// discover asks the cluster once for each group version that objects have.
+// discover asks the cluster once for each group version that objects have, and about the
+// other versions of the groups of those that are not served in their own.
 func (k *kinds) discover(ctx context.Context, cluster Kinds, objects []manifest.Ref) error {
+	if err := k.fetch(ctx, cluster, k.unasked(objects)); err != nil {
+		return err
+	}
+	other, err := k.otherVersions(ctx, cluster, objects)
+	if err != nil {
+		return err
+	}
+	return k.fetch(ctx, cluster, other)
+}
+
+// otherVersions are those that may serve objects which are not served in their own, and
+// that the cluster was not asked about. There are no more than the cluster has, however
+// many kinds and groups the objects name.
+func (k *kinds) otherVersions(ctx context.Context, cluster Kinds, objects []manifest.Ref) (map[schema.GroupVersion]bool, error) {
+	other := map[schema.GroupVersion]bool{}
+	for _, object := range objects {
+		if _, known := k.find(object); known || object.Group == "" {
+			continue
+		}
+		if k.versions == nil {
+			list, err := cluster.ServerGroupsWithContext(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("asking the cluster which API groups it has: %w", err)
+			}
+			k.versions = map[string][]schema.GroupVersion{}
+			for _, group := range list.Groups {
+				for _, version := range group.Versions {
+					k.versions[group.Name] = append(k.versions[group.Name], schema.GroupVersion{Group: group.Name, Version: version.Version})
+				}
+			}
+		}
+		for _, version := range k.versions[object.Group] {
+			if !k.asked[version] {
+				other[version] = true
+			}
+		}
+	}
+	return other, nil
+}
+
+// fetch asks the cluster which kinds group versions have.
+func (k *kinds) fetch(ctx context.Context, cluster Kinds, versions map[schema.GroupVersion]bool) error {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(requestConcurrency)
-	for version := range k.unasked(objects) {
+	for version := range versions {
 		k.asked[version] = true
 		group.Go(func() error {
 			list, err := cluster.ServerResourcesForGroupVersionWithContext(ctx, version.String())
@@ -76,8 +125,13 @@ func (k *kinds) discover(ctx context.Context, cluster Kinds, objects []manifest.
 func (k *kinds) add(version schema.GroupVersion, resources []metav1.APIResource) {
 	for _, resource := range resources {
 		// Subresources have kinds too, which are not objects.
-		if !strings.Contains(resource.Name, "/") {
-			k.cluster[version.WithKind(resource.Kind)] = served{resource.Name, resource.Namespaced}
+		if strings.Contains(resource.Name, "/") {
+			continue
+		}
+		kind := version.WithKind(resource.Kind)
+		k.cluster[kind] = served{resource.Name, resource.Namespaced}
+		if first, known := k.others[kind.GroupKind()]; !known || kind.Version < first.Version {
+			k.others[kind.GroupKind()] = kind
 		}
 	}
 }
@@ -115,9 +169,13 @@ func (k *kinds) bring(definition manifest.Object) error {
 // find returns how the kind of an object is reached; ok is false when neither the
 // cluster nor the revision says so.
 func (k *kinds) find(object manifest.Ref) (found served, ok bool) {
-	if found, ok = k.cluster[object.GroupVersionKind()]; !ok {
-		found, ok = k.brought[object.GroupVersionKind()]
+	if found, ok = k.cluster[object.GroupVersionKind()]; ok {
+		return found, true
 	}
+	if found, ok = k.brought[object.GroupVersionKind()]; ok {
+		return found, true
+	}
+	found, ok = k.cluster[k.others[object.GroupKind()]]
 	return found, ok
 }
 

@@ -69,6 +69,8 @@ type Kinds interface {
 	// ServerResourcesForGroupVersionWithContext returns what is served in a
 	// group version, "v1" or "apps/v1", and a NotFound for nothing.
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+	// ServerGroupsWithContext returns the groups that are served, with their versions.
+	ServerGroupsWithContext(ctx context.Context) (*metav1.APIGroupList, error)
 }
 
 // Roles reads roles of the cluster.

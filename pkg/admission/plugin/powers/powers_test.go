@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/component-base/metrics"
@@ -80,6 +81,21 @@ func TestCreate(t *testing.T) {
 			reason:  "which can be granted",
 			objects: []manifest.Object{object(t, "example.com/v1", "Widget", "lighthouse", "w", nil)},
 			world:   func(w *world) { w.may("lighthouse", rule("create,patch", "example.com", "*")) },
+		},
+		"OtherVersion": {
+			reason: "rights know no versions: what goes may have been written in one that is not served any more", objects: []manifest.Object{web},
+			world: func(w *world) {
+				w.crds["example.com/v1"] = []metav1.APIResource{{Name: "widgets", Kind: "Widget", Namespaced: true}}
+				w.may("lighthouse", write, rule("delete", "example.com", "widgets")).has(1, object(t, "example.com/v1alpha1", "Widget", "lighthouse", "w", nil))
+			},
+		},
+		"OtherVersionNotAllowed": {
+			reason: "which is asked for all the same", objects: []manifest.Object{web},
+			world: func(w *world) {
+				w.crds["example.com/v1"] = []metav1.APIResource{{Name: "widgets", Kind: "Widget", Namespaced: true}}
+				w.may("lighthouse", write).has(1, object(t, "example.com/v1alpha1", "Widget", "lighthouse", "w", nil))
+			},
+			code: forbidden, says: []string{"may not delete widgets.example.com lighthouse/w"},
 		},
 		"BroughtKind": {
 			reason:  "the definition in the same revision says what the resource is",

@@ -348,6 +348,22 @@ func (w *world) ServerResourcesForGroupVersionWithContext(_ context.Context, gro
 	return &metav1.APIResourceList{APIResources: resources}, nil
 }
 
+// ServerGroupsWithContext implements Kinds: of the groups of custom resources.
+func (w *world) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.discoveries++
+	if w.noDiscovery != nil {
+		return nil, w.noDiscovery
+	}
+	list := &metav1.APIGroupList{}
+	for text := range w.crds {
+		group, version, _ := strings.Cut(text, "/")
+		list.Groups = append(list.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: text, Version: version}}})
+	}
+	return list, nil
+}
+
 // Role implements Roles.
 func (w *world) Role(_ context.Context, kind, namespace, name string) (*Role, error) {
 	w.lookups++
