@@ -8,7 +8,7 @@ import (
 const (
 	// ResultSucceeded is for revisions whose rollout was complete once.
 	ResultSucceeded = "Succeeded"
-	// ResultFailing is for those that only a person could have helped.
+	// ResultFailing is for those whose condition Failing was True.
 	ResultFailing = "Failing"
 	// ResultStalled is for those beyond their progress deadline.
 	ResultStalled = "Stalled"

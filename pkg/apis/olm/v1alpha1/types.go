@@ -464,10 +464,11 @@ const (
 	// ConditionSucceeded turns True when the rollout is complete for the first
 	// time, and stays True.
 	ConditionSucceeded = "Succeeded"
-	// ConditionFailing is True when only a person can help.
+	// ConditionFailing is True when only a person can help, or the API server has
+	// refused an object for two minutes for the same reason.
 	ConditionFailing = "Failing"
-	// ConditionStalled is True when nothing moves: Failing, or beyond the
-	// progress deadline (kstatus).
+	// ConditionStalled is True when nothing moves: only a person can help, or the
+	// progress deadline has passed (kstatus).
 	ConditionStalled = "Stalled"
 	// ConditionRolledBack is True when the next revision of the chain brought an
 	// earlier one back, and False when that should have happened by itself and
@@ -489,7 +490,8 @@ const (
 	PhaseStateProgressing PhaseState = "Progressing"
 	// PhaseStateAvailable is applied, and its probes pass.
 	PhaseStateAvailable PhaseState = "Available"
-	// PhaseStateFailing has objects that only a person can help.
+	// PhaseStateFailing has objects that only a person can help, or that have been
+	// refused for long.
 	PhaseStateFailing PhaseState = "Failing"
 	// PhaseStateSuperseded has only objects that belong to newer revisions.
 	PhaseStateSuperseded PhaseState = "Superseded"
