@@ -129,6 +129,10 @@ func (configMaps) ServerResourcesForGroupVersionWithContext(context.Context, str
 	return &metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}}}, nil
 }
 
+func (configMaps) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList, error) {
+	return &metav1.APIGroupList{}, nil
+}
+
 type noRoles struct{}
 
 func (noRoles) Role(context.Context, string, string, string) (*powers.Role, error) { return nil, nil }
