@@ -92,6 +92,10 @@ bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a pla
 bench-webhooks: tools ## Measure the webhooks beside one that does nothing, 2 minutes
 	@cd test/bench && BENCH=webhooks PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestWebhooks$$' -count 1 -v -timeout 30m ./webhooks
 
+.PHONY: bench-hostile
+bench-hostile: tools ## Measure the worst that somebody without rights can send, and the worst expressions, 3 minutes
+	@cd test/bench && BENCH=hostile PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestHostile$$' -count 1 -v -timeout 1h ./hostile
+
 .PHONY: bench
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $$(git grep -l 'func Benchmark' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')

@@ -3,8 +3,6 @@ package expression
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +11,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/decls"
+
+	"github.com/penstock-project/penstock/test/hostile"
 )
 
 // TestEnvironments: expressions are evaluated with the functions that they are checked
@@ -53,32 +53,13 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// object is what the expressions of the tests look at.
-func object() map[string]any {
-	many, list, texts := map[string]any{}, []any{}, []any{}
-	for i := range 5000 {
-		many[fmt.Sprint("key", i)] = "v"
-		list, texts = append(list, int64(i)), append(texts, fmt.Sprint("x", i))
-	}
-	return map[string]any{
-		"kind": "Widget", "metadata": map[string]any{"name": "w", "labels": map[string]any{"a": "b"}},
-		"spec":   map[string]any{"replicas": int64(3), "ratio": 1.5, "on": true, "ports": []any{map[string]any{"port": int64(80), "name": "http"}}},
-		"status": map[string]any{"ready": int64(3), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
-		"data": map[string]any{
-			"big": strings.Repeat("a", 1_000_000), "same": strings.Repeat("a", 1_000_000), "long": strings.Repeat("a", 10_000),
-			"half": strings.Repeat("a", 1000) + "b", "pattern": strings.Repeat("x{1000}", 20), "url": "http://x/" + strings.Repeat("a?b=c&", 1000),
-		},
-		"many": many, "list": list, "texts": texts,
-	}
-}
-
 // TestSameAsLibrary: what an expression comes to is what it comes to without a meter.
 func TestSameAsLibrary(t *testing.T) {
 	set, err := typing()
 	if err != nil {
 		t.Fatal(err)
 	}
-	self := object()
+	self := hostile.Object()
 	compiler := &Compiler{}
 	for _, text := range []string{
 		"self.spec.replicas == self.status.ready", "self.spec.replicas != 4", "self.spec.replicas < 3.5", "dyn(self.spec.ratio) > 1", "!self.spec.on || self.kind == 'Widget'",
@@ -128,43 +109,15 @@ func TestSameAsLibrary(t *testing.T) {
 	}
 }
 
-// loop repeats an expression ten times for each level.
-func loop(body string, levels int) string {
-	for i := range levels {
-		body = fmt.Sprintf("[0,1,2,3,4,5,6,7,8,9].all(i%d,%s)", i, body)
-	}
-	return body
-}
-
-// bombs take hours or all memory in the library's own count of costs, or more of both
-// than they should.
-func bombs() map[string]string {
-	return map[string]string{
-		"Loop": loop("true", 7), "Selects": loop("self.spec.replicas==3", 7), "Errors": loop("self.missing==1||true", 7), "ShortCircuits": loop("true||self.spec.on||self.spec.on", 7),
-		"Pattern": loop("!'x'.matches(self.data.pattern+string(i0)+string(i1))", 6), "Matching": loop("!self.data.half.matches('(a?){30}a{30}c')", 6), "FindAll": loop("self.data.half.findAll('a').size()>0", 6),
-		"EqualTexts": loop("self.data.big==self.data.same", 6), "UnequalTexts": loop("self.data.big!='a'||self.data.same=='b'", 7), "EqualObjects": loop("self==self", 6), "Size": loop("self.data.big.size()>3", 6),
-		"CharAt": loop("self.data.big.charAt(0)=='a'", 6), "IndexOf": loop("self.data.big.indexOf(self.data.same+'b')==-1", 6), "LastIndexOf": loop("self.data.half.lastIndexOf('ab')>=0", 6),
-		"Replace": "self.data.big.replace('',self.data.same).size()>0", "Join": "self.data.big.split('').join(self.data.same).size()>0", "Split": loop("self.data.long.split('').size()>0", 6),
-		"Format": loop("'%s'.format([self]).size()>0", 6), "Precision": "'%.999999999f'.format([1.5]).size()>0", "Formats": loop("'%s %d %f %e'.format(['a',1,1.5,1.5]).size()>0", 6),
-		"Range": "lists.range(10000000000).size()>0", "Ranges": loop("lists.range(1000).size()>0", 6), "Distinct": "self.list.distinct().size()>0", "Sort": loop("self.texts.sort().size()>0", 6), "Sets": loop("sets.contains(self.list,self.list)", 6),
-		"Lists": "[[0]]" + strings.Repeat(".map(x,x+x)", 40) + "==[]", "Nested": "[['a']]" + strings.Repeat(".map(x,[x,x])", 40) + "==[]", "Texts": "['a']" + strings.Repeat(".map(x,x+x)", 40) + "==[]",
-		"Key": loop("self[?self.data.big].hasValue()==false", 6), "MapKey": loop("{self.data.big:1}.size()==1", 6), "FirstOfMap": loop("self.many.exists(k,true)", 6), "InMap": loop("!(self.data.big in self.many)", 6), "InList": loop("!('x' in self.texts)", 6),
-		"Maps": loop("self.many.transformMap(k,v,v).size()>0", 6), "MapList": loop("self.many.map(k,k).size()>0", 6), "Filter": loop("self.list.filter(x,x>=0).size()>0", 6), "Add": loop("self.list+self.list!=[]", 6),
-		"Quantity": loop("quantity('12345678901234567890123').add(quantity('98765432109876543210987.123456')).isGreaterThan(quantity('1'))", 6), "URL": loop("url(self.data.url).getQuery().size()>=0", 6),
-		"Zone": loop("timestamp('2020-01-01T00:00:00Z').getHours('America/New_York')!=99", 6), "Parse": loop("int(self.data.big)==1||true", 6), "Validate": loop("!format.uri().validate(self.data.url).hasValue()||true", 6),
-		"IndexByObject": loop("self[self]==1||true", 5), "Semver": loop("semver('1.2.3-'+self.data.long).isLessThan(semver('1.2.3-'+self.data.long+'b'))", 6),
-	}
-}
-
 // TestBombs: whatever an expression does, it ends when its meter does, and has used no
 // more memory than what is paid for.
 func TestBombs(t *testing.T) {
 	const units = 100_000
-	self := object()
+	self := hostile.Object()
 	compiler := &Compiler{}
-	for _, name := range slices.Sorted(maps.Keys(bombs())) {
+	for _, name := range hostile.Names(hostile.Expressions()) {
 		t.Run(name, func(t *testing.T) {
-			program, err := compiler.Compile(bombs()[name])
+			program, err := compiler.Compile(hostile.Expressions()[name])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +141,7 @@ func TestBombs(t *testing.T) {
 
 // TestOrdinary: what people write costs a small part of what there is.
 func TestOrdinary(t *testing.T) {
-	self := object()
+	self := hostile.Object()
 	compiler := &Compiler{Checking: true}
 	for text, most := range map[string]uint64{
 		"self.spec.replicas == self.status.ready": 60,
@@ -209,7 +162,7 @@ func TestOrdinary(t *testing.T) {
 
 // TestEnded: nothing is evaluated for somebody who does not wait any more.
 func TestEnded(t *testing.T) {
-	program, err := (&Compiler{}).Compile(loop("true", 7))
+	program, err := (&Compiler{}).Compile(hostile.Loop("true", 7))
 	if err != nil {
 		t.Fatal(err)
 	}

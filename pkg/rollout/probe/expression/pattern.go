@@ -17,7 +17,7 @@ const (
 	maxPatternSteps = 1000
 	// maxPatternClasses bounds the classes of Unicode in a pattern, each of which is a
 	// table of hundreds of ranges.
-	maxPatternClasses = 4
+	maxPatternClasses = 2
 	// unitsPerPatternByte is what compiling a pattern may take that was not looked at
 	// when its revision was created: a thousand steps for each byte.
 	unitsPerPatternByte = 2500

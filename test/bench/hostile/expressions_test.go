@@ -1,0 +1,116 @@
+package hostile
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/test/bench/measure"
+	"github.com/penstock-project/penstock/test/hostile"
+)
+
+// mostPerPass is the processor time that expressions may take in a pass.
+const mostPerPass = 0.1
+
+// spent returns the processor time of this process for a call, with the collection of
+// what it left in memory.
+func spent(t *testing.T, call func()) time.Duration {
+	t.Helper()
+	runtime.GC()
+	before := usage(t)
+	call()
+	runtime.GC()
+	return usage(t) - before
+}
+
+func usage(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// least is the least of some measurements: others use the machine too, and only add.
+func least(t *testing.T, call func()) time.Duration {
+	t.Helper()
+	found := time.Hour
+	for range 3 {
+		found = min(found, spent(t, call))
+	}
+	return found
+}
+
+// expressions measures each expression with all that a pass may cost, and what it takes to
+// compile the longest revisions.
+func expressions(t *testing.T, report *measure.Report) {
+	debug.SetGCPercent(100)
+	object := &unstructured.Unstructured{Object: hostile.Object()}
+	kind := schema.GroupKind{Kind: "Widget"}
+	base := least(t, func() {}).Seconds()
+	table := report.Table("Expressions, each for a whole pass", "expression", "processor, ms", "memory, MiB", "units")
+	worst := 0.0
+	for _, name := range hostile.Names(hostile.Expressions()) {
+		set, err := probe.New([]probe.Spec{{
+			Selector:   probe.Selector{GroupKind: &kind},
+			Assertions: []probe.Assertion{{CEL: &probe.CEL{Expression: hostile.Expressions()[name]}}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		judged := set.For(kind).(probe.Metered)
+		var meter *probe.Meter
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		took := least(t, func() {
+			meter = probe.NewMeter(probe.MaxCELCost)
+			judged.ProbeWithin(t.Context(), object, meter)
+		}).Seconds() - base
+		runtime.ReadMemStats(&after)
+		worst = max(worst, took)
+		table.Row(name, fmt.Sprintf("%.0f", took*1000), fmt.Sprint((after.TotalAlloc-before.TotalAlloc)/3>>20), fmt.Sprint(meter.Spent()))
+	}
+	report.AtMost("expressions of the worst revision in a pass", mostPerPass*1000, worst*1000, "ms of processor time")
+	compilations(t, report, base)
+}
+
+func compilations(t *testing.T, report *measure.Report, base float64) {
+	table := report.Table("Compiling 8 KiB of expressions", "expression", "processor, ms", "compilations")
+	for _, name := range hostile.Names(hostile.Compilations()) {
+		texts := different(hostile.Compilations()[name])
+		took := least(t, func() {
+			check := probe.NewCELChecker()
+			wrong := 0
+			for _, text := range texts {
+				if check(text) != nil {
+					if wrong++; wrong == 10 {
+						break
+					}
+				}
+			}
+		}).Seconds() - base
+		table.Row(name, fmt.Sprintf("%.0f", took*1000), fmt.Sprint(len(texts)))
+	}
+}
+
+// different returns as many variants of an expression as a revision may have.
+func different(expression string) []string {
+	var all []string
+	for length := 0; length+len(expression)+6 < 8<<10; {
+		variant := strings.Replace(expression, "1", fmt.Sprint(len(all)+2), 1)
+		if variant == expression {
+			variant += fmt.Sprintf("||%d==1", len(all)+2)
+		}
+		all, length = append(all, variant), length+len(variant)
+	}
+	return all
+}
