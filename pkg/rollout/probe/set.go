@@ -89,10 +89,15 @@ type selected struct {
 	// labels is nil for all objects.
 	labels labels.Selector
 	judges []judge
+	// units is what looking at an object costs, besides what expressions cost.
+	units uint64
 }
 
 // judge passes objects that are not selected.
 func (s selected) judge(v *view) Verdict {
+	if !v.meter.Spend(s.units) {
+		return unknown("the probes of this object cost more than %d units, make them simpler", MaxCELCost)
+	}
 	if s.labels != nil && !s.labels.Matches(v.labels()) {
 		return pass()
 	}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,6 +80,39 @@ func TestCELCost(t *testing.T) {
 	got := p.Probe(live(t, `{}`))
 	if got.Status != Unknown || !strings.Contains(got.Message, "costs more than 500000 units") {
 		t.Errorf("a million additions must not stop the engine, got: %+v", got)
+	}
+}
+
+// TestUnits: what selects objects, and what is asserted of them, is paid for as
+// expressions are: a probe can be long in other ways.
+func TestUnits(t *testing.T) {
+	widget := of("example.com", "Widget")
+	var requirements []string
+	for i := range 2000 {
+		requirements = append(requirements, fmt.Sprintf("a%d!=b", i))
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		spec   Spec
+		units  uint64
+	}{
+		"Assertion": {"one", onKind("example.com", "Widget", hasCondition("Ready", "True")), 1},
+		"Labels":    {"each requirement", onLabels(t, strings.Join(requirements, ","), hasCondition("Ready", "True")), 2001},
+		"Path":      {"a long path is in the message", onKind("example.com", "Widget", hasValue(strings.Repeat("a.", 50_000)+"a", "b")), 10_001},
+		"Condition": {"so is a type", onKind("example.com", "Widget", hasCondition(strings.Repeat("R", 1000), "True")), 101},
+		"Equal":     {"fields with all that is in them", onKind("example.com", "Widget", hasEqual("metadata.labels", "metadata.labels")), 1 + 3 + 2*(1+1+1)},
+	} {
+		meter := NewMeter(MaxCELCost)
+		object := live(t, `{metadata: {labels: {x: y}}}`)
+		mustNew(t, tc.spec).For(widget).(Metered).ProbeWithin(t.Context(), object, meter)
+		if meter.Spent() != tc.units {
+			t.Errorf("%s: %s: %d units, want %d", name, tc.reason, meter.Spent(), tc.units)
+		}
+		if tc.units > 1 {
+			if got := mustNew(t, tc.spec).For(widget).(Metered).ProbeWithin(t.Context(), object, NewMeter(tc.units-1)); got.Status != Unknown || !strings.Contains(got.Message, "units") {
+				t.Errorf("%s: without the units for it: %+v", name, got)
+			}
+		}
 	}
 }
 

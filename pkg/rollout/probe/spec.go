@@ -97,6 +97,28 @@ func (a Assertion) compile(c *compiler) (judge, error) {
 	return found[0], nil
 }
 
+// units is what an object costs that the probe may select: each requirement on labels is
+// compared, and each assertion says what it found.
+func (s Spec) units() uint64 {
+	const bytesPerUnit = 10
+	units := len(s.Assertions)
+	if s.Selector.Labels != nil {
+		requirements, _ := s.Selector.Labels.Requirements()
+		units += len(requirements)
+	}
+	for _, a := range s.Assertions {
+		switch {
+		case a.ConditionEqual != nil:
+			units += len(a.ConditionEqual.Type) / bytesPerUnit
+		case a.FieldsEqual != nil:
+			units += (len(a.FieldsEqual.FieldA) + len(a.FieldsEqual.FieldB)) / bytesPerUnit
+		case a.FieldValue != nil:
+			units += (len(a.FieldValue.FieldPath) + len(a.FieldValue.Value)) / bytesPerUnit
+		}
+	}
+	return uint64(units)
+}
+
 func (c ConditionEqual) check() error {
 	allowed := []string{string(True), string(False), string(Unknown)}
 	switch {
@@ -118,7 +140,7 @@ func (s Spec) compile(c *compiler) (selected, error) {
 	case len(s.Assertions) == 0:
 		return selected{}, errors.New("has no assertions")
 	}
-	result := selected{labels: s.Selector.Labels}
+	result := selected{labels: s.Selector.Labels, units: s.units()}
 	for i, assertion := range s.Assertions {
 		j, err := assertion.compile(c)
 		if err != nil {
