@@ -55,7 +55,7 @@ func pricers() map[string]pricer {
 // value, however large it is.
 func free() []string {
 	return []string{
-		operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.NotStrictlyFalse, operators.OldNotStrictlyFalse,
+		operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.NotStrictlyFalse, "__not_strictly_false__",
 		operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
 		// Their keys are paid for (see planner).
 		operators.Index, operators.OptIndex, operators.OptSelect,
