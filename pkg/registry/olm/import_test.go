@@ -388,6 +388,10 @@ func TestImportBegins(t *testing.T) {
 		})
 	}
 	s.imported("e", "", sample(t)).want(t, http.StatusCreated)
+	// With the right, numbers alone come in, and the answer says so.
+	numbers := newArchived(t)
+	numbers.chain.Highest = 1
+	newServer(t, settings{}).imported("e", "", numbers).want(t, http.StatusCreated)
 }
 
 func TestImportDeniedByPolicy(t *testing.T) {

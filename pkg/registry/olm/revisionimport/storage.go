@@ -182,8 +182,9 @@ func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (in
 	if err := in.read(ctx, body); err != nil {
 		return 0, nil, err
 	}
+	nothing := &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Revisions: []olm.RevisionRecord{}}
 	if m.check {
-		return http.StatusOK, &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Revisions: []olm.RevisionRecord{}}, nil
+		return http.StatusOK, nothing, nil
 	}
 	status := http.StatusOK
 	if !in.finished() {
@@ -193,6 +194,10 @@ func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (in
 		}
 	}
 	history, err := r.deps.Histories.Get(ctx, name, &metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		// Of an archive that has a highest number only.
+		return status, nothing, nil
+	}
 	return status, history, err
 }
 
