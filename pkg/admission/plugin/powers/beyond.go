@@ -35,6 +35,10 @@ func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 	case schema.GroupKind{Group: openshiftRBAC, Kind: "Role"}, schema.GroupKind{Group: openshiftRBAC, Kind: "ClusterRole"},
 		schema.GroupKind{Group: openshiftRBAC, Kind: "RoleBinding"}, schema.GroupKind{Group: openshiftRBAC, Kind: "ClusterRoleBinding"}:
 		return beyond{refusal: "it hands on rights and is not checked for them, as those of " + rbacv1.GroupName + " are"}, nil
+	case schema.GroupKind{Group: openshiftBuilds, Kind: "Build"}, schema.GroupKind{Group: openshiftBuilds, Kind: "BuildConfig"}:
+		return beyondBuild(object)
+	case schema.GroupKind{Group: openshiftImages, Kind: "ImageStream"}, schema.GroupKind{Group: openshiftImages, Kind: "ImageStreamTag"}:
+		return beyondImages(object)
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:
 		return beyondTrustBundle(object)
 	case schema.GroupKind{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"},

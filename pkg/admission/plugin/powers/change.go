@@ -31,6 +31,8 @@ const (
 	acknowledge kind = "acknowledge"
 	// teardown changes what becomes of the objects of a revision when it is deleted.
 	teardown kind = "teardown"
+	// hasten has a revision succeed sooner, and with that what it replaces deleted.
+	hasten kind = "hasten"
 	// own gives a revision an owner: when that one is gone, or never was, garbage
 	// collection deletes the revision in a name of its own, which may delete anything.
 	own kind = "own"
@@ -58,6 +60,9 @@ type change struct {
 	// ends is true when a delete of the revision, by whomever, deletes what it would have
 	// left before, and leaves is true for the opposite.
 	ends, leaves bool
+	// hastens is true when a revision that is rolled out counts as successful where it
+	// did not before.
+	hastens bool
 }
 
 // brings tells whether the requester has said himself what is in a revision that
@@ -113,6 +118,7 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	if old.DeletionTimestamp == nil {
 		c.owners = newOwners(updated.OwnerReferences, old.OwnerReferences)
 		c.ends, c.leaves = orphaning(old) && !orphaning(updated), orphaning(updated) && !orphaning(old)
+		c.hastens = hastened(updated, old)
 	}
 	state, was := updated.Spec.LifecycleState, old.Spec.LifecycleState
 	switch {
@@ -130,6 +136,8 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 		c.kind = own
 	case c.kind == "" && (c.ends || c.leaves):
 		c.kind = teardown
+	case c.kind == "" && c.hastens:
+		c.kind = hasten
 	case c.kind == "" && (c.answers || len(c.acknowledged) > 0):
 		c.kind = acknowledge
 	}
@@ -175,6 +183,13 @@ func rollsBack(revision *olm.ClusterExtensionRevision) bool {
 // sooner tells whether a rollout counts as failed where it did not before.
 func sooner(updated, old *olm.ClusterExtensionRevisionSpec) bool {
 	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds
+}
+
+// hastened tells whether a revision counts as successful where it did not before: from
+// then on the older ones are archived. One that is paused comes to that when somebody lets
+// it go on, who is asked then.
+func hastened(updated, old *olm.ClusterExtensionRevision) bool {
+	return updated.Spec.LifecycleState == olm.LifecycleStateActive && updated.Spec.SuccessDelaySeconds < old.Spec.SuccessDelaySeconds && !succeeded(old)
 }
 
 func succeeded(revision *olm.ClusterExtensionRevision) bool {

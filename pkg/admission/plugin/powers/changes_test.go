@@ -96,6 +96,62 @@ func TestChanges(t *testing.T) {
 			},
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
+		"SucceedsSooner": {
+			reason: "what it replaces goes before whoever made it wanted that",
+			world:  func(w *world) { w.has(1, config).has(2, web) },
+			act: func(w *world) error {
+				r := rev(2, web).soaking(3600)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.soaking(0))
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config", "!deployments"},
+		},
+		"SucceedsSoonerAndPaused": {
+			reason: "nothing goes until somebody lets it go on, who is asked then",
+			world:  func(w *world) { w.has(1, config).has(2, web) },
+			act: func(w *world) error {
+				r := rev(2, web).soaking(3600)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.soaking(0).as("Paused"))
+			},
+		},
+		"SucceedsSoonerAndIsArmed": {
+			reason: "one thing does not hide the other",
+			world:  func(w *world) { w.has(1, config).has(2, web).may("lighthouse", rule("create,patch", "*", "*")) },
+			act: func(w *world) error {
+				r := rev(2, web).soaking(3600).rollingBack(9)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.soaking(0).rollingBack(8))
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
+		},
+		"SucceedsSoonerWithNothingBefore": {
+			reason: "nothing goes",
+			world:  func(w *world) { w.has(1, web) },
+			act: func(w *world) error {
+				r := rev(1, web).soaking(3600)
+				w.holds(r)
+				return w.updates(r, r.soaking(0))
+			},
+		},
+		"SucceedsLater": {
+			reason: "everything stays for longer",
+			world:  func(w *world) { w.has(1, config).has(2, web) },
+			act: func(w *world) error {
+				r := rev(2, web).soaking(60)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.soaking(3600))
+			},
+		},
+		"HasSucceeded": {
+			reason: "the delay means nothing any more",
+			world:  func(w *world) { w.has(1, config).has(2, web) },
+			act: func(w *world) error {
+				r := rev(2, web).soaking(3600).successful()
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.soaking(0))
+			},
+		},
 		"NotKeptAnyMore": {
 			reason: "whoever deletes it later deletes what he believes to be kept",
 			world:  func(w *world) { w.has(1, web) },

@@ -91,6 +91,10 @@ func planOf(c change, now standing) plan {
 	if c.ends || ownedAnew(c, now) {
 		p.deletes = without(append(p.deletes, endOf(c.revision, now)...), nil)
 	}
+	if c.hastens {
+		rollout := planRollout(c, now)
+		p.add(plan{deletes: rollout.deletes, releases: rollout.releases})
+	}
 	if c.leaves {
 		p.releases = without(append(p.releases, endOf(c.revision, now)...), nil)
 	}

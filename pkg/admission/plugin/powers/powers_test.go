@@ -200,6 +200,46 @@ func TestCreate(t *testing.T) {
 			world:   func(w *world) { w.may("", rule("*", "template.openshift.io", "*")) },
 			code:    forbidden, says: []string{"TemplateInstance.template.openshift.io lighthouse/t"},
 		},
+		"CustomBuild": {
+			reason:  "a build by the custom strategy is privileged: OpenShift asks its author for the right to the strategy",
+			objects: []manifest.Object{object(t, "build.openshift.io/v1", "BuildConfig", "lighthouse", "b", fields{"spec": fields{"strategy": fields{"customStrategy": fields{}}}})},
+			world:   mayBuild, code: forbidden,
+			says: []string{"create builds/custom.build.openshift.io lighthouse/b", "!docker"},
+		},
+		"DockerBuild": {
+			reason: "who may build that way",
+			objects: []manifest.Object{object(t, "build.openshift.io/v1", "BuildConfig", "lighthouse", "b",
+				fields{"spec": fields{"strategy": fields{"type": "Docker", "dockerStrategy": fields{}}}})},
+			world: mayBuild,
+		},
+		"OptimizedBuild": {
+			reason: "is another strategy",
+			objects: []manifest.Object{object(t, "build.openshift.io/v1", "BuildConfig", "lighthouse", "b",
+				fields{"spec": fields{"strategy": fields{"dockerStrategy": fields{"imageOptimizationPolicy": "SkipLayers"}}}})},
+			world: mayBuild, code: forbidden, says: []string{"create builds/optimizeddocker.build.openshift.io lighthouse/b"},
+		},
+		"BuildThatIsThere": {
+			reason:  "the manifest needs not repeat by which strategy it builds",
+			objects: []manifest.Object{object(t, "build.openshift.io/v1", "BuildConfig", "lighthouse", "b", nil)},
+			world:   mayBuild, code: forbidden,
+			says: []string{"create builds/custom.build.openshift.io lighthouse/b", "create builds/source.build.openshift.io lighthouse/b"},
+		},
+		"ImagesOfOthers": {
+			reason:  "OpenShift asks who tags images of another namespace whether he may pull them",
+			objects: []manifest.Object{imageStream(t, "secrets", "ImageStreamTag", "app:latest")},
+			world:   mayTag, code: forbidden, says: []string{"get imagestreams/layers.image.openshift.io secrets/app"},
+		},
+		"ImageTagOfOthers": {
+			reason: "also when he writes the tag alone",
+			objects: []manifest.Object{object(t, "image.openshift.io/v1", "ImageStreamTag", "lighthouse", "i:t",
+				fields{"tag": fields{"from": fields{"kind": "ImageStreamImage", "namespace": "secrets", "name": "app@sha256:0"}}})},
+			world: mayTag, code: forbidden, says: []string{"get imagestreams/layers.image.openshift.io secrets/app"},
+		},
+		"OwnImages": {
+			reason:  "nobody is asked for his own",
+			objects: []manifest.Object{imageStream(t, "lighthouse", "ImageStreamTag", "app:latest"), imageStream(t, "secrets", "DockerImage", "quay.io/a/b:c")},
+			world:   mayTag,
+		},
 		"CertificateRequest": {
 			reason:  "approvers look at its author",
 			objects: []manifest.Object{object(t, "cert-manager.io/v1", "CertificateRequest", "lighthouse", "c", nil)},
@@ -221,6 +261,24 @@ func TestCreate(t *testing.T) {
 			want(t, tc.reason, w.creates(rev(1, tc.objects...)), tc.code, tc.says...)
 		})
 	}
+}
+
+// mayBuild is the right to builds by one strategy.
+func mayBuild(w *world) {
+	w.crds["build.openshift.io/v1"] = []metav1.APIResource{{Name: "buildconfigs", Kind: "BuildConfig", Namespaced: true}}
+	w.may("lighthouse", rule("create,patch", "build.openshift.io", "builds,buildconfigs,builds/docker"))
+}
+
+// mayTag is the right to images of one namespace.
+func mayTag(w *world) {
+	w.crds["image.openshift.io/v1"] = []metav1.APIResource{{Name: "imagestreams", Kind: "ImageStream", Namespaced: true}, {Name: "imagestreamtags", Kind: "ImageStreamTag", Namespaced: true}}
+	w.may("lighthouse", rule("*", "image.openshift.io", "*"))
+}
+
+func imageStream(t *testing.T, namespace, kind, name string) manifest.Object {
+	return object(t, "image.openshift.io/v1", "ImageStream", "lighthouse", "i-"+namespace, fields{"spec": fields{
+		"tags": []any{fields{"name": "t", "from": fields{"kind": kind, "namespace": namespace, "name": name}}},
+	}})
 }
 
 func definition(t *testing.T, name, plural, kind string) manifest.Object {

@@ -128,6 +128,13 @@ func (r *revision) rollingBack(minutes int32) *revision {
 	return changed
 }
 
+// soaking succeeds when all has been available for so many seconds.
+func (r *revision) soaking(seconds int32) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Spec.SuccessDelaySeconds = seconds
+	return changed
+}
+
 func (r *revision) rollbackOf(name string) *revision {
 	r.Annotations = map[string]string{v1alpha1.RollbackOfAnnotation: name}
 	return r
