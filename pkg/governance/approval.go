@@ -17,6 +17,9 @@ const (
 	Withdraw Verdict = "Withdraw"
 	// Grant is a new one.
 	Grant Verdict = "Grant"
+	// Refuse refuses the write: it would approve a plan without saying which one was
+	// reviewed.
+	Refuse Verdict = "Refuse"
 )
 
 // Change is a write of spec as far as approvals are concerned.
@@ -28,38 +31,61 @@ type Change struct {
 	// Hash is spec.approvedPlanHash, and NewHash whether this write set it.
 	Hash    string
 	NewHash bool
+	// Created tells that this write makes the plan: all that the plan is computed
+	// from is in it.
+	Created bool
 	// Waiting is the hash of the plan that waits for its approval; empty when none
 	// does, or none of the spec as it was.
 	Waiting string
-	// Known tells that there was a plan: what is approved without looking is the
-	// first one only.
-	Known bool
+	// Reviewed tells that the write says which plan was reviewed: it carries the hash
+	// of the one that waits, or the resourceVersion under which that is shown.
+	Reviewed bool
 }
 
 // Approve says what a write of spec does to the approval. A Grant without a hash
 // is a standing one.
 //
-// Apply is no approval of anything while another plan is on its way: what was
-// reviewed, or applied once, is not what will be computed.
+// What is approved is what its approver has seen: the plan of the hash that they
+// give, the plan that waits in the state that they read, or, of a plan that they make
+// themselves, the first one that is computed from what they wrote. Somebody else may
+// change spec in between, and an Apply that says nothing of that would approve
+// whatever is there by then. While another plan is on its way, Apply approves nothing.
 func Approve(c Change) (Verdict, string) {
 	switch {
 	case !c.IsApply:
 		return Withdraw, ""
 	case c.Hash != "" && c.NewHash:
 		return Grant, c.Hash
-	case c.Hash != "" && !c.WasApply && c.Waiting != "" && c.Hash != c.Waiting:
+	case c.Created:
+		return Grant, ""
+	case c.WasApply && !c.Inputs:
+		return Keep, ""
+	case c.WasApply, c.Inputs, c.Waiting == "":
+		return Withdraw, ""
+	case c.Hash != "" && c.Hash != c.Waiting:
 		// Somebody else may have pinned it, and can bring that plan back. It is not
 		// the one that was there to be read.
 		return Withdraw, ""
-	case c.Inputs && (c.WasApply || c.Waiting != ""):
-		return Withdraw, ""
-	case c.WasApply:
-		return Keep, ""
-	case c.Waiting == "" && c.Known:
-		return Withdraw, ""
+	case !c.Reviewed:
+		return Refuse, ""
 	default:
 		return Grant, c.Waiting
 	}
+}
+
+// ApproveCommand approves the plan of a hash, in one write that says which one was
+// reviewed.
+func ApproveCommand(plan, hash string) string {
+	return fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"%s"}}'`, plan, hash)
+}
+
+// Unreviewed is what is answered to an Apply that does not say which plan was
+// reviewed. It does not name the one that waits, which is not the one that was
+// reviewed, perhaps.
+func Unreviewed(plan string) string {
+	return "a plan waits for its approval, and this write does not say which one was reviewed: " +
+		ApproveCommand(plan, "<status.planHash of the plan that you have reviewed>") +
+		", a POST of that hash to the subresource approve, or metadata.resourceVersion of what you have reviewed beside spec.action"
 }
 
 // NeedsApprove tells whether a write of spec needs the verb approve: setting Apply,
@@ -89,18 +115,19 @@ func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 
 // Executable tells whether a plan may be executed, and if not, in words, what is
 // missing. An approval counts once.
-func Executable(spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *v1alpha1.PlanApproval) (bool, string) {
+func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *v1alpha1.PlanApproval) (bool, string) {
+	review := fmt.Sprintf("review status.items and the subresource diff, then approve hash %s: POST it to the subresource approve, or %s", planHash, ApproveCommand(name, planHash))
 	switch {
 	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != planHash:
-		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan has hash %s: review it, and set that to approve it", spec.ApprovedPlanHash, planHash)
+		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan is another one: %s", spec.ApprovedPlanHash, review)
 	case spec.Action == v1alpha1.ActionApply && approval == nil:
-		return false, fmt.Sprintf("spec.action is Apply, and nobody approved this plan: review status.items, then approve hash %s: POST it to the subresource approve, or set spec.approvedPlanHash", planHash)
+		return false, "spec.action is Apply, and nobody approved this plan: " + review
 	case spec.Action != v1alpha1.ActionApply:
-		return false, fmt.Sprintf("review status.items, then approve hash %s: POST it to the subresource approve, or set spec.action to Apply", planHash)
+		return false, review
 	case approval.Run != 0:
-		return false, fmt.Sprintf("the approval of %s was for run %d; review status.items, then approve hash %s", approval.PlanHash, approval.Run, planHash)
+		return false, fmt.Sprintf("the approval of %s was for run %d; %s", approval.PlanHash, approval.Run, review)
 	case approval.PlanHash != planHash:
-		return false, fmt.Sprintf("%s was approved, and this plan has hash %s: review status.items, then approve that", approval.PlanHash, planHash)
+		return false, fmt.Sprintf("%s was approved, and this plan is another one: %s", approval.PlanHash, review)
 	default:
 		return true, ""
 	}

@@ -101,14 +101,18 @@ func TestApprove(t *testing.T) {
 		hash   string
 	}{
 		"dry run":           {"nothing is approved", governance.Change{}, governance.Withdraw, ""},
-		"created to apply":  {"the first plan", governance.Change{IsApply: true}, governance.Grant, ""},
-		"reviewed":          {"the plan that waits", governance.Change{IsApply: true, Waiting: "a"}, governance.Grant, "a"},
+		"created to apply":  {"the first plan of what was written", governance.Change{Created: true, IsApply: true, NewHash: true}, governance.Grant, ""},
+		"created by hash":   {"that plan only", governance.Change{Created: true, IsApply: true, Hash: "b", NewHash: true}, governance.Grant, "b"},
+		"nothing yet":       {"what will be computed nobody has seen", governance.Change{IsApply: true}, governance.Withdraw, ""},
+		"blindly":           {"another plan may wait than the one that was reviewed", governance.Change{IsApply: true, Waiting: "a"}, governance.Refuse, ""},
+		"reviewed":          {"the plan that waits", governance.Change{IsApply: true, Waiting: "a", Reviewed: true}, governance.Grant, "a"},
 		"by hash":           {"that plan only", governance.Change{IsApply: true, Waiting: "a", Hash: "b", NewHash: true}, governance.Grant, "b"},
 		"hash changed":      {"that plan only", governance.Change{WasApply: true, IsApply: true, Hash: "b", NewHash: true}, governance.Grant, "b"},
-		"hash of before":    {"what somebody else has pinned is not what was there to be read", governance.Change{IsApply: true, Waiting: "a", Hash: "b"}, governance.Withdraw, ""},
-		"hash that waits":   {"it is the plan that was there to be read", governance.Change{IsApply: true, Waiting: "a", Hash: "a"}, governance.Grant, "a"},
-		"hash, another way": {"what was pinned before is no approval of a plan on its way", governance.Change{IsApply: true, Hash: "b", Known: true}, governance.Withdraw, ""},
-		"options and apply": {"what was reviewed is not what would be computed", governance.Change{IsApply: true, Inputs: true, Waiting: "a"}, governance.Withdraw, ""},
+		"hash of before":    {"what somebody else has pinned is not what was there to be read", governance.Change{IsApply: true, Waiting: "a", Hash: "b", Reviewed: true}, governance.Withdraw, ""},
+		"pinned by another": {"who pins need not be who may approve", governance.Change{IsApply: true, Waiting: "a", Hash: "a"}, governance.Refuse, ""},
+		"hash that waits":   {"it is the plan that was there to be read", governance.Change{IsApply: true, Waiting: "a", Hash: "a", Reviewed: true}, governance.Grant, "a"},
+		"hash, another way": {"what was pinned before is no approval of a plan on its way", governance.Change{IsApply: true, Hash: "b"}, governance.Withdraw, ""},
+		"options and apply": {"what was reviewed is not what would be computed", governance.Change{IsApply: true, Inputs: true, Waiting: "a", Reviewed: true}, governance.Withdraw, ""},
 		"options later":     {"a plan that differs needs a new approval", governance.Change{WasApply: true, IsApply: true, Inputs: true}, governance.Withdraw, ""},
 		"other field":       {"it concerns execution only", governance.Change{WasApply: true, IsApply: true}, governance.Keep, ""},
 		"stopped":           {"the approval ends", governance.Change{WasApply: true, Waiting: "a"}, governance.Withdraw, ""},
@@ -136,13 +140,16 @@ func TestExecutable(t *testing.T) {
 		"standing":       {apply, &v1alpha1.PlanApproval{Mode: v1alpha1.ApprovalStanding}, false, "approve"},
 		"dry run":        {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionDryRun}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "approve"},
 		"pinned":         {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "h"}, &v1alpha1.PlanApproval{PlanHash: "h"}, true, ""},
-		"pinned other":   {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "g"}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "has hash h"},
+		"pinned other":   {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "g"}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "is another one: review"},
 		"no plan at all": {apply, &v1alpha1.PlanApproval{PlanHash: "g"}, false, "approve"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, says := governance.Executable(c.spec, "h", c.approval)
+			got, says := governance.Executable("rebalance", c.spec, "h", c.approval)
 			if got != c.want || !strings.Contains(says, c.says) {
 				t.Errorf("%t, %q; want %t and %q", got, says, c.want, c.says)
+			}
+			if !got && !strings.Contains(says, `kubectl patch configplan rebalance --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"h"}}'`) {
+				t.Errorf("%q does not say how to approve the plan that was reviewed", says)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/registration"
@@ -246,6 +247,7 @@ func (c *Config) applyOptions(o *Options) error {
 	c.Extra.api = newAPI(c)
 	webhooks := webhook.NewHandlers(c.Extra.webhooks, webhook.NewMetrics(c.Extra.metrics))
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
+		handler = configurationplan.NoteReviewed(handler)
 		handler = c.Extra.api.withBodies(handler)
 		handler = withReach(handler, c.Extra.room.reach.deaf, servedGroups(), c.Extra.codecs)
 		handler = withRoom(handler, c.Extra.room, servedGroups(), c.Extra.codecs)

@@ -70,6 +70,35 @@ func (w world) action(name, action string) {
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"action":%q}}`, action))
 }
 
+// approveAsSaid approves the plan that waits by the command that its message has.
+func (w world) approveAsSaid(name string) {
+	w.t.Helper()
+	message := w.read(".status.message", "configplan", name)
+	_, command, found := strings.Cut(message, "kubectl patch configplan "+name+" --type=merge -p '")
+	patch, _, closed := strings.Cut(command, "'")
+	if !found || !closed {
+		w.t.Fatalf("the message has no command: %s", message)
+	}
+	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", patch)
+}
+
+// approveAsRead approves the plan in the state that is there now, and no other.
+func (w world) approveAsRead(name string) {
+	w.t.Helper()
+	version := w.read(".metadata.resourceVersion", "configplan", name)
+	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"spec":{"action":"Apply"}}`, version))
+}
+
+// refusesBlindApproval fails unless Apply without a word about what was reviewed is
+// refused, with what to do instead.
+func (w world) refusesBlindApproval(name string) {
+	w.t.Helper()
+	out := w.Kubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"action":"Apply"}}`)
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.approvedPlanHash: Required value") || !strings.Contains(out.Stderr, "kubectl patch configplan "+name) {
+		w.t.Errorf("Apply without the plan that was reviewed: %s", out)
+	}
+}
+
 // descheduler is the KubeDescheduler of the cluster.
 func descheduler() []string {
 	return []string{"kubedescheduler", "cluster", "--namespace=" + deschedulerNamespace}
@@ -278,7 +307,7 @@ func (w world) untilPlan(name, path, text string) {
 func planDrift(w world) {
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
 	w.phase("rebalance", "Drifted")
-	w.planSays("rebalance", ".status.message", ".spec.mode was changed by mallory", "set spec.action to DryRun, then to Apply")
+	w.planSays("rebalance", ".status.message", ".spec.mode was changed by mallory", "set spec.action to DryRun, then review and approve")
 	w.event("rebalance", "Drifted", ".spec.mode was changed by mallory")
 	w.profile("Drifted", "rebalance (Drifted)", "Medium", "not as plan rebalance says: KubeDescheduler.operator.openshift.io "+deschedulerNamespace+"/cluster")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].status`, "False")
@@ -291,7 +320,8 @@ func planDrift(w world) {
 	w.action("rebalance", "DryRun")
 	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.items[1].diff", "-  mode: Predictive", "+  mode: Automatic")
-	w.action("rebalance", "Apply")
+	w.refusesBlindApproval("rebalance")
+	w.approveAsRead("rebalance")
 	w.phase("rebalance", "Completed")
 	if got := w.read(".spec.mode", descheduler()...); got != "Automatic" {
 		w.t.Errorf("mode is %s", got)

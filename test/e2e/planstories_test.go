@@ -30,8 +30,9 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 		"+    devDeviationThresholds: AsymmetricLow", "+    devEnableSoftTainter: true")
 	w.absent("machineconfig", "99-worker-psi-karg")
 
-	// Story 1: I decide to proceed.
-	w.action(name, "Apply")
+	// Story 1: I decide to proceed, with the plan that I have inspected.
+	w.refusesBlindApproval(name)
+	w.approveAsSaid(name)
 	w.sequential(name)
 	w.planSays(name, `.status.items[*]['state','message']`, "Completed Completed", `MachineConfigPool "worker" is stable and ready (4 nodes)`)
 	if times := strings.Fields(w.read(".status.items[*].lastTransitionTime", "configplan", name)); len(times) != 2 || times[0] > times[1] {
@@ -97,7 +98,7 @@ spec: {virtualization: {liveMigrationConfig: {parallelMigrationsPerCluster: 20, 
 	w.action(name, "DryRun")
 	w.phase(name, "ReviewRequired")
 	w.planSays(name, ".status.diff", "-    total: 5", "+    total: 18", "-    node: 1", "+    node: 4")
-	w.action(name, "Apply")
+	w.approveAsSaid(name)
 	w.phase(name, "Completed")
 	w.planSays(name, `.status.conditions[?(@.type=="UpgradeAvailable")].status`, "False")
 	if total := w.read(".spec.evictionLimits.total", descheduler()...); total != "18" {

@@ -404,8 +404,18 @@ func (l *lab) create(name string, changes ...spec) error {
 	return err
 }
 
-// edit changes spec in one write.
+// edit changes spec in one write, which says nothing of what was reviewed.
 func (l *lab) edit(name string, changes ...spec) error {
+	return l.editHaving(configurationplan.Reviewed{}, name, changes...)
+}
+
+// enforce sets Apply, and says that the plan that is there was reviewed.
+func (l *lab) enforce(name string) error {
+	return l.editHaving(configurationplan.Reviewed{PlanHash: l.plan(name).Status.PlanHash}, name, action(hco.ActionApply))
+}
+
+// editHaving is edit of somebody who says what they have reviewed.
+func (l *lab) editHaving(reviewed configurationplan.Reviewed, name string, changes ...spec) error {
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
 		for _, change := range changes {
@@ -413,7 +423,7 @@ func (l *lab) edit(name string, changes ...spec) error {
 		}
 		return plan, nil
 	})
-	_, _, err := l.storage.Plan.Update(as("alice"), name, info, nil, nil, false, &metav1.UpdateOptions{})
+	_, _, err := l.storage.Plan.Update(configurationplan.WithReviewed(as("alice"), reviewed), name, info, nil, nil, false, &metav1.UpdateOptions{})
 	return err
 }
 

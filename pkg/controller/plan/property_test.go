@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -132,14 +133,19 @@ func (n *novel) told(plan *v1alpha1.ConfigurationPlan) {
 	}
 }
 
-// apply sets Apply, and notes what was approved by that: the plan that waits, or the
-// first one, where there was none.
-func (n *novel) apply(name string, changes ...spec) {
-	before := n.plan(name).Status
-	if err := n.edit(name, append(changes, action(hco.ActionApply))...); err != nil {
+// apply sets Apply, and notes what was approved by that. Whoever does not say what
+// they have reviewed approves nothing of a plan that waits.
+func (n *novel) apply(reviewed configurationplan.Reviewed, name string, changes ...spec) {
+	before := n.plan(name)
+	if err := n.editHaving(reviewed, name, append(changes, action(hco.ActionApply))...); err != nil {
 		return
 	}
-	n.grants(name, before)
+	after := n.plan(name)
+	said := reviewed.PlanHash != "" && reviewed.PlanHash == before.Status.PlanHash || reviewed.ResourceVersion == before.ResourceVersion || after.Spec.ApprovedPlanHash != before.Spec.ApprovedPlanHash || before.Spec.Action == v1alpha1.ActionApply
+	if after.Status.Approval != nil && !said {
+		n.broken("plan %s got approved by somebody who did not say what they have seen: %+v", name, after.Status.Approval)
+	}
+	n.grants(name, before.Status)
 }
 
 // grants notes an approval that a write of spec brought.
@@ -149,9 +155,8 @@ func (n *novel) grants(name string, before v1alpha1.ConfigurationPlanStatus) {
 	if approval == nil || before.Approval != nil && *before.Approval.Time.DeepCopy() == approval.Time && before.Approval.PlanHash == approval.PlanHash && before.Approval.Mode == approval.Mode {
 		return
 	}
-	never := before.PlanHash == "" || before.Phase == v1alpha1.PhaseIgnored || before.Phase == v1alpha1.PhasePrerequisiteFailed
 	switch {
-	case approval.Mode == v1alpha1.ApprovalStanding && !never:
+	case approval.Mode == v1alpha1.ApprovalStanding && before.Phase != "":
 		n.broken("plan %s was %s with plan %s, and got a standing approval", name, before.Phase, before.PlanHash)
 	case approval.Mode == v1alpha1.ApprovalStanding:
 		n.standing[string(plan.UID)] = true
@@ -178,9 +183,16 @@ func (n *novel) deeds() map[string]func(name string) {
 	return map[string]func(name string){
 		"DryRun":   edit(action(hco.ActionDryRun)),
 		"Ignore":   edit(action(hco.ActionIgnore)),
-		"Apply":    func(name string) { n.apply(name) },
+		"Apply":    func(name string) { n.apply(configurationplan.Reviewed{}, name) },
+		"reviewed": func(name string) { n.apply(configurationplan.Reviewed{PlanHash: n.plan(name).Status.PlanHash}, name) },
+		"as read": func(name string) {
+			n.apply(configurationplan.Reviewed{ResourceVersion: n.plan(name).ResourceVersion}, name)
+		},
+		"as was": func(name string) {
+			n.apply(configurationplan.Reviewed{ResourceVersion: "1", PlanHash: "sha256:another"}, name)
+		},
 		"options":  func(name string) { edit(interval(int32(60 + 60*n.dice.IntN(3))))(name) },
-		"options+": func(name string) { n.apply(name, interval(int32(60+60*n.dice.IntN(3)))) },
+		"options+": func(name string) { n.apply(configurationplan.Reviewed{}, name, interval(int32(60+60*n.dice.IntN(3)))) },
 		"policy": edit(func(p *hco.ConfigurationPlan) {
 			p.Spec.FailurePolicy = map[hco.FailurePolicy]hco.FailurePolicy{hco.FailurePolicyAbort: hco.FailurePolicyContinue, hco.FailurePolicyContinue: hco.FailurePolicyAbort}[p.Spec.FailurePolicy]
 		}),
@@ -190,7 +202,7 @@ func (n *novel) deeds() map[string]func(name string) {
 		"timeout": edit(within(time.Hour)),
 		"pin": func(name string) {
 			hash := n.plan(name).Status.PlanHash
-			n.apply(name, func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = hash })
+			n.apply(configurationplan.Reviewed{}, name, func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = hash })
 		},
 		"unpin": edit(func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = "" }),
 		"approve": func(name string) {

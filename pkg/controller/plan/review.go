@@ -36,7 +36,7 @@ func (v *visit) review(ctx context.Context) error {
 	if approval := status.Approval; approval != nil && approval.Mode == v1alpha1.ApprovalStanding && approval.PlanHash == "" && approval.Run == 0 {
 		approval.PlanHash = status.PlanHash
 	}
-	executable, message := governance.Executable(v.plan.Spec, status.PlanHash, status.Approval)
+	executable, message := governance.Executable(v.plan.Name, v.plan.Spec, status.PlanHash, status.Approval)
 	if conflict := governance.Conflict(v.plan.Spec, status.Items); conflict != "" {
 		executable, message, v.reason = false, conflict, governance.ReasonConflict
 	}

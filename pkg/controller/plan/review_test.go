@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -51,6 +52,100 @@ func TestPinnedByAnother(t *testing.T) {
 	l.must(l.retry("a"))
 	l.is("a", v1alpha1.PhaseReviewRequired)
 	l.lookAt(nil, "the plan that was approved is another one")
+}
+
+// Whoever has reviewed a plan approves that one, whatever somebody else brings into its
+// place meanwhile, and whichever way they say it.
+func TestSwappedAfterReview(t *testing.T) {
+	store := newStore(t)
+	for name, c := range map[string]struct {
+		reason string
+		// approve is what the reviewer sends, having read a plan that is another one by now.
+		approve func(l *lab, read *v1alpha1.ConfigurationPlan) error
+		refused bool
+	}{
+		"nothing said": {"it would approve whatever is there", func(l *lab, _ *v1alpha1.ConfigurationPlan) error {
+			return l.edit("a", action(hco.ActionApply))
+		}, true},
+		"hash, not kept": {"another plan waits", func(l *lab, read *v1alpha1.ConfigurationPlan) error {
+			return l.editHaving(configurationplan.Reviewed{PlanHash: read.Status.PlanHash}, "a", action(hco.ActionApply))
+		}, true},
+		"resourceVersion": {"that state of the plan is gone", func(l *lab, read *v1alpha1.ConfigurationPlan) error {
+			return l.editHaving(configurationplan.Reviewed{ResourceVersion: read.ResourceVersion}, "a", action(hco.ActionApply), func(p *hco.ConfigurationPlan) {
+				p.ResourceVersion = read.ResourceVersion
+			})
+		}, true},
+		"hash": {"it is kept, and only that plan is executed", func(l *lab, read *v1alpha1.ConfigurationPlan) error {
+			return l.editHaving(configurationplan.Reviewed{PlanHash: read.Status.PlanHash}, "a", action(hco.ActionApply), pinned(read.Status.PlanHash))
+		}, false},
+		"subresource": {"it names the plan", func(l *lab, read *v1alpha1.ConfigurationPlan) error {
+			return l.approve("a", read.Status.PlanHash)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := store.newLab(t)
+			l.reach(v1alpha1.PhaseReviewRequired)
+			read := l.plan("a")
+			l.must(l.edit("a", interval(600)))
+			if now := l.is("a", v1alpha1.PhaseReviewRequired); now.Status.PlanHash == read.Status.PlanHash {
+				t.Fatal("the options make no difference")
+			}
+			err := c.approve(l, read)
+			if (err != nil) != c.refused {
+				t.Errorf("%s: %v", c.reason, err)
+			}
+			l.is("a", v1alpha1.PhaseReviewRequired)
+			l.lookAt(nil, "nobody has approved that plan: "+c.reason)
+		})
+	}
+}
+
+// A write that is refused says what to do, and names no plan that its author may not
+// have read; what was reviewed is approved in each of the ways that it says.
+func TestApproveWhatWasReviewed(t *testing.T) {
+	store := newStore(t)
+	for name, approve := range map[string]func(l *lab) error{
+		"hash": func(l *lab) error { return l.enforce("a") },
+		"resourceVersion": func(l *lab) error {
+			return l.editHaving(configurationplan.Reviewed{ResourceVersion: l.plan("a").ResourceVersion}, "a", action(hco.ActionApply))
+		},
+		"hash, kept": func(l *lab) error { return l.edit("a", action(hco.ActionApply), pinned(l.plan("a").Status.PlanHash)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := store.newLab(t)
+			l.reach(v1alpha1.PhaseReviewRequired)
+			hash := l.plan("a").Status.PlanHash
+			err := l.edit("a", action(hco.ActionApply))
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.approvedPlanHash") || !strings.Contains(err.Error(), "kubectl patch configplan a ") || strings.Contains(err.Error(), hash) {
+				t.Errorf("Apply alone: %v", err)
+			}
+			l.must(approve(l))
+			l.is("a", v1alpha1.PhaseInProgress)
+		})
+	}
+	t.Run("pinned by another", func(t *testing.T) {
+		l := store.newLab(t)
+		l.reach(v1alpha1.PhaseReviewRequired)
+		l.must(l.edit("a", pinned(l.plan("a").Status.PlanHash)))
+		l.settle()
+		if err := l.edit("a", action(hco.ActionApply)); !apierrors.IsInvalid(err) {
+			t.Errorf("Apply alone approved what somebody else has pinned: %v", err)
+		}
+	})
+	t.Run("before there is a plan", func(t *testing.T) {
+		l := store.newLab(t).usual()
+		l.cluster.ignorant = true
+		l.must(l.create("a", take))
+		l.must(l.edit("a", action(hco.ActionApply)))
+		l.cluster.ignorant = false
+		l.is("a", v1alpha1.PhaseReviewRequired, "nobody approved this plan")
+		l.lookAt(nil, "what is computed later nobody has seen")
+	})
+}
+
+// pinned is spec.approvedPlanHash.
+func pinned(hash string) spec {
+	return func(p *hco.ConfigurationPlan) { p.Spec.ApprovedPlanHash = hash }
 }
 
 // DryRun and Apply in a row, faster than anybody looks, have a drifted plan computed

@@ -284,7 +284,7 @@ func TestStickyUpgrade(t *testing.T) {
 	if diff := plan.Status.Items[1].Diff; !strings.Contains(diff, "+  deschedulingIntervalSeconds: 90") {
 		t.Errorf("diff:\n%s", diff)
 	}
-	l.must(l.edit("a", action(hco.ActionApply)))
+	l.must(l.enforce("a"))
 	l.is("a", v1alpha1.PhaseCompleted)
 	l.lookAt(int64(90), "it was reviewed and approved")
 }
@@ -436,7 +436,7 @@ func TestConflict(t *testing.T) {
 		if err := l.approve("a", plan.Status.PlanHash); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "argocd") {
 			t.Errorf("approving it: %v", err)
 		}
-		l.must(l.edit("a", action(hco.ActionApply)))
+		l.must(l.enforce("a"))
 		l.is("a", v1alpha1.PhaseReviewRequired, "FieldConflict")
 		l.must(l.edit("a", take))
 		plan = l.is("a", v1alpha1.PhaseReviewRequired, "ReviewRequired")
@@ -481,7 +481,7 @@ func TestConflict(t *testing.T) {
 		if takes := plan.Status.Items[1].Takes; len(takes) != 1 || !takes[0].Reclaimed || !slices.Equal(takes[0].Fields, []string{".spec.deschedulingIntervalSeconds"}) {
 			t.Errorf("takes %+v", takes)
 		}
-		l.must(l.edit("a", action(hco.ActionApply)))
+		l.must(l.enforce("a"))
 		l.is("a", v1alpha1.PhaseCompleted)
 		l.lookAt(int64(60), "enforcing a plan is what DryRun and Apply are for")
 	})

@@ -35,7 +35,7 @@ func (v *visit) watch(ctx context.Context) error {
 	switch drifted := status.Phase == v1alpha1.PhaseDrifted; {
 	case len(drifts) > 0:
 		message := "not as the plan says: " + strings.Join(drifts, "; ") +
-			"; set spec.action to DryRun, then to Apply, to enforce it; set Ignore, or delete the plan, to accept it"
+			"; set spec.action to DryRun, then review and approve the plan that is computed, to enforce it; set Ignore, or delete the plan, to accept it"
 		if drifted {
 			status.Message = governance.Clip(message)
 			return nil

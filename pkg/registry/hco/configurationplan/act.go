@@ -89,7 +89,7 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 		case status.InputsHash != inputs(plan):
 			return conflict(name, "spec has changed since the plan was computed: another one is on its way")
 		case plan.Spec.ApprovedPlanHash != "" && plan.Spec.ApprovedPlanHash != status.PlanHash:
-			return conflict(name, "spec.approvedPlanHash allows %s only", plan.Spec.ApprovedPlanHash)
+			return conflict(name, "spec.approvedPlanHash allows %s only: %s allows the plan that you have reviewed, and approves it", plan.Spec.ApprovedPlanHash, governance.ApproveCommand(name, asked.Spec.PlanHash))
 		}
 		if why := taken(plan); why != "" {
 			return conflict(name, "%s", why)

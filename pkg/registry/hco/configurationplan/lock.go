@@ -50,6 +50,9 @@ func (c *claiming) update(validate rest.ValidateObjectUpdateFunc) rest.ValidateO
 			}
 		}
 		plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
+		if err := unreviewed(ctx, plan, stored); err != nil {
+			return err
+		}
 		// The annotation stays, and overrides once: who makes another write need not
 		// have the verb.
 		override := plan.Annotations[v1alpha1.OverrideAnnotation]

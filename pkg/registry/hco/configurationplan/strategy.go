@@ -2,13 +2,10 @@ package configurationplan
 
 import (
 	"context"
-	"slices"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/utils/clock"
@@ -70,7 +67,7 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 		Conditions: []metav1.Condition{objectmeta.Unobserved(v1alpha1.ConditionReady, plan.CreationTimestamp)},
 	}
 	s.judge(ctx, plan, governance.Change{
-		IsApply: plan.Spec.Action == hco.ActionApply, Hash: plan.Spec.ApprovedPlanHash, NewHash: true,
+		Created: true, IsApply: plan.Spec.Action == hco.ActionApply, Hash: plan.Spec.ApprovedPlanHash, NewHash: true,
 	})
 }
 
@@ -83,55 +80,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 		return
 	}
 	plan.Generation = stored.Generation + 1
-	change := governance.Change{
-		WasApply: stored.Spec.Action == hco.ActionApply, IsApply: plan.Spec.Action == hco.ActionApply,
-		Inputs: inputs(plan) != inputs(stored),
-		Hash:   plan.Spec.ApprovedPlanHash, NewHash: plan.Spec.ApprovedPlanHash != stored.Spec.ApprovedPlanHash,
-	}
-	switch phase := stored.Status.Phase; {
-	case phase == hco.PhaseReviewRequired && stored.Status.ObservedGeneration == stored.Generation:
-		change.Waiting = stored.Status.PlanHash
-	case phase != hco.PhaseIgnored && phase != hco.PhasePrerequisiteFailed:
-		change.Known = stored.Status.PlanHash != ""
-	}
-	s.judge(ctx, plan, change)
-}
-
-// judge does to the approval what a change means.
-func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change) {
-	switch verdict, hash := governance.Approve(change); verdict {
-	case governance.Withdraw:
-		plan.Status.Approval = nil
-	case governance.Grant:
-		plan.Status.Approval = stamp(ctx, s.clock, hash, "")
-	}
-}
-
-// stamp is the approval of whoever asks.
-func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) *hco.PlanApproval {
-	approval := &hco.PlanApproval{Time: metav1.NewTime(clock.Now()), PlanHash: hash, Comment: comment, Mode: hco.ApprovalExplicit}
-	if hash == "" {
-		approval.Mode = hco.ApprovalStanding
-	}
-	if who, ok := request.UserFrom(ctx); ok {
-		approval.Username, approval.UID, approval.Groups = who.GetName(), who.GetUID(), slices.Clone(who.GetGroups())
-		for key, values := range who.GetExtra() {
-			if approval.Extra == nil {
-				approval.Extra = map[string]hco.ExtraValue{}
-			}
-			approval.Extra[key] = slices.Clone(values)
-		}
-	}
-	return approval
-}
-
-// inputs names what a plan is computed from.
-func inputs(plan *hco.ConfigurationPlan) string {
-	var external v1alpha1.ConfigurationPlanSpec
-	if err := v1alpha1.Convert_hco_ConfigurationPlanSpec_To_v1alpha1_ConfigurationPlanSpec(plan.Spec.DeepCopy(), &external, nil); err != nil {
-		return err.Error() // conversion copies fields
-	}
-	return governance.InputsHash(external)
+	s.judge(ctx, plan, changeOf(ctx, plan, stored))
 }
 
 // Validate says what is wrong with a new plan.
@@ -152,7 +101,7 @@ func (*strategy) WarningsOnCreate(context.Context, runtime.Object) []string { re
 func (*strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	if plan.Spec.Action == hco.ActionApply && plan.Status.Approval == nil && stored.Generation != plan.Generation {
-		return []string{"spec.action: Apply approves nothing now: another plan is computed; review and approve that"}
+		return []string{"spec.action: Apply approves nothing now: another plan is computed, or spec.approvedPlanHash names another one; review and approve the plan that waits then"}
 	}
 	return nil
 }
