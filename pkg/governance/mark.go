@@ -53,3 +53,37 @@ func Unmarked(object *manifest.Object) *manifest.Object {
 	}
 	return &plain
 }
+
+// Live is a target of a plan as a manifest, from JSON; nil from none. Of metadata it has
+// what a plan may set: a live object has finalizers, owners and marks of chains besides,
+// which no manifest may have, and which are no reason not to plan.
+func Live(raw []byte) (*manifest.Object, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	live := &unstructured.Unstructured{}
+	if err := live.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("reading a target: %w", err)
+	}
+	metadata := map[string]any{"name": live.GetName()}
+	if namespace := live.GetNamespace(); namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	for name, words := range map[string]map[string]string{"labels": live.GetLabels(), "annotations": live.GetAnnotations()} {
+		kept := map[string]any{}
+		for key, value := range words {
+			if !manifest.IsReserved(key) {
+				kept[key] = value
+			}
+		}
+		if len(kept) > 0 {
+			metadata[name] = kept
+		}
+	}
+	live.Object["metadata"] = metadata
+	object, err := manifest.Digester{}.New(live.Object)
+	if err != nil {
+		return nil, fmt.Errorf("reading a target: %w", err)
+	}
+	return &object, nil
+}

@@ -175,11 +175,15 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 			}
 			continue
 		}
-		if strings.HasPrefix(key, reservedPrefix) {
+		if IsReserved(key) {
 			found.add(field.ErrorTypeForbidden, reservedPrefix+" is reserved for what Penstock writes itself", "metadata", name, key)
 		}
 	}
 }
+
+// IsReserved tells whether a label or annotation is one that Penstock itself writes on
+// objects, and no manifest has.
+func IsReserved(key string) bool { return strings.HasPrefix(key, reservedPrefix) }
 
 // requiredString returns object[key] when it is a string that is not empty.
 func requiredString(object map[string]any, found *findings, key string, path ...string) (string, bool) {

@@ -233,3 +233,18 @@ func TestError(t *testing.T) {
 		t.Error("an error was made of none")
 	}
 }
+
+// What a message quotes of a live object is taken out, and what it says of fields, of the
+// object's name and of what the writer wants stays.
+func TestQuotes(t *testing.T) {
+	live := map[string]any{
+		"apiVersion": "v1", "kind": "Knob", "metadata": map[string]any{"name": "cluster", "labels": map[string]any{"team": "storage-team"}, "uid": "u"},
+		"spec": map[string]any{"mode": "Confidential", "limit": int64(1234), "wanted": "Automatic", "on": true, "list": []any{map[string]any{"token": "s3cr3t-token"}}},
+	}
+	ours := map[string]any{"spec": map[string]any{"wanted": "Automatic"}}
+	const text = `Knob "cluster" is invalid: spec.mode: Unsupported value: "Confidential": true is wrong with limit 1234, storage-team's s3cr3t-token, and "Automatic"`
+	const want = `Knob "cluster" is invalid: spec.mode: Unsupported value: "***": true is wrong with limit ***, ***'s ***, and "Automatic"`
+	if got := Quotes(text, live, ours); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -96,6 +96,53 @@ func (v *Values) all(value any) {
 	}
 }
 
+// Quotes returns a text without what it quotes of a live object, whatever its kind: its
+// strings and numbers, but for what identifies it, and for what ours has as well. Names
+// of fields stay. Truth values stay, too: they are words of any text.
+func Quotes(text string, live, ours map[string]any) string {
+	known := map[string]bool{}
+	leaves(ours, func(value string) { known[value] = true })
+	metadata, _ := live["metadata"].(map[string]any)
+	for _, name := range []string{"name", "namespace"} {
+		if value, ok := metadata[name].(string); ok {
+			known[value] = true
+		}
+	}
+	values := (*Redactor)(nil).Values(schema.GroupKind{})
+	for name, field := range live {
+		switch name {
+		case "apiVersion", "kind":
+		case "metadata":
+			field = map[string]any{"labels": metadata["labels"], "annotations": metadata["annotations"]}
+			fallthrough
+		default:
+			leaves(field, func(value string) {
+				if !known[value] {
+					values.add(value)
+				}
+			})
+		}
+	}
+	return values.Mask(text)
+}
+
+// leaves calls f for every string and number below a value.
+func leaves(value any, f func(string)) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, field := range value {
+			leaves(field, f)
+		}
+	case []any:
+		for _, item := range value {
+			leaves(item, f)
+		}
+	case nil, bool:
+	default:
+		f(fmt.Sprint(value))
+	}
+}
+
 // add notes a value in the spellings in which messages quote it.
 func (v *Values) add(value string) {
 	if value == "" || v.whole[value] {

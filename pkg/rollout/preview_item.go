@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -191,7 +193,11 @@ func (p *previewer) refused(item *PreviewItem, action Action, err error) error {
 	return nil
 }
 
-// plain is an object without what changes with every write, and without status.
+// plain is an object without what changes with every write, without status, and
+// without the manifest that kubectl apply keeps in an annotation: what is watched has
+// lost it, and the server's answer to a dry-run has it. Before and after are compared
+// in this form, wherever they come from: what one source of the two leaves out must be
+// left out here.
 func plain(object *unstructured.Unstructured) ([]byte, error) {
 	content := make(map[string]any, len(object.Object))
 	for key, value := range object.Object {
@@ -200,19 +206,35 @@ func plain(object *unstructured.Unstructured) ([]byte, error) {
 		}
 	}
 	if metadata, ok := content["metadata"].(map[string]any); ok {
-		kept := make(map[string]any, len(metadata))
-		for key, value := range metadata {
-			switch key {
-			case "managedFields", "resourceVersion", "generation", "creationTimestamp", "uid":
-			default:
-				kept[key] = value
-			}
-		}
-		content["metadata"] = kept
+		content["metadata"] = plainMetadata(metadata)
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 	}
 	return raw, nil
+}
+
+// plainMetadata is metadata as plain has it. No annotations and an empty map of them
+// are the same.
+func plainMetadata(metadata map[string]any) map[string]any {
+	kept := make(map[string]any, len(metadata))
+	for key, value := range metadata {
+		switch key {
+		case "managedFields", "resourceVersion", "generation", "creationTimestamp", "uid":
+		case "annotations":
+			annotations, ok := value.(map[string]any)
+			if !ok {
+				kept[key] = value
+				continue
+			}
+			annotations = maps.Clone(annotations)
+			if delete(annotations, corev1.LastAppliedConfigAnnotation); len(annotations) > 0 {
+				kept[key] = annotations
+			}
+		default:
+			kept[key] = value
+		}
+	}
+	return kept
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -394,6 +395,11 @@ func (c *cluster) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	seen := Names().Observe(have)
 	seen.Object, seen.Managed, seen.Kept = have.DeepCopy(), append([]metav1.ManagedFieldsEntry{}, have.GetManagedFields()...), &probe.Reads{Whole: true}
 	seen.Object.SetManagedFields(nil)
+	// Watches do not keep it (see package observe).
+	if annotations := seen.Object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		seen.Object.SetAnnotations(annotations)
+	}
 	return seen, observe.Present
 }
 

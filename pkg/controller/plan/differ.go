@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -57,21 +58,17 @@ func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.P
 func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, held bodies) (hco.PlanDiffItem, error) {
 	out := hco.PlanDiffItem{Name: item.Name, TargetRef: item.TargetRef}
 	ref := refOf(v1alpha1.PlanItem{TargetRef: v1alpha1.TargetRef(item.TargetRef), Digest: item.Digest})
-	mapping, err := d.Engine.Reader.Served(ctx, ref.GroupVersionKind())
-	if err != nil {
+	lacks, err := d.lacks(ctx, ref, "get", "patch")
+	if meta.IsNoMatchError(err) {
 		out.Message = "its kind is not served"
 		return out, nil
 	}
-	for _, verb := range []string{"get", "patch"} {
-		right := Right{Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Namespace: ref.Namespace, Name: ref.Name}
-		allowed, err := d.may(ctx, right)
-		if err != nil {
-			return out, apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", right, err))
-		}
-		if !allowed {
-			out.Message = "you may not " + right.String()
-			return out, nil
-		}
+	if err != nil {
+		return out, err
+	}
+	if lacks != "" {
+		out.Message = "you may not " + lacks
+		return out, nil
 	}
 	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: item.Action == hco.ItemDelete}}
 	preview, err := d.Engine.Preview(ctx, rollout.Work{
@@ -96,11 +93,11 @@ func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanI
 		out.Message = governance.Clip(seen.Failure.Message)
 		return nil
 	}
-	before, err := ofJSON(seen.Before)
+	before, err := governance.Live(seen.Before)
 	if err != nil {
 		return err
 	}
-	after, err := ofJSON(seen.After)
+	after, err := governance.Live(seen.After)
 	if err != nil {
 		return err
 	}
@@ -112,6 +109,38 @@ func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanI
 	change := diff.Compare(ctx, before, after, diff.Options{Schema: d.Schema, Redactor: d.Redactor})
 	out.Diff, out.Message = change.Unified, change.NotCompared
 	return nil
+}
+
+// Lacks returns the right to read a target that the caller does not have. Of a kind
+// that is not served nobody can be asked: it is not read either.
+func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error) {
+	lacks, err := d.lacks(ctx, target, "get")
+	if meta.IsNoMatchError(err) {
+		return fmt.Sprintf("get %s, whose kind is not served", target.ID), nil
+	}
+	return lacks, err
+}
+
+// lacks is the first of some rights on a target that the caller does not have.
+func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string) (string, error) {
+	mapping, err := d.Engine.Reader.Served(ctx, target.GroupVersionKind())
+	if meta.IsNoMatchError(err) {
+		return "", err
+	}
+	if err != nil {
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
+	}
+	for _, verb := range verbs {
+		right := Right{Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Namespace: target.Namespace, Name: target.Name}
+		allowed, err := d.may(ctx, right)
+		if err != nil {
+			return "", apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", right, err))
+		}
+		if !allowed {
+			return right.String(), nil
+		}
+	}
+	return "", nil
 }
 
 // may tells whether the caller has a right.

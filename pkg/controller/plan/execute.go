@@ -247,6 +247,9 @@ func mayTake(item v1alpha1.PlanItem) []stage.Take {
 
 // hindered notes why an item is not applied.
 func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
+	if failure.Reason == rollout.ReasonRejected {
+		failure.Message = v.discreet(failure.ID, nil, failure.Message)
+	}
 	switch {
 	case failure.Reason == rollout.ReasonStale:
 		v.reason = governance.ReasonPlanStale

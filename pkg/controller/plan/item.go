@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,7 +11,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
 // item is one item of the plan, and the target as it is. Its message is why the
@@ -25,17 +28,17 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 	now := v.now()
 	item.LastTransitionTime = &now
 	if seen.Failure != nil {
-		item.State, item.Message = v1alpha1.ItemFailed, governance.Clip(seen.Failure.Message)
+		item.State, item.Message = v1alpha1.ItemFailed, governance.Clip(v.discreet(target.object.ID, target.object.JSON, seen.Failure.Message))
 		return item, nil, nil
 	}
 	if seen.Action == rollout.Deferred {
 		return item, nil, fmt.Errorf("item %s: %s", target.Name, seen.Message)
 	}
-	before, err := ofJSON(seen.Before)
+	before, err := governance.Live(seen.Before)
 	if err != nil {
 		return item, nil, err
 	}
-	after, err := ofJSON(seen.After)
+	after, err := governance.Live(seen.After)
 	if err != nil {
 		return item, nil, err
 	}
@@ -59,15 +62,51 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 		item.Action = v1alpha1.ItemCreate
 	case before == nil || after != nil && governance.Unmarked(before).Digest == governance.Unmarked(after).Digest:
 		item.Action, item.ImpactSeverity, item.ImpactReason = v1alpha1.ItemNone, v1alpha1.ImpactNone, "it is as it should be already"
-		item.BlastRadius = nil
+		item.BlastRadius, item.Takes = nil, nil // nothing is written
 		return item, before, nil
 	}
-	change := diff.Compare(ctx, governance.Unmarked(before), governance.Unmarked(after), diff.Options{Schema: v.Schema, Redactor: v.Redactor})
-	item.Diff = bounded(change.Unified, v1alpha1.MaxItemDiffBytes)
-	if change.NotCompared != "" {
-		item.Diff = "not compared: " + change.NotCompared
+	if item.Diff, err = v.shown(ctx, before, after, target); err != nil {
+		return item, nil, fmt.Errorf("item %s: %w", target.Name, err)
 	}
 	return item, before, nil
+}
+
+// shown is what of a change status has (see governance.Shown). The subresource diff has
+// all of it, for who may read the target.
+func (v *visit) shown(ctx context.Context, before, after *manifest.Object, target wanted) (string, error) {
+	var intent *manifest.Object
+	if v.plan.Spec.RestoreRun == 0 {
+		intent = governance.Unmarked(&target.object)
+	}
+	if target.delete {
+		after = nil
+	}
+	old, next, err := governance.Shown(governance.Unmarked(before), governance.Unmarked(after), intent)
+	if err != nil {
+		return "", fmt.Errorf("comparing %s with what it would be: %w", target.object.ID, err)
+	}
+	// No schema: what is hidden is no value of its field's type, and lists are shown as
+	// they stand.
+	change := diff.Compare(ctx, old, next, diff.Options{Redactor: v.Redactor})
+	if change.NotCompared != "" {
+		return "not compared: " + change.NotCompared, nil
+	}
+	return bounded(change.Unified, v1alpha1.MaxItemDiffBytes), nil
+}
+
+// discreet is what the cluster says of a write, without what it quotes of the target:
+// whoever may read plans need not be able to read that. What the plan itself wants may
+// be quoted.
+func (v *visit) discreet(id manifest.ID, body []byte, message string) string {
+	live, presence := sight(v.Engine.Observer, id)
+	if presence != observe.Present {
+		return message
+	}
+	var wanted map[string]any
+	if v.plan.Spec.RestoreRun == 0 && json.Unmarshal(body, &wanted) != nil {
+		wanted = nil // it was made from JSON
+	}
+	return redact.Quotes(message, live.Object, wanted)
 }
 
 // governs tells whether a target bears the marks of this plan.
@@ -87,18 +126,6 @@ func isGoing(item v1alpha1.PlanItem) bool {
 
 func targetOf(ref manifest.Ref) v1alpha1.TargetRef {
 	return v1alpha1.TargetRef{APIVersion: ref.APIVersion(), Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
-}
-
-// ofJSON is a manifest of JSON, or nil.
-func ofJSON(raw []byte) (*manifest.Object, error) {
-	if raw == nil {
-		return nil, nil
-	}
-	object, err := manifest.Digester{}.FromJSON(raw)
-	if err != nil {
-		return nil, fmt.Errorf("reading a target: %w", err)
-	}
-	return &object, nil
 }
 
 // settle sets the state of an item.

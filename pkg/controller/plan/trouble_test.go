@@ -430,7 +430,7 @@ func TestConflict(t *testing.T) {
 	t.Run("waits", func(t *testing.T) {
 		l := conflicting(t)
 		plan := l.is("a", v1alpha1.PhaseReviewRequired, "FieldConflict", ".spec.deschedulingIntervalSeconds of KubeDescheduler cluster belong to argocd", "spec.onConflict to Take")
-		if !strings.Contains(plan.Status.Items[1].Diff, "-  deschedulingIntervalSeconds: 3600") || plan.Status.PlanHash == "" {
+		if diff := plan.Status.Items[1].Diff; !strings.Contains(diff, "-  deschedulingIntervalSeconds: \"***\"\n+  deschedulingIntervalSeconds: 60") || plan.Status.PlanHash == "" {
 			t.Error("there is nothing to review")
 		}
 		if err := l.approve("a", plan.Status.PlanHash); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "argocd") {

@@ -43,13 +43,16 @@ type Requirement struct {
 // Item is one target as it should be.
 type Item struct {
 	Name string
-	// Object is a whole manifest.
+	// Object is a whole manifest. Whoever may read plans and profiles is shown it, but
+	// for items of lists that its target has already: it has no other value of a live
+	// object.
 	Object map[string]any
 	Impact v1alpha1.ImpactSeverity
 	// Reason of the impact.
 	Reason string
 	Blast  *v1alpha1.BlastRadius
-	// Notes are what a reviewer should know.
+	// Notes are what a reviewer should know. Everybody who may read plans and profiles
+	// sees them: they quote no value of a live object.
 	Notes []string
 	// Waits are what the target has to become before the next item has its turn,
 	// besides what its kind is waited for anyway (see package wait).

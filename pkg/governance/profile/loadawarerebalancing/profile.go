@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -148,8 +147,9 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 		item.Impact, item.Reason = v1alpha1.ImpactLow, "mode Predictive evicts nothing"
 	}
 	profiles, dropped := profilesWith(chosen, current(facts))
-	if len(dropped) > 0 {
-		item.Notes = append(item.Notes, "takes out of spec.profiles: "+strings.Join(dropped, ", "))
+	if dropped > 0 {
+		// Which ones is in the diff, for who may read the KubeDescheduler.
+		item.Notes = append(item.Notes, fmt.Sprintf("takes out of spec.profiles: %d of what is there", dropped))
 	}
 	spec := map[string]any{
 		"managementState":             "Managed",
@@ -206,9 +206,9 @@ func current(facts profile.Facts) *unstructured.Unstructured {
 
 // profilesWith keeps what does not work against the chosen profile: the list is
 // replaced as a whole, and the KubeDescheduler refuses most combinations.
-func profilesWith(chosen string, current *unstructured.Unstructured) (profiles []any, dropped []string) {
+func profilesWith(chosen string, current *unstructured.Unstructured) (profiles []any, dropped int) {
 	if current == nil {
-		return []any{chosen}, nil
+		return []any{chosen}, 0
 	}
 	have, _, _ := unstructured.NestedStringSlice(current.Object, "spec", "profiles")
 	for _, name := range have {
@@ -217,7 +217,7 @@ func profilesWith(chosen string, current *unstructured.Unstructured) (profiles [
 		case "AffinityAndTaints", "SoftTopologyAndDuplicates":
 			profiles = append(profiles, name)
 		default:
-			dropped = append(dropped, name)
+			dropped++
 		}
 	}
 	return append(profiles, chosen), dropped
@@ -257,7 +257,7 @@ func addLimits(spec map[string]any, version profile.Version, facts profile.Facts
 	}
 	spec["evictionLimits"] = limits
 	if options.EvictionLimitTotal == nil || options.EvictionLimitNode == nil && limits["node"] != nil {
-		notes = append(notes, fmt.Sprintf("eviction limits follow from %s: %d live migrations in the cluster, %d from a node", source, total, node))
+		notes = append(notes, "eviction limits follow from what is allowed for live migrations by "+source)
 	}
 	return notes
 }
@@ -265,7 +265,7 @@ func addLimits(spec map[string]any, version profile.Version, facts profile.Facts
 // migrations reads how many live migrations are allowed: in v1 they are below
 // spec.virtualization, in v1beta1 directly below spec.
 func migrations(facts profile.Facts) (total, node int32, source string) {
-	total, node, source = defaultMigrationsTotal, defaultMigrationsNode, "the defaults of HyperConverged"
+	total, node, source = defaultMigrationsTotal, defaultMigrationsNode, "the defaults of HyperConverged, 5 in the cluster and 1 from a node"
 	if objects := facts.Objects[hyperConverged()]; len(objects) > 0 {
 		object := objects[0] // there is one in a cluster
 		config, found, _ := unstructured.NestedMap(object.Object, "spec", "virtualization", "liveMigrationConfig")

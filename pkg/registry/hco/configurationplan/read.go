@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,14 +15,17 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
 
 // ManifestsREST serves the subresource manifests: what the items make of their
-// targets, in full.
+// targets, in full. What a target has, or had before a run, may be in it: it is for who
+// may read that target.
 type ManifestsREST struct {
-	store *genericregistry.Store
-	packs Packs
+	store  *genericregistry.Store
+	packs  Packs
+	differ Differ
 }
 
 var _ rest.Getter = &ManifestsREST{}
@@ -32,7 +36,8 @@ func (*ManifestsREST) New() runtime.Object { return &hco.PlanManifestList{} }
 // Destroy does nothing: the store belongs to the main resource.
 func (*ManifestsREST) Destroy() {}
 
-// Get returns the manifests of the plan as it was computed last.
+// Get returns the manifests of the plan as it was computed last. Those of targets that
+// the caller may not read are left out, and a warning says so.
 func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {
@@ -46,10 +51,29 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.Ge
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", name, err))
 	}
+	var hidden []string
 	for _, object := range objects {
+		if lacks, err := r.lacks(ctx, object.Ref); err != nil {
+			return nil, err
+		} else if lacks != "" {
+			hidden = append(hidden, lacks)
+			continue
+		}
 		list.Items = append(list.Items, runtime.RawExtension{Raw: object.JSON})
 	}
+	if len(hidden) > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("%d of %d manifests are left out: you may not %s", len(hidden), len(objects), strings.Join(hidden, ", ")))
+	}
 	return list, nil
+}
+
+// lacks is the right that the caller needs to read a target and does not have, empty
+// when they may.
+func (r *ManifestsREST) lacks(ctx context.Context, target manifest.Ref) (string, error) {
+	if r.differ == nil {
+		return "", nil
+	}
+	return r.differ.Lacks(ctx, target)
 }
 
 // HistoryREST serves the subresource history: what plans of the name did, also
@@ -104,6 +128,9 @@ func dropped(rows []run.Row) int64 {
 // it himself.
 type Differ interface {
 	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error)
+	// Lacks returns the right to read a target that the caller of a request does not
+	// have, in words; empty when they may read it.
+	Lacks(ctx context.Context, target manifest.Ref) (string, error)
 }
 
 // DiffREST serves the subresource diff: computed now, and kept nowhere.

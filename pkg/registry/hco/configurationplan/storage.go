@@ -101,7 +101,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		Approve:   &ApproveREST{store: &acts, clock: deps.Clock},
 		Retry:     &RetryREST{store: &acts},
 		Rollback:  &RollbackREST{store: &acts, runs: deps.Runs},
-		Manifests: &ManifestsREST{store: store, packs: deps.Packs},
+		Manifests: &ManifestsREST{store: store, packs: deps.Packs, differ: deps.Differ},
 		History:   &HistoryREST{runs: deps.Runs},
 	}
 	if deps.Differ != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
@@ -114,11 +115,24 @@ func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.Config
 		var items []profile.Item
 		if items, seen.lacks = p.Items(seen.facts, optionsOf(plan)); seen.lacks == nil {
 			for _, item := range items {
-				seen.items = append(seen.items, s.try(ctx, p.Name(), item))
+				tried := s.try(ctx, p.Name(), item)
+				tried.refusal = discreet(seen.facts, tried)
+				seen.items = append(seen.items, tried)
 			}
 		}
 	}
 	return seen.verdict()
+}
+
+// discreet is a refusal without what it quotes of the target: whoever may read profiles
+// need not be able to read that.
+func discreet(facts profile.Facts, t trial) string {
+	for _, live := range facts.Objects[t.ref.GroupKind()] {
+		if t.refusal != "" && live.GetName() == t.ref.Name && live.GetNamespace() == t.ref.Namespace {
+			return redact.Quotes(t.refusal, live.Object, t.Object)
+		}
+	}
+	return t.refusal
 }
 
 // optionsOf a plan are those that its profile would be enabled with.

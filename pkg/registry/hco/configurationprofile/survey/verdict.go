@@ -52,15 +52,15 @@ func changes(seen rollout.PreviewItem) (hco.ItemAction, error) {
 	if seen.Before == nil || seen.After == nil {
 		return hco.ItemNone, nil
 	}
-	before, err := manifest.Digester{}.FromJSON(seen.Before)
+	before, err := governance.Live(seen.Before)
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", seen.ID, err)
 	}
-	after, err := manifest.Digester{}.FromJSON(seen.After)
+	after, err := governance.Live(seen.After)
 	if err != nil {
 		return "", fmt.Errorf("reading %s as it would be: %w", seen.ID, err)
 	}
-	if governance.Unmarked(&before).Digest == governance.Unmarked(&after).Digest {
+	if governance.Unmarked(before).Digest == governance.Unmarked(after).Digest {
 		return hco.ItemNone, nil
 	}
 	return hco.ItemUpdate, nil

@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// dressed puts on a target that is as it should be what targets have besides: defaults,
+// status, and what their owners, kubectl, and other plans note on them.
+func dressed(dice *rand.Rand, live *unstructured.Unstructured) {
+	flip := func() bool { return dice.IntN(2) == 0 }
+	annotations := map[string]string{}
+	if flip() {
+		raw, err := json.Marshal(live.Object)
+		if err != nil {
+			panic(err) // it is a manifest
+		}
+		annotations[corev1.LastAppliedConfigAnnotation] = string(raw) + "\n"
+	}
+	if flip() {
+		annotations["example.com/team"] = "compute"
+	}
+	if flip() {
+		annotations[v1alpha1.GovernedByAnnotation], annotations[v1alpha1.AppliedHashAnnotation] = "another", "sha256:another"
+	}
+	if flip() {
+		annotations["penstock.dev/applied"], annotations["penstock.dev/teardown"] = "sha256:a", "perhaps"
+	}
+	if flip() {
+		live.SetAnnotations(annotations) // an empty map, at times
+	}
+	if flip() {
+		labels := live.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["example.com/tier"], labels["penstock.dev/chain"] = "infra", "descheduler"
+		live.SetLabels(labels)
+	}
+	if flip() {
+		live.SetFinalizers([]string{"example.com/keep"})
+		live.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "u"}})
+	}
+	spec, _ := live.Object["spec"].(map[string]any)
+	if flip() && spec != nil {
+		spec["logLevel"], spec["observedConfig"], spec["none"] = "Normal", map[string]any{"a": []any{int64(1), 2.5}, "b": nil}, []any{}
+	}
+	if flip() {
+		live.Object["status"] = map[string]any{"generation": int64(3), "conditions": []any{map[string]any{"type": "Degraded", "status": "False"}}}
+	}
+}
+
+// targets are what a profile makes of a cluster without any of them.
+func targetsIn(t *testing.T, l *lab, p profile.Profile) []*unstructured.Unstructured {
+	t.Helper()
+	facts, err := l.cluster.Facts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := p.Items(facts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []*unstructured.Unstructured
+	for _, item := range items {
+		targets = append(targets, (&unstructured.Unstructured{Object: item.Object}).DeepCopy())
+	}
+	return targets
+}
+
+// A plan whose intent equals its targets has nothing to do and nothing to show, whatever
+// else the targets have, whoever wrote them, and by which kind of write: for all kinds
+// that profiles touch.
+func TestNothingToDo(t *testing.T) {
+	store := newStore(t)
+	for _, p := range []profile.Profile{loadawarerebalancing.Profile{}, knobs{n: 3}} {
+		for seed := range uint64(25) {
+			t.Run(fmt.Sprintf("%T/%d", p, seed), func(t *testing.T) {
+				dice := rand.New(rand.NewPCG(seed, 7))
+				l := store.newLab(t, p)
+				l.cluster.pool("worker", 4)
+				var ids []manifest.ID
+				for _, target := range targetsIn(t, l, p) {
+					kind := target.GroupVersionKind()
+					id := manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: target.GetNamespace(), Name: target.GetName()}
+					ids = append(ids, id)
+					dressed(dice, target)
+					if dice.IntN(2) == 0 {
+						spec, _ := target.DeepCopy().Object["spec"].(map[string]any)
+						l.cluster.applies(id, "argocd", spec)
+					}
+					l.cluster.alter(id, []string{"kubectl-client-side-apply", "operator", "hco-governance/LoadAwareRebalancing"}[dice.IntN(3)], func(object map[string]any) {
+						for key, value := range target.Object {
+							object[key] = value
+						}
+					})
+					if dice.IntN(4) == 0 {
+						l.cluster.objects[id].SetManagedFields(nil)
+					}
+				}
+				l.must(l.create("a"))
+				plan := l.is("a", v1alpha1.PhaseCompleted, "everything is as the plan says already")
+				if plan.Status.Diff != "" || plan.Status.Run != 0 {
+					t.Errorf("the plan has done something in run %d:\n%s", plan.Status.Run, plan.Status.Diff)
+				}
+				for i, item := range plan.Status.Items {
+					if item.Diff != "" || item.Action != v1alpha1.ItemNone || len(item.Takes) > 0 {
+						t.Errorf("%s is to be changed: %s, takes %v\n%s", ids[i], item.Action, item.Takes, item.Diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Nothing of what a target has is in a plan, from its draft to its rollback: whoever may
+// read plans need not be able to read targets.
+func TestStatusShowsNoTarget(t *testing.T) {
+	const canary = "canary-in-the-target"
+	l := newStore(t).newLab(t).usual()
+	l.cluster.alter(descheduler(), "kubectl-client-side-apply", func(o map[string]any) {
+		spec := o["spec"].(map[string]any)
+		spec["mode"], spec["logLevel"], spec["profiles"] = canary, canary, []any{"AffinityAndTaints", canary}
+		spec["evictionLimits"] = map[string]any{"total": canary}
+		spec["profileCustomizations"] = map[string]any{"namespaces": []any{map[string]any{"name": canary}}}
+		metadata := o["metadata"].(map[string]any)
+		metadata["annotations"] = map[string]any{corev1.LastAppliedConfigAnnotation: canary, "example.com/x": canary}
+	})
+	l.cluster.set(psi(), "admin", canary, "spec", "kernelType")
+	l.cluster.set(psi(), "admin", []any{canary}, "spec", "kernelArguments")
+	silent := func(plan *v1alpha1.ConfigurationPlan) {
+		raw, err := json.Marshal(plan)
+		l.must(err)
+		if strings.Contains(string(raw), canary) || strings.Contains(plan.Status.Diff, "AffinityAndTaints") {
+			t.Errorf("plan %s is %s and shows what a target has:\n%s", plan.Name, plan.Status.Phase, raw)
+		}
+	}
+	l.stored = silent
+	l.must(l.create("a", take))
+	plan := l.is("a", v1alpha1.PhaseReviewRequired)
+	for _, want := range []string{
+		"-  mode: \"***\"\n", "+  mode: Automatic\n", "+  deschedulingIntervalSeconds: 60\n", "+  - KubeVirtRelieveAndMigrate\n", "-    total: \"***\"\n", "+    total: 5\n", "+  - psi=1\n",
+	} {
+		if !strings.Contains(plan.Status.Diff, want) {
+			t.Errorf("the diff does not have %q:\n%s", want, plan.Status.Diff)
+		}
+	}
+	l.complete()
+	l.cluster.set(descheduler(), "mallory", canary, "spec", "mode")
+	l.is("a", v1alpha1.PhaseDrifted, ".spec.mode was changed by mallory")
+	l.must(l.edit("a", action(hco.ActionDryRun)))
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	l.must(l.rollback("a", 1))
+	plan = l.is("a", v1alpha1.PhaseReviewRequired)
+	if !strings.Contains(plan.Status.Diff, "+  mode: \"*** (another value)\"\n") && !strings.Contains(plan.Status.Diff, "total: \"*** (another value)\"\n") {
+		t.Errorf("the diff of the rollback:\n%s", plan.Status.Diff)
+	}
+	l.approved()
+	l.settle()
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseCompleted, "Restored")
+}

@@ -1,0 +1,170 @@
+package governance
+
+import (
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
+)
+
+// What stands for values that are not shown.
+const (
+	// hiddenNow is a value that the target has.
+	hiddenNow = redact.Hidden
+	// hiddenNext is another one, which it would have.
+	hiddenNext = redact.Hidden + " (another value)"
+	// hiddenOrder is a list of the same items, which would stand in another order.
+	hiddenOrder = redact.Hidden + " (in another order)"
+)
+
+// Shown reduces a change of a target to what everybody may see who may read the plan:
+// status of a plan has it, and whoever may read plans need not be able to read the
+// targets. It returns what to compare in the place of before and after:
+//
+//   - which fields change is there, and fields that do not are not,
+//   - what the target has is nowhere: a value that goes is hidden,
+//   - what it would have is there where the intent says it, and the target has not had
+//     it: items of lists that stay are hidden.
+//
+// A nil object does not exist; a nil intent says nothing that may be shown, as that of a
+// plan that restores what was there once.
+func Shown(before, after, intent *manifest.Object) (*manifest.Object, *manifest.Object, error) {
+	var trees [3]map[string]any
+	for i, object := range []*manifest.Object{before, after, intent} {
+		if object == nil {
+			continue
+		}
+		content := &unstructured.Unstructured{}
+		if err := content.UnmarshalJSON(object.JSON); err != nil {
+			return nil, nil, err
+		}
+		trees[i] = content.Object
+	}
+	was, is := shownFields(trees[0], trees[1], trees[2])
+	old, err := named(before, was)
+	if err != nil {
+		return nil, nil, err
+	}
+	next, err := named(after, is)
+	return old, next, err
+}
+
+// named makes an object of what is shown of it: whose it is, nobody hides.
+func named(object *manifest.Object, shown map[string]any) (*manifest.Object, error) {
+	if object == nil {
+		return nil, nil
+	}
+	metadata, _ := shown["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	shown["apiVersion"], shown["kind"], shown["metadata"] = object.APIVersion(), object.Kind, metadata
+	metadata["name"] = object.Name
+	if object.Namespace != "" {
+		metadata["namespace"] = object.Namespace
+	}
+	made, err := manifest.Digester{}.New(shown)
+	if err != nil {
+		return nil, err
+	}
+	return &made, nil
+}
+
+// shownFields is Shown for the fields of an object.
+func shownFields(before, after, intent map[string]any) (was, is map[string]any) {
+	was, is = map[string]any{}, map[string]any{}
+	for key, old := range before {
+		next, stays := after[key]
+		switch {
+		case !stays:
+			was[key] = intended(old, nil, hiddenNow)
+		case !reflect.DeepEqual(old, next):
+			was[key], is[key] = shownValue(old, next, intent[key])
+		}
+	}
+	for key, next := range after {
+		if _, had := before[key]; !had {
+			is[key] = intended(next, intent[key], hiddenNow)
+		}
+	}
+	return was, is
+}
+
+// shownValue is Shown for a value that changes.
+func shownValue(old, next, intent any) (was, is any) {
+	if fields, isMap := old.(map[string]any); isMap {
+		if nextFields, stays := next.(map[string]any); stays {
+			wanted, _ := intent.(map[string]any)
+			return both(shownFields(fields, nextFields, wanted))
+		}
+	}
+	if items, isList := old.([]any); isList {
+		if nextItems, stays := next.([]any); stays {
+			wanted, _ := intent.([]any)
+			return shownItems(items, nextItems, wanted)
+		}
+	}
+	return intended(old, nil, hiddenNow), intended(next, intent, hiddenNext)
+}
+
+func both(was, is map[string]any) (any, any) { return was, is }
+
+// shownItems is Shown for a list, item by item.
+func shownItems(old, next, intent []any) (was, is any) {
+	hidden, items := make([]any, len(old)), make([]any, len(next))
+	for i := range old {
+		hidden[i] = hiddenNow
+	}
+	for i, item := range next {
+		switch {
+		case contains(old, item):
+			items[i] = hiddenNow
+		case contains(intent, item):
+			items[i] = item
+		default:
+			items[i] = hiddenNext
+		}
+	}
+	if reflect.DeepEqual(hidden, items) {
+		return hiddenNow, hiddenOrder
+	}
+	return hidden, items
+}
+
+// intended is a value as far as the intent says it; the rest is what the server made of
+// it, and is hidden.
+func intended(value, intent any, hidden string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		wanted, _ := intent.(map[string]any)
+		fields := make(map[string]any, len(value))
+		for key, field := range value {
+			fields[key] = intended(field, wanted[key], hidden)
+		}
+		return fields
+	case []any:
+		wanted, isList := intent.([]any)
+		if !isList {
+			return hidden
+		}
+		items := make([]any, len(value))
+		for i, item := range value {
+			if items[i] = item; !contains(wanted, item) {
+				items[i] = hidden
+			}
+		}
+		return items
+	default:
+		if reflect.DeepEqual(value, intent) {
+			return value
+		}
+		return hidden
+	}
+}
+
+func contains(items []any, item any) bool {
+	return slices.ContainsFunc(items, func(other any) bool { return reflect.DeepEqual(other, item) })
+}
