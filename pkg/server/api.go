@@ -90,6 +90,8 @@ func (a *api) withBodies(next http.Handler) http.Handler {
 		Budget:       clusterextensionrevision.NewBudget(clusterextensionrevision.DefaultBudget),
 		MaxBodyBytes: a.maxBody,
 		Stored:       a.stored,
+		Authorizer:   a.authorizer,
+		Target:       a.extra.targetName(),
 	})
 }
 

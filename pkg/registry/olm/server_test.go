@@ -118,6 +118,7 @@ func newServer(t *testing.T, settings settings) *server {
 			Stored: func(ctx context.Context, name string) (*hub.ClusterExtensionRevision, error) {
 				return s.storage.Revision.Stored(ctx, name)
 			},
+			Authorizer: s.rules,
 		}), c)
 	}
 	apiServer, err := config.Complete(nil).New("test", genericapiserver.NewEmptyDelegate())

@@ -283,6 +283,8 @@ func (d door) threats() {
 		})
 	}
 	d.t.Run("GuessedDigest", func(t *testing.T) { r.guess(t) })
+	secretDigest := d.MustKubectl("get", "cer", "victim-2", "-o", `jsonpath={.spec.phases[*].objects[?(@.kind=="Secret")].digest}`)
+	d.t.Run("GuessedSecret", func(t *testing.T) { r.bring(t, secretDigest) })
 
 	if after := d.MustKubectl("get", "cer", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec} {.metadata.labels}{"\n"}{end}`); after != before {
 		d.t.Errorf("revisions were\n%s\nand are\n%s", before, after)
@@ -319,6 +321,49 @@ func (r intruders) guess(t *testing.T) {
 		if one != other || !strings.HasPrefix(one, "422") {
 			t.Errorf("%s: the right guess is answered\n%s\nand a wrong one\n%s", form, one, other)
 		}
+	}
+}
+
+// bring: neither does what a guessed Secret itself is answered with, nor its digest.
+func (r intruders) bring(t *testing.T, digest string) {
+	const guessed, other = "aHVudGVyMg==", "b3RoZXI="
+	entry := func(password string) string {
+		return fmt.Sprintf(`{"digest":%q,"object":%s}`, digest, strings.Replace(guessedSecret("json"), guessed, password, 1))
+	}
+	object := func(password string) string {
+		return `{"object":` + strings.Replace(guessedSecret("json"), guessed, password, 1) + `}`
+	}
+	phases := func(password string) string {
+		return `{"spec":{"phases":[{"name":"all","objects":[` + object(password) + `]}]}}`
+	}
+	for name, way := range map[string]func(password string) attempt{
+		"Merge":     func(p string) attempt { return patch("writer", "victim-2", asMerge, phases(p), "") },
+		"Strategic": func(p string) attempt { return patch("writer", "victim-2", asStrategic, phases(p), "") },
+		"JSONPatch": func(p string) attempt {
+			return patch("writer", "victim-2", asJSONPatch, `[{"op":"add","path":"/spec/phases/0/objects/-","value":`+object(p)+`}]`, "")
+		},
+		"Apply": func(p string) attempt { return patch("writer", "victim-2", asApply, evil("victim-2", object(p)), "") },
+		"PUT": func(p string) attempt {
+			return attempt{who: "writer", method: http.MethodPut, path: revisionsPath + "/victim-2", contentType: asJSON, body: evil("victim-2", object(p))}
+		},
+		"Create": func(p string) attempt { return create("creator", evil("evil-1", entry(p)), "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, dryRun := range []bool{true, false} {
+				answer := func(password string) string {
+					a := way(password)
+					if dryRun {
+						a.path += map[bool]string{true: "&", false: "?"}[strings.Contains(a.path, "?")] + "dryRun=All"
+					}
+					code, text := r.send(t, a)
+					return fmt.Sprint(code, " ", text)
+				}
+				right, wrong := answer(guessed), answer(other)
+				if right != wrong || !strings.HasPrefix(right, "403") || strings.Contains(right, "hmac-") {
+					t.Errorf("the right guess is answered\n%s\nand a wrong one\n%s", right, wrong)
+				}
+			}
+		})
 	}
 }
 
@@ -393,7 +438,7 @@ func (d door) listed(tried map[string][]attempt) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	said := map[string]bool{"GuessedDigest": false, "AtTheSameTime": false, "Collection": false}
+	said := map[string]bool{"GuessedDigest": false, "GuessedSecret": false, "AtTheSameTime": false, "Collection": false}
 	for name := range tried {
 		said[name] = false
 	}

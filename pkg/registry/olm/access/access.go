@@ -24,6 +24,10 @@ const (
 	MaxNames      = 100
 
 	revisions = "clusterextensionrevisions"
+
+	// policyGroup is where the rights are that admission plugin Powers asks for besides
+	// those on objects.
+	policyGroup = "policy.penstock.dev"
 )
 
 // Caller asks what the user of one request may do. What he may not be told is
@@ -31,15 +35,20 @@ const (
 type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	secrets    map[string]bool
+	// known are the answers of MayKnowSecret.
+	known map[knownRight]bool
 	// names counts the Secrets that were asked about one by one.
 	names     int
 	exhausted bool
 }
 
+// knownRight is a verb on one Secret, on all of a namespace, or on all.
+type knownRight struct{ verb, namespace, name string }
+
 // New returns the caller of requests that are asked about with a context of
 // theirs. It is for one request.
 func New(a authorizer.UnconditionalAuthorizer) *Caller {
-	return &Caller{authorizer: a, secrets: map[string]bool{}}
+	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[knownRight]bool{}}
 }
 
 // MayGetSecret tells whether the caller may get a Secret. Most callers may get
@@ -66,6 +75,55 @@ func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool
 	}
 	c.names++
 	return c.mayGetSecret(ctx, namespace, name)
+}
+
+// MayKnowSecret tells whether the caller may know what is in a Secret: by the right to
+// get it, or to patch it, as kube-apiserver answers a patch, an empty one or a dry-run
+// too, with the whole object. It is asked of all Secrets first, then of those of the
+// namespace, then of this one.
+func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (bool, error) {
+	for _, scope := range []struct{ namespace, name string }{{}, {namespace: namespace}, {namespace, name}} {
+		for _, verb := range []string{"get", "patch"} {
+			known := knownRight{verb, scope.namespace, scope.name}
+			allowed, asked := c.known[known]
+			if !asked {
+				var err error
+				allowed, err = c.may(ctx, authorizer.AttributesRecord{
+					Verb: verb, APIVersion: "v1", Resource: "secrets", Namespace: scope.namespace, Name: scope.name,
+				})
+				if err != nil {
+					return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may %s Secret %s/%s: %w", verb, namespace, name, err))
+				}
+				c.known[known] = allowed
+			}
+			if allowed {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// MayHaveAnything tells whether the caller may have anything written by a chain, without
+// a right on what is written (see admission plugin Powers): by the right to use the
+// target cluster, if there is one, or not to be checked at all.
+func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
+	bypass := authorizer.AttributesRecord{Verb: "bypass", APIGroup: policyGroup, APIVersion: "*", Resource: "privilegechecks", Name: chain}
+	use := authorizer.AttributesRecord{Verb: "use", APIGroup: policyGroup, APIVersion: "*", Resource: "targets", Name: target}
+	rights := []authorizer.AttributesRecord{bypass}
+	if target != "" {
+		rights = append(rights, use)
+	}
+	for _, right := range rights {
+		allowed, err := c.may(ctx, right)
+		if err != nil {
+			return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may %s %s: %w", right.Verb, right.Resource, err))
+		}
+		if allowed {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Exhausted tells whether a Secret was not asked about, because there were too

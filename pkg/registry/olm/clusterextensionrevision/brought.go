@@ -10,34 +10,39 @@ func (i inliner) stageTree(tree map[string]any, held *staged) {
 	eachEntry(tree, func(entry map[string]any) { i.stage(entry["object"], held) })
 }
 
-// stagePatch does so for the operations of a JSON patch: a manifest is a value
-// that is put at a field named object, or has such a field somewhere within.
-// What several operations would make into a manifest is none here.
+// stagePatch does so for the operations of a JSON patch. What several operations would
+// make into a manifest is none here.
 func (i inliner) stagePatch(operations []map[string]any, held *staged) {
+	eachBrought(operations, func(body any) { i.stage(body, held) })
+}
+
+// eachBrought calls f for every manifest in the operations of a JSON patch: a value
+// that is put at a field named object, or what such a field has somewhere within.
+func eachBrought(operations []map[string]any, f func(body any)) {
 	for _, operation := range operations {
 		if kind := operation["op"]; kind != "add" && kind != "replace" {
 			continue
 		}
 		path, _ := operation["path"].(string)
 		if strings.HasSuffix(path, "/object") {
-			i.stage(operation["value"], held)
+			f(operation["value"])
 		}
-		i.stageWithin(operation["value"], held)
+		eachWithin(operation["value"], f)
 	}
 }
 
-func (i inliner) stageWithin(value any, held *staged) {
+func eachWithin(value any, f func(body any)) {
 	switch value := value.(type) {
 	case []any:
 		for _, item := range value {
-			i.stageWithin(item, held)
+			eachWithin(item, f)
 		}
 	case map[string]any:
 		for name, field := range value {
 			if name == "object" {
-				i.stage(field, held)
+				f(field)
 			} else {
-				i.stageWithin(field, held)
+				eachWithin(field, f)
 			}
 		}
 	}

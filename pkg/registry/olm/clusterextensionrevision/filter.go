@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -31,6 +32,10 @@ type FilterDeps struct {
 	// Stored returns a revision as it is stored, as Storage.Stored does. It is
 	// called by requests only, so it may be wired after the handler.
 	Stored func(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
+	// Authorizer says who may know a Secret; nil asks nobody.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// Target names the cluster that revisions are for when it is not the host.
+	Target string
 }
 
 // WithBodies is the innermost handler: behind authentication, authorization and
@@ -151,10 +156,16 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 		return nil, err
 	}
 	if tree == nil {
-		return body, f.stageLoosely(info, body, form, held)
+		return body, f.stageLoosely(ctx, info, body, form, held)
 	}
 	if err := checkAmounts(info, tree); err != nil {
 		return nil, err
+	}
+	if writesRevision(info) {
+		if err := f.admitSecrets(ctx, info, tree, secretsIn(info.Verb, tree)); err != nil {
+			return nil, err
+		}
+		held.see(secretsIn("update", tree))
 	}
 	changed := writesRevision(info) && f.rewrite(ctx, info, tree, held)
 	if err := checkRest(tree); err != nil {
@@ -172,7 +183,7 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 }
 
 // stageLoosely is for a body that the endpoint decodes as it came.
-func (f *filter) stageLoosely(info *request.RequestInfo, body []byte, form form, held *staged) error {
+func (f *filter) stageLoosely(ctx context.Context, info *request.RequestInfo, body []byte, form form, held *staged) error {
 	tree, operations := form.decodeLoosely(body), form.decodePatch(body)
 	if err := checkAmounts(info, tree); err != nil {
 		return err
@@ -181,6 +192,11 @@ func (f *filter) stageLoosely(info *request.RequestInfo, body []byte, form form,
 		return err
 	}
 	if writesRevision(info) {
+		secrets := append(secretsIn(info.Verb, tree), secretsInPatch(operations)...)
+		if err := f.admitSecrets(ctx, info, tree, secrets); err != nil {
+			return err
+		}
+		held.see(append(secrets, secretsIn("update", tree)...))
 		f.inliner.stageTree(tree, held)
 		f.inliner.stagePatch(operations, held)
 	}

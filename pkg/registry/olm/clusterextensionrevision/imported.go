@@ -15,6 +15,8 @@ import (
 	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
@@ -79,6 +81,9 @@ func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevi
 	held := newStaged()
 	ctx = context.WithValue(context.WithValue(ctx, stagedKey{}, held), pastKey{}, past)
 	ctx = admissionrequest.WithBeside(ctx, beside)
+	if err := i.mayBring(ctx, revision); err != nil {
+		return nil, err
+	}
 	inliner{digester: i.revisions.contents.digester}.rewriteRevision(revision, held)
 	held.seal()
 	options := &metav1.CreateOptions{}
@@ -96,6 +101,24 @@ func (i *Importer) Admit(ctx context.Context, revision *olm.ClusterExtensionRevi
 		return nil, err
 	}
 	return out.(*olm.ClusterExtensionRevision), nil
+}
+
+// mayBring asks about the Secrets of a revision that admission does not ask enough about
+// (see compares): what was imported shows their digests.
+func (i *Importer) mayBring(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
+	var secrets []manifest.ID
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		if entry.Object == nil {
+			return
+		}
+		if object, err := manifest.Parse(entry.Object.Raw); err == nil && compares("create", nil, object) {
+			secrets = append(secrets, object.ID)
+		}
+	})
+	if len(secrets) == 0 || i.revisions.authorizer == nil {
+		return nil
+	}
+	return mayKnow(ctx, access.New(i.revisions.authorizer), revision.Name, secrets)
 }
 
 // Write stores a revision that was admitted, under the uid that the chain's head

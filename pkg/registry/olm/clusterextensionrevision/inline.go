@@ -73,9 +73,13 @@ func contradiction(given entryKey, object manifest.Object) error {
 		{"name", given.name, found.name},
 		{"digest", given.digest, found.digest},
 	} {
-		if claim.given != "" && claim.given != claim.found {
-			return fmt.Errorf("the entry says %s %q, but the manifest has %q: remove one of them", claim.field, claim.given, claim.found)
+		if claim.given == "" || claim.given == claim.found {
+			continue
 		}
+		if claim.field == "digest" && object.IsSecret() {
+			return errors.New("the entry has a digest, and the manifest another one: remove one of them")
+		}
+		return fmt.Errorf("the entry says %s %q, but the manifest has %q: remove one of them", claim.field, claim.given, claim.found)
 	}
 	return nil
 }
@@ -167,6 +171,9 @@ func (i inliner) rewriteRevision(revision *olm.ClusterExtensionRevision, held *s
 			if entries[e].Object == nil {
 				continue
 			}
+			if strange(&entries[e], held) {
+				continue
+			}
 			if object, err := i.manifestOf(&entries[e]); err == nil && held.admits(object) {
 				held.add(object)
 				writeEntry(&entries[e], object)
@@ -197,8 +204,20 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 	factsOf(object).onto(entry)
 }
 
-// invalidManifests says what is wrong with the manifests that are still inline.
-func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision) field.ErrorList {
+// onlyAsOne is how manifests come with a request.
+const onlyAsOne = "mutating admission may not put one in, and a JSON patch must bring it as one value"
+
+// strange tells whether an entry has the manifest of a Secret inline that the filter has
+// not seen. Nothing is made of it: nobody was asked whether the caller may know what is
+// stored of the Secret.
+func strange(entry *olm.RevisionObject, held *staged) bool {
+	object, err := manifest.Parse(entry.Object.Raw)
+	return err == nil && object.IsSecret() && held.strange(object.ID)
+}
+
+// invalidManifests says what is wrong with the manifests that are still inline. Of a
+// Secret that is strange it says the same whatever is stored.
+func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision, held *staged) field.ErrorList {
 	var errs field.ErrorList
 	for p := range revision.Spec.Phases {
 		for e := range revision.Spec.Phases[p].Objects {
@@ -207,6 +226,10 @@ func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision) field.
 				continue
 			}
 			path := objectPath(p, e).Child("object")
+			if strange(entry, held) {
+				errs = append(errs, field.Forbidden(path, "this manifest of a Secret did not come with the request: "+onlyAsOne))
+				continue
+			}
 			object, err := i.manifestOf(entry)
 			var invalid *manifest.InvalidError
 			switch {
@@ -216,7 +239,7 @@ func (i inliner) invalidManifests(revision *olm.ClusterExtensionRevision) field.
 				errs = append(errs, field.Invalid(path, field.OmitValueType{}, err.Error()))
 			default:
 				errs = append(errs, field.Forbidden(path, fmt.Sprintf(
-					"this manifest of %s did not come with the request: mutating admission may not put one in, and a JSON patch must bring it as one value", keyOfManifest(object))))
+					"this manifest of %s did not come with the request: %s", keyOfManifest(object), onlyAsOne)))
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestInvalidManifestsAreBounded(t *testing.T) {
 	for range 4000 {
 		revision.Spec.Phases[0].Objects = append(revision.Spec.Phases[0].Objects, olm.RevisionObject{Object: &olm.Manifest{Raw: []byte(`{"kind":"Secret","data":{"k":"hunter2"}}`)}})
 	}
-	errs := inliner{digester: testDigester()}.invalidManifests(revision)
+	errs := inliner{digester: testDigester()}.invalidManifests(revision, newStaged())
 	if len(errs) < maxManifestErrors || len(errs) > 2*maxManifestErrors {
 		t.Errorf("%d errors, want about %d", len(errs), maxManifestErrors)
 	}

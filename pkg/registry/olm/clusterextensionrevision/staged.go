@@ -24,6 +24,8 @@ type staged struct {
 	total   int64
 	// sealed is set when all manifests that the request brought are here.
 	sealed bool
+	// seen are the Secrets that the request brought and may bring.
+	seen map[manifest.ID]bool
 	// secret is set when a Secret that the request only named was read.
 	secret bool
 	// borrowed manifests were only named, and found in the revision of that name.
@@ -96,6 +98,27 @@ func (s *staged) admits(object manifest.Object) bool {
 	defer s.mu.Unlock()
 	_, brought := s.objects[object.Digest]
 	return brought || !s.sealed
+}
+
+// see notes Secrets that the request brought, of which it was asked whether the caller
+// may have them compared with what is stored.
+func (s *staged) see(secrets []manifest.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = map[manifest.ID]bool{}
+	}
+	for _, id := range secrets {
+		s.seen[id] = true
+	}
+}
+
+// strange tells of a Secret that turned up inline that nobody was asked about it. It is
+// false where nobody looked at what came with the request.
+func (s *staged) strange(id manifest.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sealed && !s.seen[id]
 }
 
 // find returns the manifest that an entry names: by digest, when the rest of

@@ -85,7 +85,8 @@ func NewStorage(deps Deps) (*Storage, error) {
 		heads:    deps.Heads,
 		redactor: deps.Redactor,
 
-		standings: deps.Standings,
+		standings:  deps.Standings,
+		authorizer: deps.Authorizer,
 	}
 	strategy := &strategy{
 		ObjectTyper:   deps.Scheme,
@@ -125,6 +126,8 @@ type REST struct {
 	redactor *redact.Redactor
 
 	standings Standings
+	// authorizer says who may know a Secret.
+	authorizer authorizer.UnconditionalAuthorizer
 }
 
 var (

@@ -162,7 +162,7 @@ func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.Error
 }
 
 func (s *strategy) validate(ctx context.Context, revision *olm.ClusterExtensionRevision) field.ErrorList {
-	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
+	if errs := s.inliner.invalidManifests(revision, stagedFrom(ctx)); len(errs) > 0 {
 		return errs
 	}
 	errs := validation.ValidateRevision(revision)
@@ -186,9 +186,9 @@ func besides(ctx context.Context) []olm.ClusterExtensionRevision {
 }
 
 // ValidateUpdate says what an update may not change.
-func (s *strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	revision := obj.(*olm.ClusterExtensionRevision)
-	if errs := s.inliner.invalidManifests(revision); len(errs) > 0 {
+	if errs := s.inliner.invalidManifests(revision, stagedFrom(ctx)); len(errs) > 0 {
 		return objectmeta.Bounded(errs)
 	}
 	return objectmeta.Bounded(validation.ValidateRevisionUpdate(revision, old.(*olm.ClusterExtensionRevision)))
