@@ -51,7 +51,7 @@ func fences() []fence {
 		{"pkg/rollout/kubeconfig", nil, "a way into a cluster, whoever takes it"},
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
-		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe"}, "plans are pure"},
+		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/admission", library, "it runs inside the server, which is not its business"},

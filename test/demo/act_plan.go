@@ -78,7 +78,7 @@ func (d *demo) standIn(ctx context.Context) error {
 
 // review shows what a reviewer reads.
 func (d *demo) review(ctx context.Context) error {
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s -o jsonpath='{.status.diff}'", planName)); err != nil {
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s --subresource=diff -o jsonpath='{range .items[*]}# {.name}{\"\\n\"}{.diff}{\"\\n\"}{end}'", planName)); err != nil {
 		return err
 	}
 	_, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s -o jsonpath='{range .status.items[*]}{.name}: {.impactSeverity}, {.impactReason}{\"\\n\"}"+

@@ -172,7 +172,7 @@ apiVersion: operator.openshift.io/v1
 kind: KubeDescheduler
 metadata: {name: cluster, namespace: openshift-kube-descheduler-operator}
 spec: {managementState: Managed, deschedulingIntervalSeconds: 3600, profiles: [AffinityAndTaints, LongLifecycle]}
-`, "create", "-f", "-")
+`, "apply", "-f", "-")
 }
 
 // ofTargets passes what the loop of plans asks about targets, but for watches.
@@ -187,13 +187,13 @@ func reviewPlan(w world) {
 	w.value("4", ".status.updatedMachineCount", "mcp/worker")
 	mark := w.Audit().Mark()
 	w.mustPost("rebalance", "retry", "PlanRetryRequest", "{}")
-	// kubectl made the descheduler: its fields are kubectl's. The plan can be read, and
+	// kubectl applied the descheduler: its fields are kubectl's. The plan can be read, and
 	// not be approved.
 	w.untilPlan("rebalance", `.status.conditions[?(@.type=="Ready")].reason`, "FieldConflict")
 	w.phase("rebalance", "ReviewRequired")
-	w.planSays("rebalance", ".status.message", "kubectl-create", ".spec.deschedulingIntervalSeconds", "onConflict")
+	w.planSays("rebalance", ".status.message", "kubectl-client-side-apply", ".spec.deschedulingIntervalSeconds", "onConflict")
 	hash := w.read(".status.planHash", "configplan", "rebalance")
-	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q}`, hash)); err == nil || !strings.Contains(err.Error(), "kubectl-create") {
+	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q}`, hash)); err == nil || !strings.Contains(err.Error(), "kubectl-client-side-apply") {
 		w.t.Errorf("approving a plan that takes what it must not: %v", err)
 	}
 	// A dry-run for each target, and nothing else; the same again costs nothing.
@@ -209,15 +209,26 @@ func reviewPlan(w world) {
 	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.items[*].name", "enable-psi-metrics configure-descheduler")
 	w.planSays("rebalance", ".status.items[0]", `"impactSeverity":"High"`, `"nodes":4`, `"waves":2`, `"reboot":true`, `"pools":["worker"]`, `"state":"Pending"`, "+  - psi=1")
-	w.planSays("rebalance", ".status.items[1]", "-  deschedulingIntervalSeconds: 3600", "+  deschedulingIntervalSeconds: 60", "+    total: 5", "real evictions",
-		"takes out of spec.profiles: LongLifecycle", `"manager":"kubectl-create"`)
+	w.planSays("rebalance", ".status.items[1].diff", `-  deschedulingIntervalSeconds: "***"`, "+  deschedulingIntervalSeconds: 60", "+    total: 5", "+  - KubeVirtRelieveAndMigrate")
+	w.planSays("rebalance", ".status.items[1]", "real evictions", "takes out of spec.profiles: 1 of what is there", `"manager":"kubectl-client-side-apply"`)
 	w.planSays("rebalance", ".status.message", "approve hash sha256:")
 	w.says(w.MustKubectl("get", "configplan"), "PROFILE", "LoadAwareRebalancing", "DryRun", "ReviewRequired", "High", "0/2")
 	w.says(w.MustKubectl("explain", "configplan.spec.profile"), `"LoadAwareRebalancing"`)
 	w.profile("Inactive", "rebalance (ReviewRequired)", "High", "Met", "4 nodes of worker reboot, in 2 waves")
 	w.profileAPI()
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/manifests"), `"kind":"MachineConfig"`, `"psi=1"`, `"kind":"KubeDescheduler"`)
-	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/diff"), "enable-psi-metrics", "psi=1")
+	shown := w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/diff")
+	w.says(shown, "enable-psi-metrics", "psi=1", "-  deschedulingIntervalSeconds: 3600", "-  - LongLifecycle")
+	// What only the target has is shown by the target's own rights; what kubectl keeps in
+	// it is no change.
+	for _, text := range []string{"3600", "LongLifecycle", "AffinityAndTaints"} {
+		if status := w.read(".status", "configplan", "rebalance"); strings.Contains(status, text) {
+			w.t.Errorf("status shows %s, which is the target's: %s", text, status)
+		}
+	}
+	if strings.Contains(shown+w.read(".status.diff", "configplan", "rebalance"), "last-applied-configuration") {
+		w.t.Errorf("what kubectl keeps in an annotation is shown as a change: %s", shown)
+	}
 	w.absent("machineconfig", "99-worker-psi-karg")
 	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "3600" {
 		w.t.Errorf("a plan under review changed the descheduler: interval %s", got)
@@ -319,7 +330,7 @@ func planDrift(w world) {
 	w.phase("rebalance", "Drifted")
 	w.action("rebalance", "DryRun")
 	w.phase("rebalance", "ReviewRequired")
-	w.planSays("rebalance", ".status.items[1].diff", "-  mode: Predictive", "+  mode: Automatic")
+	w.planSays("rebalance", ".status.items[1].diff", `-  mode: "***"`, "+  mode: Automatic")
 	w.refusesBlindApproval("rebalance")
 	w.approveAsRead("rebalance")
 	w.phase("rebalance", "Completed")
@@ -396,4 +407,8 @@ func standingApproval(w world) {
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"deschedulingIntervalSeconds":60}}`)
 	w.action("gitops", "DryRun")
 	w.phase("gitops", "Completed")
+	if annotation := w.read(`.metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`, descheduler()...); annotation == "" {
+		w.t.Error("the descheduler has lost what kubectl apply keeps in it: that it is no change is not tried")
+	}
+	w.planSays("gitops", ".status.items[*].action", "None None")
 }

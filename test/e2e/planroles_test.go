@@ -44,8 +44,15 @@ func planRoles(w world) {
 	planner.MustKubectlInput(planFile("roles", "onConflict: Take"), "create", "-f", "-")
 	w.phase("roles", "ReviewRequired")
 	w.says(viewer.MustKubectl("get", "configplan", "roles", "-o", "yaml"), "+  - psi=1")
-	// He may not read the targets, and sees nothing of them in what is computed for him.
-	w.says(planner.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/manifests"), "psi=1")
+	// They may not read the targets, and see nothing of them: neither in what is computed
+	// for them nor in what is kept.
+	kept := planner.Kubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/manifests")
+	if kept.ExitCode != 0 || strings.Contains(kept.Stdout, "psi=1") || !strings.Contains(kept.Stderr, "you may not get machineconfigs") {
+		w.t.Errorf("manifests of targets that one may not read: %s", kept)
+	}
+	if seen := viewer.MustKubectl("get", "configplan", "roles", "-o", "yaml"); strings.Contains(seen, "3600") || strings.Contains(seen, "LongLifecycle") {
+		w.t.Errorf("whoever may not read the descheduler sees what it has:\n%s", seen)
+	}
 	shown := viewer.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/diff")
 	w.says(shown, "you may not get machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")
 	if strings.Contains(shown, "psi=1") {

@@ -79,7 +79,8 @@ type ConfigurationPlanSpec struct {
 	// Action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
 	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
-	// verb approve.
+	// verb approve. While a plan waits, the write that sets Apply says which one was
+	// reviewed: by approvedPlanHash, or by metadata.resourceVersion.
 	Action Action
 	// FailurePolicy is what happens when an item fails: Abort leaves the rest
 	// Pending, Continue goes on with the next.
@@ -214,7 +215,8 @@ type ConfigurationPlanStatus struct {
 	Captured string
 	// ImpactSeverity is the highest of the items.
 	ImpactSeverity ImpactSeverity
-	// Diff is what the plan changes, all items together, bounded.
+	// Diff is what the plan changes, all items together, bounded: fields, and the values
+	// that the plan sets and the targets do not have.
 	Diff string
 	// Items are the steps of the plan, in their order.
 	Items []PlanItem
@@ -277,7 +279,8 @@ type PlanItem struct {
 	Digest string
 	// Fingerprint of the target as it was found; "absent" when there was none.
 	Fingerprint string
-	// Diff is what changes, redacted and bounded.
+	// Diff is what changes, bounded: fields, and the values that the plan sets and the
+	// target does not have. The subresource diff has all of it.
 	Diff string
 	// Takes are fields of other field managers that would be taken.
 	Takes []TakenFields

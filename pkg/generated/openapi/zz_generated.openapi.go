@@ -316,7 +316,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what to do with the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
+							Description: "action is what to do with the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve. While a plan waits, the write that sets Apply says which one was reviewed: by approvedPlanHash, or by metadata.resourceVersion.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
 							Default:     "DryRun",
 							Type:        []string{"string"},
 							Format:      "",
@@ -463,7 +463,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff is what the plan changes, all items together, bounded.",
+							Description: "diff is what the plan changes, all items together, bounded: fields, and the values that the plan sets and the targets do not have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1221,7 +1221,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"diff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "diff is what changes, redacted and bounded.",
+							Description: "diff is what changes, bounded: fields, and the values that the plan sets and the target does not have. The subresource diff has all of it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -121,7 +121,8 @@ type ConfigurationPlanSpec struct {
 	// action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
 	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
-	// verb approve.
+	// verb approve. While a plan waits, the write that sets Apply says which one was
+	// reviewed: by approvedPlanHash, or by metadata.resourceVersion.
 	// +optional
 	// +default="DryRun"
 	Action Action `json:"action,omitempty"`
@@ -306,7 +307,8 @@ type ConfigurationPlanStatus struct {
 	// impactSeverity is the highest of the items.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
-	// diff is what the plan changes, all items together, bounded.
+	// diff is what the plan changes, all items together, bounded: fields, and the values
+	// that the plan sets and the targets do not have.
 	// +optional
 	Diff string `json:"diff,omitempty"`
 	// items are the steps of the plan, in their order.
@@ -387,7 +389,8 @@ type PlanItem struct {
 	// fingerprint of the target as it was found; "absent" when there was none.
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// diff is what changes, redacted and bounded.
+	// diff is what changes, bounded: fields, and the values that the plan sets and the
+	// target does not have. The subresource diff has all of it.
 	// +optional
 	Diff string `json:"diff,omitempty"`
 	// takes are fields of other field managers that would be taken.

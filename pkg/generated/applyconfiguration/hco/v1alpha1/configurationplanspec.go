@@ -20,7 +20,8 @@ type ConfigurationPlanSpecApplyConfiguration struct {
 	// action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
 	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
-	// verb approve.
+	// verb approve. While a plan waits, the write that sets Apply says which one was
+	// reviewed: by approvedPlanHash, or by metadata.resourceVersion.
 	Action *hcov1alpha1.Action `json:"action,omitempty"`
 	// failurePolicy is what happens when an item fails: Abort leaves the rest
 	// Pending, Continue goes on with the next.

@@ -37,7 +37,8 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	Captured *string `json:"captured,omitempty"`
 	// impactSeverity is the highest of the items.
 	ImpactSeverity *hcov1alpha1.ImpactSeverity `json:"impactSeverity,omitempty"`
-	// diff is what the plan changes, all items together, bounded.
+	// diff is what the plan changes, all items together, bounded: fields, and the values
+	// that the plan sets and the targets do not have.
 	Diff *string `json:"diff,omitempty"`
 	// items are the steps of the plan, in their order.
 	Items []PlanItemApplyConfiguration `json:"items,omitempty"`

@@ -30,7 +30,8 @@ type PlanItemApplyConfiguration struct {
 	Digest *string `json:"digest,omitempty"`
 	// fingerprint of the target as it was found; "absent" when there was none.
 	Fingerprint *string `json:"fingerprint,omitempty"`
-	// diff is what changes, redacted and bounded.
+	// diff is what changes, bounded: fields, and the values that the plan sets and the
+	// target does not have. The subresource diff has all of it.
 	Diff *string `json:"diff,omitempty"`
 	// takes are fields of other field managers that would be taken.
 	Takes []TakenFieldsApplyConfiguration `json:"takes,omitempty"`
