@@ -30,6 +30,10 @@ const (
 	// a string with its quotes escaped, and YAML is indented.
 	maxRequestBody = 4 * v1alpha1.MaxManifestBytes
 
+	// maxPatchCopies is how much the operations copy of one JSON patch may add, in bytes:
+	// an answer may quote all of it. Labels and annotations have less.
+	maxPatchCopies = 256 << 10
+
 	// deletionWorkers is how many revisions a request to delete all of some deletes
 	// at a time. Each is a write, and a question to the host about the author's
 	// rights.
@@ -122,6 +126,7 @@ func NewOptions() (*Options, error) {
 	}
 	run := options.NewServerRunOptionsForComponent(compatibility.DefaultKubeComponent, registry)
 	run.MaxRequestBodyBytes = maxRequestBody
+	run.JSONPatchMaxCopyBytes = maxPatchCopies
 	run.ShutdownWatchTerminationGracePeriod = watchGrace
 	return &Options{
 		DataQuota: resource.QuantityValue{Quantity: resource.MustParse(defaultQuota)},

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // Request is one to the API of revisions, of about a mebibyte.
@@ -75,7 +77,7 @@ func Creates() map[string]Request {
 	}
 	for name, expression := range Compilations() {
 		var assertions []string
-		for length, i := 0, 0; length+len(expression)+6 < 8<<10; i++ {
+		for length, i := 0, 0; i < v1alpha1.MaxAssertions && length+len(expression)+6 < v1alpha1.MaxExpressionsBytes; i++ {
 			different := strings.Replace(expression, "1", fmt.Sprint(i+2), 1)
 			if different == expression {
 				different += "||" + fmt.Sprint(i+2) + "==1"

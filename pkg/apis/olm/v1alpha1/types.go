@@ -37,12 +37,12 @@ const (
 	MaxProgressionProbes = 64
 	// MaxAssertions is the number of assertions of one revision, over all its
 	// progression probes.
-	MaxAssertions = 256
+	MaxAssertions = 128
 	// MaxExpressionBytes is the length of one CEL expression, and
 	// MaxExpressionsBytes that of all different ones of a revision together, in
 	// bytes: compiling them takes time that nobody has been asked for yet.
 	MaxExpressionBytes  = 4 << 10
-	MaxExpressionsBytes = 8 << 10
+	MaxExpressionsBytes = 6 << 10
 	// MaxYieldRules is the number of yield rules of one revision, and of the
 	// fields of one rule.
 	MaxYieldRules = 64

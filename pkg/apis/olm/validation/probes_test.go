@@ -44,7 +44,7 @@ func TestProbeSelectors(t *testing.T) {
 		"MostAssertions": {reason: "as many as allowed, over all probes", change: assertions(2, v1alpha1.MaxAssertions/2)},
 		"TooManyAssertions": {
 			reason: "one more, and nothing else is looked at", change: assertions(1, v1alpha1.MaxAssertions+1),
-			want: []string{many + "spec.progressionProbes"}, mentions: "257: a revision has at most 256 assertions",
+			want: []string{many + "spec.progressionProbes"}, mentions: "129: a revision has at most 128 assertions",
 		},
 		"CoreKind": {reason: "the core group is empty", change: selector(olm.ProbeSelector{GroupKind: &metav1.GroupKind{Kind: "Pod"}})},
 		"Labels":   {reason: "labels alone", change: selector(olm.ProbeSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}})},
@@ -155,14 +155,15 @@ func TestExpressionAmounts(t *testing.T) {
 	}
 	sized := func(i, size int) string { return fmt.Sprintf("%*d", size, i) }
 	var most []string
-	for i := range v1alpha1.MaxExpressionsBytes / v1alpha1.MaxExpressionBytes {
-		most = append(most, sized(i, v1alpha1.MaxExpressionBytes))
+	for i := range v1alpha1.MaxExpressionsBytes / 1024 {
+		most = append(most, sized(i, 1024))
 	}
 	const at = "spec.progressionProbes"
 	runRevisionCases(t, map[string]revisionCase{
+		"Longest": {reason: "as long as allowed", change: expressions(sized(0, v1alpha1.MaxExpressionBytes))},
 		"Most":    {reason: "as much as allowed", change: expressions(most...)},
 		"Same":    {reason: "a text counts once, as it is compiled once", change: expressions(append(most, most...)...)},
-		"TooMuch": {reason: "one more", change: expressions(append(most, "x")...), want: []string{long + at}, mentions: "have 8193 bytes, must have at most 8192"},
+		"TooMuch": {reason: "one more", change: expressions(append(most, "x")...), want: []string{long + at}, mentions: "have 6145 bytes, must have at most 6144"},
 		"TooLong": {
 			reason: "one is longer", change: expressions(sized(0, v1alpha1.MaxExpressionBytes+1)),
 			want: []string{long + at + "[0].assertions[0].cel.expression"}, mentions: "has 4097 bytes, must have at most 4096",
