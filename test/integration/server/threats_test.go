@@ -187,7 +187,7 @@ func threats(mapDigest string) map[string][]attempt {
 		},
 		"ManyAssertions": {
 			create("creator", strings.Replace(evil("evil-1", evilObject), `"phases":`, `"progressionProbes":[{"selector":{"groupKind":{"kind":"ConfigMap"}},"assertions":[{}`+strings.Repeat(`,{"cel":{"expression":"true"}}`, 100_000)+`]}],"phases":`, 1),
-				"at most 128 assertions of a revision are taken", invalid),
+				"a revision has at most 128 assertions in all", invalid),
 		},
 		"ManyPhases": {
 			patch("writer", "victim-1", asMerge, `{"spec":{"phases":`+manyPhases+`}}`, "at most 64 phases", invalid),

@@ -28,24 +28,25 @@ const maxKeyed = 256
 type amount struct {
 	path []string
 	most int
-	what string
+	// says is the message of the refusal, with a place for most.
+	says string
 }
 
 // amounts are the lists of our kinds that are bounded. Every element of a list is
 // followed where a path leads through it.
 func amounts() []amount {
 	return []amount{
-		{[]string{"spec", "phases"}, v1alpha1.MaxPhases, "phases of a revision"},
-		{[]string{"spec", "phases", "objects"}, v1alpha1.MaxObjects, "objects of a revision"},
-		{[]string{"spec", "progressionProbes"}, v1alpha1.MaxProgressionProbes, "progression probes of a revision"},
-		{[]string{"spec", "progressionProbes", "assertions"}, v1alpha1.MaxAssertions, "assertions of a revision"},
-		{[]string{"spec", "yield"}, v1alpha1.MaxYieldRules, "yield rules of a revision"},
-		{[]string{"spec", "previous"}, maxKeyed, "previous revisions"},
-		{[]string{"status", "phases"}, maxKeyed, "phases in status"},
-		{[]string{"status", "items"}, maxKeyed, "items in status"},
-		{[]string{"status", "conditions"}, maxKeyed, "conditions"},
-		{[]string{"metadata", "finalizers"}, maxKeyed, "finalizers"},
-		{[]string{"metadata", "ownerReferences"}, maxKeyed, "owner references"},
+		{[]string{"spec", "phases"}, v1alpha1.MaxPhases, "a revision has at most %d phases"},
+		{[]string{"spec", "phases", "objects"}, v1alpha1.MaxObjects, "a revision has at most %d objects"},
+		{[]string{"spec", "progressionProbes"}, v1alpha1.MaxProgressionProbes, "a revision has at most %d progression probes"},
+		{[]string{"spec", "progressionProbes", "assertions"}, v1alpha1.MaxAssertions, "a revision has at most %d assertions in all"},
+		{[]string{"spec", "yield"}, v1alpha1.MaxYieldRules, "a revision has at most %d rules of fields that are yielded"},
+		{[]string{"spec", "previous"}, maxKeyed, "a revision names at most %d previous ones"},
+		{[]string{"status", "phases"}, maxKeyed, "at most %d phases in status are allowed"},
+		{[]string{"status", "items"}, maxKeyed, "at most %d items in status are allowed"},
+		{[]string{"status", "conditions"}, maxKeyed, "at most %d conditions are allowed"},
+		{[]string{"metadata", "finalizers"}, maxKeyed, "at most %d finalizers are allowed"},
+		{[]string{"metadata", "ownerReferences"}, maxKeyed, "at most %d owner references are allowed"},
 	}
 }
 
@@ -57,7 +58,7 @@ func bringsLists(info *request.RequestInfo) bool {
 
 // checkAmounts is the answer to a body with too many elements, nil for any other.
 func checkAmounts(info *request.RequestInfo, body any) error {
-	return refuseAmounts(info, func(errs *field.ErrorList) {
+	return refuseAmounts(info, nameIn(info, body), func(errs *field.ErrorList) {
 		for _, a := range amounts() {
 			if n := count(body, a.path); n > a.most {
 				*errs = append(*errs, a.exceeded(n))
@@ -68,16 +69,28 @@ func checkAmounts(info *request.RequestInfo, body any) error {
 
 func (a amount) exceeded(n int) *field.Error {
 	err := field.TooMany(field.NewPath(a.path[0], a.path[1:]...), n, a.most)
-	err.Detail = fmt.Sprintf("at most %d %s are taken", a.most, a.what)
+	err.Detail = fmt.Sprintf(a.says, a.most)
 	return err
 }
 
-func refuseAmounts(info *request.RequestInfo, check func(*field.ErrorList)) error {
+// nameIn is the name of the object that a body is written to. The path of a create does
+// not have it.
+func nameIn(info *request.RequestInfo, body any) string {
+	if info.Name != "" {
+		return info.Name
+	}
+	object, _ := body.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}
+
+func refuseAmounts(info *request.RequestInfo, name string, check func(*field.ErrorList)) error {
 	var errs field.ErrorList
 	if check(&errs); len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(kindOf(info), info.Name, errs)
+	return apierrors.NewInvalid(kindOf(info), name, errs)
 }
 
 // kindOf is what an answer calls the kind of a request.
@@ -123,7 +136,7 @@ func count(body any, path []string) int {
 // put something that is there already in the place of a bounded list: it could be any
 // list.
 func checkPatchAmounts(info *request.RequestInfo, operations []map[string]any) error {
-	return refuseAmounts(info, func(errs *field.ErrorList) {
+	return refuseAmounts(info, info.Name, func(errs *field.ErrorList) {
 		for _, a := range amounts() {
 			added := 0
 			for _, operation := range operations {
