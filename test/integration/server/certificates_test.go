@@ -291,7 +291,9 @@ func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 		}
 		return nil
 	})
-	if written := c.Audit().Since(mark, registration, plane.Writes()); len(written) > 0 {
+	// A question for rights is a create that leaves nothing.
+	leavesSomething := func(r plane.Request) bool { return r.Resource != "selfsubjectaccessreviews" }
+	if written := c.Audit().Since(mark, registration, plane.Writes(), leavesSomething); len(written) > 0 {
 		t.Errorf("the registration was put back:\n%s", written)
 	}
 	if out := c.Kubectl("get", "apiservice", apiService); out.ExitCode == 0 {
