@@ -2832,7 +2832,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Pending, Progressing, Available, Failing, Superseded or Archived.\n\nPossible enum values:\n - `\"Archived\"` was given up.\n - `\"Available\"` is applied, and its probes pass.\n - `\"Failing\"` has objects that only a person can help.\n - `\"Pending\"` has not been reached.\n - `\"Progressing\"` is being applied, or waits for probes.\n - `\"Superseded\"` has only objects that belong to newer revisions.",
+							Description: "state is Pending, Progressing, Available, Failing, Superseded or Archived.\n\nPossible enum values:\n - `\"Archived\"` was given up.\n - `\"Available\"` is applied, and its probes pass.\n - `\"Failing\"` has objects that only a person can help, or that have been refused for long.\n - `\"Pending\"` has not been reached.\n - `\"Progressing\"` is being applied, or waits for probes.\n - `\"Superseded\"` has only objects that belong to newer revisions.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
