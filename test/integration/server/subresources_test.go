@@ -71,7 +71,7 @@ var sideDoors = map[string]func(*unstructured.Unstructured){
 	"without what Penstock has applied": func(o *unstructured.Unstructured) {
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{{
 			Manager: "penstock/guard", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: o.GetAPIVersion(),
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{}}}`)}, Time: ptr.To(metav1.Unix(1, 0)),
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{}}}`), Time: ptr.To(metav1.Unix(1, 0)),
 		}})
 	},
 	"with an owner that is not there": func(o *unstructured.Unstructured) {
