@@ -3,12 +3,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
+
+	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
@@ -16,6 +19,12 @@ var version string
 
 func main() {
 	withholdBodies()
+	if server.IsStoreProcess(os.Args) {
+		if os.Getenv("GOGC") == "" {
+			limitGarbage(context.Background())
+		}
+		os.Exit(server.RunStoreProcess())
+	}
 	// Errors are for a person, also those of a server that did not start: not
 	// a line of the log.
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {

@@ -164,6 +164,7 @@ func newGuard(o *Options, host *host, db *database) (*storeguard.Guard, error) {
 		ConfigMaps: client.CoreV1().ConfigMaps(o.Namespace),
 		Namespace:  o.Namespace,
 		Forget:     chain.NewInventories(db.client, storagePrefix).ForgetAll,
+		Down:       db.down,
 		Accept:     o.AcceptIdentity,
 	}), nil
 }
@@ -247,6 +248,7 @@ func (c *Config) applyOptions(o *Options) error {
 	webhooks := webhook.NewHandlers(c.Extra.webhooks, webhook.NewMetrics(c.Extra.metrics))
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = c.Extra.api.withBodies(handler)
+		handler = storeguard.WithDown(handler, c.Extra.database.down, servedGroups(), c.Extra.codecs)
 		handler = withReach(handler, c.Extra.room.reach.deaf, servedGroups(), c.Extra.codecs)
 		handler = withRoom(handler, c.Extra.room, servedGroups(), c.Extra.codecs)
 		handler = storeguard.WithDegraded(handler, reason, servedGroups(), c.Extra.codecs)
@@ -254,7 +256,11 @@ func (c *Config) applyOptions(o *Options) error {
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 		return withWebhooks(handler, webhooks)
 	}
-	c.Generic.AddReadyzChecks(storeguard.Check(reason), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
+	c.Generic.LivezChecks = withoutStore(c.Generic.LivezChecks)
+	if c.Extra.database.embedded != nil {
+		c.Generic.ReadyzChecks = withoutStore(c.Generic.ReadyzChecks)
+	}
+	c.Generic.AddReadyzChecks(storeguard.Check(reason, c.Extra.database.down), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
 	return nil
 }
 

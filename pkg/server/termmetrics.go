@@ -50,7 +50,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	process := prometheus.NewRegistry()
 	err := process.Register(signals.Process{
 		Leading:  s.term.leading,
-		Degraded: func() bool { return s.extra.decision.Degraded != "" },
+		Degraded: func() bool { return s.extra.decision.Degraded != "" || s.extra.database.down() != nil },
 		Full:     s.extra.room.full.Load,
 		Unreadable: func() int {
 			ctx, cancel := context.WithTimeout(context.Background(), recordsPatience)
@@ -63,7 +63,11 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of the server: %w", err)
 	}
-	return firstWins{process, s.term}, nil
+	gatherers := firstWins{process, s.term}
+	if embedded := s.extra.database.embedded; embedded != nil {
+		gatherers = append(gatherers, embedded)
+	}
+	return gatherers, nil
 }
 
 // expiries of the certificate that is shown, and of the authority behind it.
