@@ -57,6 +57,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 			defer cancel()
 			return len(s.extra.unreadable.List(ctx))
 		},
+		Volume:   s.extra.room.space.sizes,
 		Expiries: s.expiries,
 		Skew:     s.extra.host.skew.seconds,
 	})

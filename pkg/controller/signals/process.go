@@ -14,6 +14,9 @@ type Process struct {
 	Leading, Full, Degraded func() bool
 	// Unreadable is how many records of the store cannot be read. It is required.
 	Unreadable func() int
+	// Volume is how many bytes are free where the store is, and must be; ok is false
+	// where that is not known. It is required.
+	Volume func() (free, reserve uint64, ok bool)
 	// Expiries are the times when certificates end, by name; zero times are left
 	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
 	// required.
@@ -27,6 +30,8 @@ func (p Process) Describe(out chan<- *prometheus.Desc) {
 	out <- desc(nameDegraded)
 	out <- desc(nameFull)
 	out <- desc(nameUnreadable)
+	out <- desc(nameVolumeFree)
+	out <- desc(nameVolumeReserve)
 	out <- desc(nameExpiry)
 	out <- desc(nameSkew)
 }
@@ -41,6 +46,10 @@ func (p Process) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(desc(name), prometheus.GaugeValue, value)
 	}
 	out <- prometheus.MustNewConstMetric(desc(nameUnreadable), prometheus.GaugeValue, float64(p.Unreadable()))
+	if free, reserve, ok := p.Volume(); ok {
+		out <- prometheus.MustNewConstMetric(desc(nameVolumeFree), prometheus.GaugeValue, float64(free))
+		out <- prometheus.MustNewConstMetric(desc(nameVolumeReserve), prometheus.GaugeValue, float64(reserve))
+	}
 	for name, end := range p.Expiries() {
 		if !end.IsZero() {
 			out <- prometheus.MustNewConstMetric(desc(nameExpiry), prometheus.GaugeValue, float64(end.Unix()), name)
