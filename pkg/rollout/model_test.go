@@ -618,9 +618,12 @@ func (m *model) Want(owner string, interests ...observe.Interest) {
 	if m.named == nil {
 		m.named = map[string]map[manifest.ID]bool{}
 	}
+	before := m.named[owner]
 	m.named[owner] = map[manifest.ID]bool{}
 	for _, i := range interests {
 		m.named[owner][i.ID] = i.ByName
+		// A watch that was just opened tells what it sees.
+		m.news = m.news || i.ByName && !before[i.ID]
 	}
 	m.want(owner, interests)
 }

@@ -204,6 +204,10 @@ func (p *pass) pause(tasks []task) {
 		case Deferred:
 			p.outcomes[t.step.ID] = p.deferred(t, decision, seen).outcome
 		default:
+			if decision.Action == Create {
+				// Nothing tries to, which would tell whether another one has the name.
+				p.hide(t.step.ID)
+			}
 			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, reason, false, "differs from the manifest; "+why).outcome
 		}
 	}
