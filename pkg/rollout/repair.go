@@ -54,7 +54,10 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 		return result
 	}
 	result := p.apply(repairing(ctx), t, now, onto(now), yielded, events...)
-	result.looked, result.lost = true, lost
+	if result.err == nil {
+		// A repair that is refused has its own back-off, and nobody to fight with.
+		result.looked, result.lost = true, lost
+	}
 	// An apply that changes nothing keeps the version: what differed was a form
 	// that the server does not keep, such as a Secret's stringData.
 	if result.applied && len(losses) > 0 && result.entry.ResourceVersion != now.ResourceVersion {

@@ -194,6 +194,29 @@ func TestStuck(t *testing.T) {
 	}
 }
 
+// TestRefusedRepairIsNoFight: a repair that is refused again and again is told as what it
+// is refused for, and not as one that somebody undoes.
+func TestRefusedRepairIsNoFight(t *testing.T) {
+	s := newSaga()
+	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
+	s.alter(refOf("ConfigMap a/x").ID, func(o *thing) { o.set("data:value", "9", "somebody") })
+	s.refuse = func(verb string, _ manifest.Ref) error {
+		if verb == "apply" {
+			return &host.KindUnknownError{}
+		}
+		return nil
+	}
+	for range 20 {
+		if _, err := s.pass(); err != nil {
+			t.Fatal(err)
+		}
+		if f := s.last.Layers[0].Phases[0].Failures; len(f) != 1 || f[0].Reason != ReasonNotServed {
+			t.Fatalf("failures are %+v", f)
+		}
+		s.clock.SetTime(s.clock.Now().Add(s.last.RequeueAfter))
+	}
+}
+
 // TestNoAnswerIsNoRefusal: while nobody answers, the objects are not at fault.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
 	for name, err := range map[string]error{"no connection": fmt.Errorf("connection refused"), "too many requests": apierrors.NewTooManyRequests("later", 1)} {
