@@ -67,6 +67,8 @@ func fences() []fence {
 		{"pkg/server/etcd", nil, "it runs etcd, and does not know what is in it"},
 		{"pkg/server/storeguard", []string{"pkg/apis/olm", "pkg/store", "pkg/server/etcd", "pkg/server/filters", "pkg/server/managedobject"}, "whether a store is ours does not depend on what is served of it"},
 		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
+		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},
+		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}
 }

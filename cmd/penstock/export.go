@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	olmclient "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/archive"
@@ -25,7 +26,7 @@ import (
 
 // exportOptions are the flags of penstock export.
 type exportOptions struct {
-	clientFlags
+	client.Flags
 	chains []string
 	output string
 }
@@ -33,7 +34,7 @@ type exportOptions struct {
 // newExportCommand writes chains into an archive. It only reads, through the API,
 // what its user may read.
 func newExportCommand() *cobra.Command {
-	var options exportOptions
+	options := exportOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
 		Use:   "export -o FILE",
 		Short: "Write extensions, with all revisions and their history, into an archive",
@@ -49,7 +50,7 @@ func newExportCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error { return export(command, options) },
 	}
 	flags := command.Flags()
-	options.add(flags)
+	options.Add(flags)
 	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to export; may be given several times. Without it all that have revisions.")
 	flags.StringVarP(&options.output, "output", "o", "", "File to write, replaced when it exists; - is standard output.")
 	if err := command.MarkFlagRequired("output"); err != nil {
@@ -59,7 +60,7 @@ func newExportCommand() *cobra.Command {
 }
 
 func export(command *cobra.Command, options exportOptions) error {
-	clients, heard, err := options.client()
+	clients, heard, err := options.Client()
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 // exporter reads chains through the API.
 type exporter struct {
 	api   olmclient.OlmV1alpha1Interface
-	heard *warnings
+	heard *client.Warnings
 	// done is what was exported, for people.
 	done    []string
 	secrets int
@@ -174,7 +175,7 @@ func (e *exporter) chain(ctx context.Context, out *archive.Writer, name string) 
 // objects reads the manifests of a revision, all of them or an error: an archive
 // that lacks some could not be imported.
 func (e *exporter) objects(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
-	e.heard.take()
+	e.heard.Take()
 	list, err := e.api.ClusterExtensionRevisions().GetManifests(ctx, revision.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifests of %s: %w", revision.Name, err)
@@ -185,7 +186,7 @@ func (e *exporter) objects(ctx context.Context, revision *v1alpha1.ClusterExtens
 	}
 	if len(list.Items) != len(entries) {
 		return nil, fmt.Errorf("%d of the %d manifests of %s could be read: %s",
-			len(list.Items), len(entries), revision.Name, strings.Join(e.heard.take(), "; "))
+			len(list.Items), len(entries), revision.Name, strings.Join(e.heard.Take(), "; "))
 	}
 	objects := make([]manifest.Object, 0, len(entries))
 	for i, item := range list.Items {

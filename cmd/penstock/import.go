@@ -16,12 +16,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
 // importOptions are the flags of penstock import.
 type importOptions struct {
-	clientFlags
+	client.Flags
 	chains []string
 	paused bool
 	check  bool
@@ -29,7 +30,7 @@ type importOptions struct {
 
 // newImportCommand brings an archive into the store of a cluster, through the API.
 func newImportCommand() *cobra.Command {
-	var options importOptions
+	options := importOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Bring the extensions of an archive into a store that does not have them",
@@ -47,7 +48,7 @@ func newImportCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error { return runImport(command, args[0], options) },
 	}
 	flags := command.Flags()
-	options.add(flags)
+	options.Add(flags)
 	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to import; may be given several times. Without it all of the archive.")
 	flags.BoolVar(&options.paused, "paused", false, "Make active revisions paused ones: nothing is written to the cluster until their lifecycleState is Active again.")
 	flags.BoolVar(&options.check, "check", false, "Find out whether the import would be accepted, and write nothing.")
@@ -57,7 +58,7 @@ func newImportCommand() *cobra.Command {
 // runImport reads the archive three times, so that it needs no memory for it: to
 // see that it is whole, to have every chain checked, and to import.
 func runImport(command *cobra.Command, path string, options importOptions) error {
-	clients, heard, err := options.client()
+	clients, heard, err := options.Client()
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 	if err := i.sendAll(ctx, true); err != nil {
 		return fmt.Errorf("nothing imported: %w", err)
 	}
-	checked := heard.take()
+	checked := heard.Take()
 	if options.check {
 		if err := i.tell(checked); err != nil {
 			return err
@@ -98,7 +99,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 // importer sends chains of an archive to the server, one a request.
 type importer struct {
 	api     rest.Interface
-	heard   *warnings
+	heard   *client.Warnings
 	file    io.ReadSeeker
 	options importOptions
 	out     io.Writer

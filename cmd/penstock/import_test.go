@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/archive"
@@ -79,7 +80,7 @@ func TestImportAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			i := &importer{
-				api: clients.OlmV1alpha1().RESTClient(), heard: &warnings{},
+				api: clients.OlmV1alpha1().RESTClient(), heard: &client.Warnings{},
 				file: bytes.NewReader(large), out: io.Discard,
 			}
 			err = i.sendAll(t.Context(), false)

@@ -9,13 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
+
+	"github.com/penstock-project/penstock/pkg/app"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
 var version string
 
 func main() {
-	withholdBodies()
+	app.WithholdBodies()
 	// Errors are for a person, also those of a server that did not start: not
 	// a line of the log.
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {
@@ -47,6 +49,9 @@ func newVersionCommand() *cobra.Command {
 		},
 	}
 }
+
+// userAgent says to a server what asks.
+func userAgent() string { return "penstock/" + programVersion() }
 
 // programVersion is what the linker was told, or else what Go noted of the
 // sources.

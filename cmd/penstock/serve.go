@@ -9,6 +9,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
 )
@@ -18,7 +19,7 @@ func newServeCommand() *cobra.Command {
 	// The library's options say what is wrong with themselves only when they
 	// are used; what cannot be set up here is a mistake in this source tree.
 	options, err := server.NewOptions()
-	settings := &rolloutSettings{}
+	settings := &app.Settings{Version: programVersion()}
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the API server and the controllers",
@@ -39,7 +40,7 @@ func newServeCommand() *cobra.Command {
 		return command
 	}
 	sets := options.Flags()
-	sets.FlagSet("rollout").BoolVar(&settings.preflight, "preflight", true,
+	sets.FlagSet("rollout").BoolVar(&settings.Preflight, "preflight", true,
 		"Try by dry-run what a phase would write before any of it is written. Without, every write is one request and not two, and a phase stays half written while one of its objects is refused.")
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
@@ -49,15 +50,15 @@ func newServeCommand() *cobra.Command {
 	return command
 }
 
-func serve(options *server.Options, settings *rolloutSettings) error {
+func serve(options *server.Options, settings *app.Settings) error {
 	encoding.StreamTables()
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
 	if os.Getenv("GOGC") == "" {
-		limitGarbage(ctx)
+		app.LimitGarbage(ctx)
 	}
-	options.Version = programVersion()
-	options.Controllers, options.Profiles = controllers(settings), profiles()
+	options.Version = settings.Version
+	options.Controllers, options.Profiles = settings.Controllers(), app.Profiles()
 	if err := server.Run(ctx, options); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)
 	}

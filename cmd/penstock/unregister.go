@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	olmclient "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/server"
 )
@@ -24,7 +25,7 @@ import (
 const releasePoll = 500 * time.Millisecond
 
 type unregisterOptions struct {
-	clientFlags
+	client.Flags
 	namespace string
 	release   bool
 	timeout   time.Duration
@@ -32,7 +33,7 @@ type unregisterOptions struct {
 
 // newUnregisterCommand is the way out.
 func newUnregisterCommand() *cobra.Command {
-	var options unregisterOptions
+	options := unregisterOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
 		Use:   "unregister",
 		Short: "Take Penstock out of a cluster, and leave everything running that it rolled out",
@@ -50,7 +51,7 @@ func newUnregisterCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error { return unregister(command, options) },
 	}
 	flags := command.Flags()
-	options.add(flags)
+	options.Add(flags)
 	flags.StringVar(&options.namespace, "namespace", server.DefaultNamespace, "Namespace of Penstock in the cluster.")
 	flags.BoolVar(&options.release, "release-finalizers", false, "Let go of all revisions before; their objects stay.")
 	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "How long revisions may take to let go of their objects, with --release-finalizers.")
@@ -58,11 +59,11 @@ func newUnregisterCommand() *cobra.Command {
 }
 
 func unregister(command *cobra.Command, options unregisterOptions) error {
-	config, err := options.config()
+	config, err := options.Config()
 	if err != nil {
 		return err
 	}
-	clients, _, err := options.client()
+	clients, _, err := options.Client()
 	if err != nil {
 		return err
 	}

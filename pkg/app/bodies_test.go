@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func TestBodiesAreWithheld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	withholdBodies()
+	WithholdBodies()
 	set("logtostderr", "false")
 	klog.SetOutput(&log)
 	t.Cleanup(func() {

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -25,14 +25,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
-// profiles are all that plans can be made of.
-func profiles() []profile.Profile {
+// Profiles are all that plans can be made of.
+func Profiles() []profile.Profile {
 	return []profile.Profile{loadawarerebalancing.Profile{}}
 }
 
 // startPlans adds the loop of plans to a term. All it reads of and writes to the
 // cluster is done by the executor, but for reviews of approvers and events.
-func startPlans(ctx context.Context, term server.Term) error {
+func (s *Settings) startPlans(ctx context.Context, term server.Term) error {
 	door, err := host.New(host.Options{Config: component(term.Executor, "plans"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for plans: %w", err)
@@ -49,7 +49,7 @@ func startPlans(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for the facts of plans: %w", err)
 	}
-	world := plan.NewWorld(facts, profiles(), func() { notify("") })
+	world := plan.NewWorld(facts, Profiles(), func() { notify("") })
 	for _, runnable := range []manager.RunnableFunc{watches.Run, world.Run} {
 		if err := term.Manager.Add(runnable); err != nil {
 			return fmt.Errorf("adding the watches of plans: %w", err)
@@ -82,7 +82,7 @@ func startPlans(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
-	if err := measurePlans(ctx, term); err != nil {
+	if err := addPlanMetrics(ctx, term); err != nil {
 		return err
 	}
 	return plan.Add(term.Manager, plan.Options{
@@ -92,17 +92,17 @@ func startPlans(ctx context.Context, term server.Term) error {
 			Jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 			Redactor: term.Redactor,
 		}),
-		World: world, Profiles: profiles(),
+		World: world, Profiles: Profiles(),
 		Packs: term.Packs, Claims: term.Claims, Runs: term.Runs,
 		Rights:  plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
-		Freezes: freeze, Events: recorder, Clock: clock.RealClock{}, Version: programVersion(),
+		Freezes: freeze, Events: recorder, Clock: clock.RealClock{}, Version: s.Version,
 		Schema: types, Redactor: term.Redactor,
 		Changed: changed, Poke: func() { notify("") },
 	})
 }
 
-// measurePlans adds the metrics of plans to a term.
-func measurePlans(ctx context.Context, term server.Term) error {
+// addPlanMetrics adds the metrics of plans to a term.
+func addPlanMetrics(ctx context.Context, term server.Term) error {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &hcov1alpha1.ConfigurationPlan{})
 	if err != nil {
 		return fmt.Errorf("watching plans for metrics: %w", err)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -25,11 +25,11 @@ type tester interface {
 	UsePosts()
 }
 
-// tryOut finds out what the target cluster guarantees. Not finding it out keeps
+// selfTest finds out what the target cluster guarantees. Not finding it out keeps
 // nobody from working: objects are created by POST then, which works everywhere
 // and costs a second request each. When trying again may help, it returns the
 // function that does so until it is known, else nil.
-func tryOut(ctx context.Context, door tester, backoff wait.Backoff) func(context.Context) error {
+func selfTest(ctx context.Context, door tester, backoff wait.Backoff) func(context.Context) error {
 	first, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	if trial(first, door) {

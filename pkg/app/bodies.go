@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"net/http"
@@ -8,13 +8,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// withholdBodies keeps bodies of requests and answers out of the log of this process,
+// WithholdBodies keeps bodies of requests and answers out of the log of this process,
 // at any verbosity. Kubernetes' client logs them from --v=8 on, also those of Secrets:
 // what is rolled out, the authority's key, kubeconfigs of targets. A transport cannot
 // prevent it, because the client logs a body before it is sent and after it was read.
 //
 // It is called once, before anything logs.
-func withholdBodies() { klog.SetLogFilter(bodyFilter{}) }
+func WithholdBodies() { klog.SetLogFilter(bodyFilter{}) }
 
 // bodyFilter replaces what k8s.io/client-go logs of contents: the body, in
 // rest/request.go, and of the headers, in transport/round_trippers.go, warnings, in

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
-// measure sets up the metrics of a term. What it returns is told what the engine
+// addMetrics sets up the metrics of a term. What it returns is told what the engine
 // does.
-func measure(ctx context.Context, term server.Term, requests *host.Counter) (*signals.Signals, error) {
+func addMetrics(ctx context.Context, term server.Term, requests *host.Counter) (*signals.Signals, error) {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
 	if err != nil {
 		return nil, fmt.Errorf("watching revisions for metrics: %w", err)

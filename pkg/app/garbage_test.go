@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestLimitGarbage(t *testing.T) {
 		cancel()
 		debug.SetGCPercent(before)
 	})
-	limitGarbage(ctx)
+	LimitGarbage(ctx)
 	for _, size := range []int{200 << 20, 16 << 20, 200 << 20} {
 		held := make([]byte, size)
 		deadline := time.Now().Add(time.Minute)

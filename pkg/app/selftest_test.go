@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func (c *cluster) SelfTest(context.Context) error {
 
 func (c *cluster) UsePosts() { c.posts = true }
 
-func TestTryOut(t *testing.T) {
+func TestSelfTest(t *testing.T) {
 	away := errors.New("connection refused")
 	forbidden := fmt.Errorf("testing: %w", &host.UntestableError{Answer: errors.New("no")})
 	cases := map[string]struct {
@@ -47,7 +47,7 @@ func TestTryOut(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := &cluster{answers: tc.answers}
-			again := tryOut(t.Context(), c, wait.Backoff{Duration: time.Millisecond, Steps: 1})
+			again := selfTest(t.Context(), c, wait.Backoff{Duration: time.Millisecond, Steps: 1})
 			if (again != nil) != (tc.tests > 1) {
 				t.Fatalf("%s: try again: %t", tc.reason, again != nil)
 			}
@@ -66,9 +66,9 @@ func TestTryOut(t *testing.T) {
 	}
 }
 
-func TestTryOutEndsWithTheTerm(t *testing.T) {
+func TestSelfTestEndsWithTheTerm(t *testing.T) {
 	c := &cluster{answers: []error{errors.New("connection refused")}}
-	again := tryOut(t.Context(), c, wait.Backoff{Duration: time.Hour, Steps: 1})
+	again := selfTest(t.Context(), c, wait.Backoff{Duration: time.Hour, Steps: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := again(ctx); err != nil {

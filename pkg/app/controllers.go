@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -26,17 +26,19 @@ import (
 // controller's queue, which merges them.
 const pendingChanges = 4096
 
-// rolloutSettings are what a person says about rolling out.
-type rolloutSettings struct {
-	// preflight tries by dry-run what a phase would write.
-	preflight bool
+// Settings are what whoever starts the program says about its controllers.
+type Settings struct {
+	// Version is that of the program, told with each execution of a plan.
+	Version string
+	// Preflight tries by dry-run what a phase would write.
+	Preflight bool
 }
 
-// controllers are the loops that run where this replica is the leader.
-func controllers(settings *rolloutSettings) []server.Controller {
+// Controllers are the loops that run where this replica is the leader.
+func (s *Settings) Controllers() []server.Controller {
 	return []server.Controller{
-		{Name: "chain", Start: settings.startChains},
-		{Name: "plan", Start: startPlans},
+		{Name: "chain", Start: s.startChains},
+		{Name: "plan", Start: s.startPlans},
 		{Name: "retention", Start: func(_ context.Context, term server.Term) error {
 			return retention.Add(term.Manager, term.Manager.GetClient())
 		}},
@@ -46,11 +48,11 @@ func controllers(settings *rolloutSettings) []server.Controller {
 // startChains puts together what rolls chains out: an engine for the cluster that most
 // are rolled out into, those for the clusters that chains name, and the controller that
 // drives them.
-func (s *rolloutSettings) startChains(ctx context.Context, term server.Term) error {
+func (s *Settings) startChains(ctx context.Context, term server.Term) error {
 	requests := &host.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	notify := notifier(ctx, changed)
-	meter, err := measure(ctx, term, requests)
+	meter, err := addMetrics(ctx, term, requests)
 	if err != nil {
 		return err
 	}

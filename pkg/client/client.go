@@ -1,4 +1,6 @@
-package main
+// Package client is what commands share that talk to Penstock's API: how they find
+// the cluster, and what the server warns them of.
+package client
 
 import (
 	"fmt"
@@ -12,37 +14,40 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 )
 
-// clientFlags say which cluster a verb talks to, as for kubectl.
-type clientFlags struct {
+// Flags say which cluster a command talks to, as for kubectl.
+type Flags struct {
 	kubeconfig, context string
+	// UserAgent is sent with each request: what asks, and its version.
+	UserAgent string
 }
 
-func (f *clientFlags) add(flags *pflag.FlagSet) {
+// Add defines the flags of a command.
+func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig file of the cluster. Without it $KUBECONFIG, then ~/.kube/config.")
 	flags.StringVar(&f.context, "context", "", "Context of the kubeconfig file. Without it the current one.")
 }
 
-// config is how to connect to the cluster, as the user that the kubeconfig names.
-func (f *clientFlags) config() (*rest.Config, error) {
+// Config is how to connect to the cluster, as the user that the kubeconfig names.
+func (f *Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster: %w", err)
 	}
-	config.UserAgent = "penstock/" + programVersion()
+	config.UserAgent = f.UserAgent
 	// The server has priority and fairness.
 	config.QPS = -1
 	return config, nil
 }
 
-// client connects to the API of the cluster. What the server warns of is collected.
-func (f *clientFlags) client() (*versioned.Clientset, *warnings, error) {
-	config, err := f.config()
+// Client connects to the API of the cluster. What the server warns of is collected.
+func (f *Flags) Client() (*versioned.Clientset, *Warnings, error) {
+	config, err := f.Config()
 	if err != nil {
 		return nil, nil, err
 	}
-	heard := &warnings{}
+	heard := &Warnings{}
 	config.WarningHandler = heard
 	clients, err := versioned.NewForConfig(config)
 	if err != nil {
@@ -51,16 +56,16 @@ func (f *clientFlags) client() (*versioned.Clientset, *warnings, error) {
 	return clients, heard, nil
 }
 
-// warnings are those of a server, each once.
-type warnings struct {
+// Warnings are those of a server, each once. The zero value is ready to use.
+type Warnings struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-var _ rest.WarningHandler = &warnings{}
+var _ rest.WarningHandler = &Warnings{}
 
 // HandleWarningHeader implements rest.WarningHandler.
-func (w *warnings) HandleWarningHeader(code int, _, text string) {
+func (w *Warnings) HandleWarningHeader(code int, _, text string) {
 	const miscellaneous = 299
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,8 +74,8 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// take returns what there is, and forgets it.
-func (w *warnings) take() []string {
+// Take returns what there is, and forgets it.
+func (w *Warnings) Take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	texts := w.texts

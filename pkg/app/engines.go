@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -35,7 +35,7 @@ type engineParts struct {
 
 // open makes an engine for a cluster: the door to it, what is known of it, and the
 // engine between them. It returns what has to run meanwhile.
-func (s *rolloutSettings) open(ctx context.Context, p engineParts) (*rollout.Engine, []func(context.Context) error, error) {
+func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []func(context.Context) error, error) {
 	opened, err := host.New(host.Options{Config: component(p.config, "rollout"), Counter: p.requests, Redactor: p.redactor})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to the target cluster: %w", err)
@@ -52,7 +52,7 @@ func (s *rolloutSettings) open(ctx context.Context, p engineParts) (*rollout.Eng
 		return nil, nil, fmt.Errorf("setting up watches of the target cluster: %w", err)
 	}
 	parts := []func(context.Context) error{watches.Run}
-	if again := tryOut(ctx, door, trialBackoff()); again != nil {
+	if again := selfTest(ctx, door, trialBackoff()); again != nil {
 		parts = append(parts, again)
 	}
 	return rollout.New(rollout.Options{
@@ -60,7 +60,7 @@ func (s *rolloutSettings) open(ctx context.Context, p engineParts) (*rollout.Eng
 		Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 		Redactor:      p.redactor,
 		Meter:         p.meter,
-		SkipPreflight: !s.preflight,
+		SkipPreflight: !s.Preflight,
 	}), parts, nil
 }
 

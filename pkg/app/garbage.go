@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -20,14 +20,14 @@ const (
 	leastGarbage = 32 << 20
 )
 
-// limitGarbage sets after each collection when the next one comes, until the context
+// LimitGarbage sets after each collection when the next one comes, until the context
 // ends.
-func limitGarbage(ctx context.Context) {
+func LimitGarbage(ctx context.Context) {
 	type sentinel struct{ _ *byte } // with a pointer, so that it is no part of something else
 	runtime.AddCleanup(&sentinel{}, func(ctx context.Context) {
 		if ctx.Err() == nil {
 			debug.SetGCPercent(garbageFor(inUse()))
-			limitGarbage(ctx)
+			LimitGarbage(ctx)
 		}
 	}, ctx)
 }
