@@ -58,7 +58,7 @@ func requestKinds() []requestKind {
 	return []requestKind{
 		{"dry-run, server-side apply", []string{`dry_run="All"`, `verb="APPLY"`}},
 		{"dry-run, anything else", []string{`dry_run="All"`, `verb="`}},
-		{"may he? (SubjectAccessReview)", []string{`resource="subjectaccessreviews"`, `verb="POST"`}},
+		{"SubjectAccessReview", []string{`resource="subjectaccessreviews"`, `verb="POST"`}},
 		{"token of the reader", []string{`subresource="token"`, `verb="POST"`}},
 	}
 }

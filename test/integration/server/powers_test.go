@@ -57,7 +57,7 @@ func (p powers) as(who, stdin string, args ...string) cluster.Output {
 func (p powers) refuse(reason, who, stdin string, args []string, lacks ...string) {
 	p.t.Helper()
 	out := p.as(who, stdin, args...)
-	for _, text := range append([]string{"forbidden", "its requester could not do himself"}, lacks...) {
+	for _, text := range append([]string{"forbidden", "a revision may only do what its requester may do"}, lacks...) {
 		if !strings.Contains(out.Stderr, text) {
 			p.t.Errorf("%s: the answer does not say %q: %s", reason, text, out)
 		}
@@ -187,7 +187,7 @@ func (p powers) grants() {
 	p.grant("rbac-writer", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings], verbs: [create, patch, delete]}]`,
 		"create clusterrolebindings")
 	p.refuse("a role", "bob", drafted(1, "Active", secretReader), []string{"create", "-f", "-"}, "get,list secrets (granted by ClusterRole reader)")
-	p.refuse("a binding", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"}, "bob lacks 2 rights on what he may not read")
+	p.refuse("a binding", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"}, "bob lacks 2 rights on what they may not read")
 	p.grant("role-reader", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [get]}]`, "get clusterroles")
 	p.refuse("a binding of a role he may read", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"},
 		"* *.* (granted by ClusterRoleBinding me, through ClusterRole cluster-admin)")

@@ -27,7 +27,7 @@ const (
 	asJSONPatch   = "application/json-patch+json"
 	asApply       = "application/apply-patch+yaml"
 
-	notHis = "its requester could not do himself"
+	notAllowed = "a revision may only do what its requester may do"
 )
 
 // What a request of somebody without rights may cost: questions to the host about what
@@ -121,10 +121,10 @@ func threats(mapDigest string) map[string][]attempt {
 		"Inline":         {inline},
 		"DryRun":         {dryRun},
 		"GenerateName":   {create("creator", generated, "", forbidden, invalid)},
-		"DigestOfOthers": {create("creator", digest("evil-1"), "no revision of this extension holds", invalid), create("creator", digest("victim-3"), notHis, forbidden)},
+		"DigestOfOthers": {create("creator", digest("evil-1"), "no revision of this extension holds", invalid), create("creator", digest("victim-3"), notAllowed, forbidden)},
 		"Rollback": {
 			sub(http.MethodPost, "victim-1/rollback", "{}"),
-			{who: "writer", method: http.MethodPost, path: revisionsPath + "/victim-1/rollback", contentType: asJSON, body: "{}", codes: []int{forbidden}, says: notHis},
+			{who: "writer", method: http.MethodPost, path: revisionsPath + "/victim-1/rollback", contentType: asJSON, body: "{}", codes: []int{forbidden}, says: notAllowed},
 		},
 		"Status": {
 			{who: "creator", method: http.MethodPatch, path: revisionsPath + "/victim-1/status", contentType: asMerge, body: `{"status":{"requestedBy":{"username":"root"}}}`, codes: []int{forbidden}},
@@ -138,17 +138,17 @@ func threats(mapDigest string) map[string][]attempt {
 		},
 		"Patches": {
 			patch("creator", "held-1", asMerge, activate, "", forbidden),
-			patch("writer", "held-1", asMerge, activate, notHis, forbidden),
-			patch("writer", "held-1", asStrategic, activate, notHis, forbidden),
-			patch("writer", "held-1", asJSONPatch, `[{"op":"replace","path":"/spec/lifecycleState","value":"Active"}]`, notHis, forbidden),
-			patch("writer", "held-1", asApply, `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"held-1"},"spec":{"lifecycleState":"Active"}}`, notHis, forbidden),
+			patch("writer", "held-1", asMerge, activate, notAllowed, forbidden),
+			patch("writer", "held-1", asStrategic, activate, notAllowed, forbidden),
+			patch("writer", "held-1", asJSONPatch, `[{"op":"replace","path":"/spec/lifecycleState","value":"Active"}]`, notAllowed, forbidden),
+			patch("writer", "held-1", asApply, `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"held-1"},"spec":{"lifecycleState":"Active"}}`, notAllowed, forbidden),
 			// What is in a revision does not change, whoever asks.
 			patch("writer", "held-1", asJSONPatch, `[{"op":"add","path":"/spec/phases/0/objects/-","value":`+evilObject+`}]`, "immutable", invalid),
 			patch("writer", "held-1", asMerge, `{"spec":{"phases":[]}}`, "immutable", invalid),
 			patch("writer", "held-1", "application/protobuf", "x", "", http.StatusUnsupportedMediaType),
 		},
 		"ServerSideApply": {
-			patch("writer", "evil-1", asApply, evil("evil-1", evilObject), notHis, forbidden),
+			patch("writer", "evil-1", asApply, evil("evil-1", evilObject), notAllowed, forbidden),
 			patch("creator", "evil-1", asApply, evil("evil-1", evilObject), "", forbidden),
 		},
 		"PutCreates": {{who: "writer", method: http.MethodPut, path: revisionsPath + "/evil-1", contentType: asJSON, body: evil("evil-1", evilObject),
@@ -210,7 +210,7 @@ func threats(mapDigest string) map[string][]attempt {
 		"CollidingNames": {
 			create("creator", evil("victim-03", evilObject), "", invalid, bad), create("creator", strings.Replace(evil("victim--3", evilObject), `-3,`, `3,`, 1), "", invalid, bad, forbidden),
 			create("creator", evil("Victim-3", evilObject), "", invalid), create("creator", evil("victim.-3", evilObject), "", invalid),
-			create("creator", evil("victim-1-3", evilObject), notHis, forbidden), create("creator", strings.Replace(evil("victim-3", evilObject), `"revision":3`, `"revision":4`, 1), "", invalid),
+			create("creator", evil("victim-1-3", evilObject), notAllowed, forbidden), create("creator", strings.Replace(evil("victim-3", evilObject), `"revision":3`, `"revision":4`, 1), "", invalid),
 			create("creator", evil("victim-1", evilObject), "", forbidden, http.StatusConflict),
 			create("creator", evil("victim-9223372036854775807", evilObject), "", invalid, forbidden),
 		},
@@ -222,12 +222,12 @@ func threats(mapDigest string) map[string][]attempt {
 		},
 		"HandedOn": {
 			create("creator", evil("evil-1", object("rbac.authorization.k8s.io/v1", "ClusterRole", "evil", `,"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]`)), "", forbidden),
-			create("creator", evil("evil-1", object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "evil", `,"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"creator"}]`)), notHis, forbidden),
-			create("creator", evil("evil-1", object("certificates.k8s.io/v1", "CertificateSigningRequest", "evil", `,"spec":{"request":"eA==","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}`)), notHis, forbidden),
+			create("creator", evil("evil-1", object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "evil", `,"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":"creator"}]`)), notAllowed, forbidden),
+			create("creator", evil("evil-1", object("certificates.k8s.io/v1", "CertificateSigningRequest", "evil", `,"spec":{"request":"eA==","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}`)), notAllowed, forbidden),
 			create("creator", evil("evil-1", object("olm.operatorframework.io/v1alpha1", "ClusterExtensionRevision", "other-1", `,"spec":{"revision":1}`)), "", forbidden, invalid),
-			create("creator", evil("evil-1", object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "evil", "")), notHis, forbidden),
+			create("creator", evil("evil-1", object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "evil", "")), notAllowed, forbidden),
 		},
-		"Prunes":      {create("creator", evil("victim-3"), notHis, forbidden)},
+		"Prunes":      {create("creator", evil("victim-3"), notAllowed, forbidden)},
 		"Acknowledge": {create("creator", strings.Replace(evil("evil-1"), `"name":"evil-1"`, `"name":"evil-1","annotations":{"penstock.dev/allow-crd-deletion":"apps.example.com"}`, 1), "delete customresourcedefinitions.apiextensions.k8s.io apps.example.com", forbidden)},
 	}
 }
@@ -257,7 +257,7 @@ func (d door) threats() {
 	r := d.intruders()
 	eventually(d.t, "the rights of both", func() error {
 		for _, who := range []string{"creator", "writer"} {
-			if code, text := r.send(d.t, create(who, evil("evil-1", evilObject), "")); !strings.Contains(text, notHis) {
+			if code, text := r.send(d.t, create(who, evil("evil-1", evilObject), "")); !strings.Contains(text, notAllowed) {
 				return fmt.Errorf("%s: %d %.200s", who, code, text)
 			}
 		}

@@ -261,9 +261,9 @@ func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	}
 	switch {
 	case untold > 0 && partial:
-		lacks = append(lacks, fmt.Sprintf("lacks %d rights or more on what he may not read", untold))
+		lacks = append(lacks, fmt.Sprintf("lacks %d rights or more on what they may not read", untold))
 	case untold > 0:
-		lacks = append(lacks, fmt.Sprintf("lacks %d rights on what he may not read", untold))
+		lacks = append(lacks, fmt.Sprintf("lacks %d rights on what they may not read", untold))
 	}
-	return fmt.Errorf("a revision does nothing that its requester could not do himself: %s %s", who.GetName(), strings.Join(lacks, ", and "))
+	return fmt.Errorf("a revision may only do what its requester may do: %s %s", who.GetName(), strings.Join(lacks, ", and "))
 }
