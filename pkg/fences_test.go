@@ -47,7 +47,7 @@ func fences() []fence {
 		{"pkg/rollout/probe", nil, "verdicts are functions of one object"},
 		{"pkg/rollout/definition", nil, "a definition is judged without a cluster"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
-		{"pkg/rollout/host", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},
+		{"pkg/rollout/targetclient", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},
 		{"pkg/rollout/kubeconfig", nil, "a way into a cluster, whoever takes it"},
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
@@ -112,7 +112,7 @@ func TestFences(t *testing.T) {
 		}
 	}
 	// A folder that was renamed takes its fence with it, or the test sees nothing.
-	for _, folder := range []string{"pkg/manifest", "pkg/rollout", "pkg/rollout/host", "pkg/store", "pkg/registry", "pkg/controller", "cmd"} {
+	for _, folder := range []string{"pkg/manifest", "pkg/rollout", "pkg/rollout/targetclient", "pkg/store", "pkg/registry", "pkg/controller", "cmd"} {
 		if checked[folder] == 0 {
 			t.Errorf("there is no package in %s any more", folder)
 		}
@@ -121,7 +121,7 @@ func TestFences(t *testing.T) {
 
 func TestRuleOf(t *testing.T) {
 	for pkg, want := range map[string]string{
-		"pkg/rollout": "pkg/rollout", "pkg/rollout/host": "pkg/rollout/host", "pkg/rollout/other": "pkg/rollout",
+		"pkg/rollout": "pkg/rollout", "pkg/rollout/targetclient": "pkg/rollout/targetclient", "pkg/rollout/other": "pkg/rollout",
 		"pkg/rolloutplan": "", "cmd/penstock": "cmd",
 	} {
 		if rule, _ := ruleOf(pkg); rule.folder != want {

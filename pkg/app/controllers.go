@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
@@ -49,7 +49,7 @@ func (s *Settings) Controllers() []server.Controller {
 // are rolled out into, those for the clusters that chains name, and the controller that
 // drives them.
 func (s *Settings) startChains(ctx context.Context, term server.Term) error {
-	requests := &host.Counter{}
+	requests := &targetclient.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	notify := notifier(ctx, changed)
 	meter, err := addMetrics(ctx, term, requests)
@@ -124,8 +124,8 @@ func notifier(ctx context.Context, changed chan<- ctrlevent.TypedGenericEvent[st
 // differs from an earlier one in its message alone for a repetition, and drops the
 // message. What was repaired, and who had changed it, would be told once in six
 // minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
-func recorder(ctx context.Context, term server.Term, requests *host.Counter) (record.EventRecorder, error) {
-	client, err := kubernetes.NewForConfig(countedFor(component(term.Host, "events"), requests, host.Event))
+func recorder(ctx context.Context, term server.Term, requests *targetclient.Counter) (record.EventRecorder, error) {
+	client, err := kubernetes.NewForConfig(countedFor(component(term.Host, "events"), requests, targetclient.Event))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the host for events: %w", err)
 	}

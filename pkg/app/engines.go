@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/target"
 )
@@ -27,7 +27,7 @@ type engineParts struct {
 	config *rest.Config
 	// requests and meter count for all clusters together: what a cluster is called is
 	// for users to say, and no label of a metric.
-	requests *host.Counter
+	requests *targetclient.Counter
 	meter    rollout.Meter
 	notify   func(chain string)
 	redactor *redact.Redactor
@@ -36,14 +36,14 @@ type engineParts struct {
 // open makes an engine for a cluster: the door to it, what is known of it, and the
 // engine between them. It returns what has to run meanwhile.
 func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []func(context.Context) error, error) {
-	opened, err := host.New(host.Options{Config: component(p.config, "rollout"), Counter: p.requests, Redactor: p.redactor})
+	opened, err := targetclient.New(targetclient.Options{Config: component(p.config, "rollout"), Counter: p.requests, Redactor: p.redactor})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to the target cluster: %w", err)
 	}
-	door := host.Accounted{Host: opened}
+	door := targetclient.Accounted{Client: opened}
 	names := chain.Names()
 	watches, err := observe.New(observe.Options{
-		Config:  countedFor(component(p.config, "watch"), p.requests, host.Watch),
+		Config:  countedFor(component(p.config, "watch"), p.requests, targetclient.Watch),
 		Mapping: door.Discover,
 		Names:   names,
 		Notify:  p.notify,

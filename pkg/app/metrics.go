@@ -9,13 +9,13 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/signals"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // addMetrics sets up the metrics of a term. What it returns is told what the engine
 // does.
-func addMetrics(ctx context.Context, term server.Term, requests *host.Counter) (*signals.Signals, error) {
+func addMetrics(ctx context.Context, term server.Term, requests *targetclient.Counter) (*signals.Signals, error) {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
 	if err != nil {
 		return nil, fmt.Errorf("watching revisions for metrics: %w", err)
@@ -30,7 +30,7 @@ func addMetrics(ctx context.Context, term server.Term, requests *host.Counter) (
 }
 
 // countedFor is a client configuration whose requests are counted for a reason.
-func countedFor(config *rest.Config, requests *host.Counter, reason host.Reason) *rest.Config {
+func countedFor(config *rest.Config, requests *targetclient.Counter, reason targetclient.Reason) *rest.Config {
 	config.Wrap(requests.WrapFor(reason))
 	return config
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
@@ -33,7 +33,7 @@ func Profiles() []profile.Profile {
 // startPlans adds the loop of plans to a term. All it reads of and writes to the
 // cluster is done by the executor, but for reviews of approvers and events.
 func (s *Settings) startPlans(ctx context.Context, term server.Term) error {
-	door, err := host.New(host.Options{Config: component(term.Executor, "plans"), Redactor: term.Redactor})
+	door, err := targetclient.New(targetclient.Options{Config: component(term.Executor, "plans"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for plans: %w", err)
 	}

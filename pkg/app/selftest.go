@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // trialTimeout is how long the first self-test may hold up the controllers.
@@ -19,7 +19,7 @@ func trialBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 9, Cap: 5 * time.Minute}
 }
 
-// tester is a target cluster whose guarantees can be tried out, as *host.Host.
+// tester is a target cluster whose guarantees can be tried out, as *targetclient.Client.
 type tester interface {
 	SelfTest(ctx context.Context) error
 	UsePosts()
@@ -58,7 +58,7 @@ func trial(ctx context.Context, door tester) (settled bool) {
 	}
 	door.UsePosts()
 	log := klog.FromContext(ctx)
-	var untestable *host.UntestableError
+	var untestable *targetclient.UntestableError
 	if errors.As(err, &untestable) {
 		log.Error(err, "The target cluster does not let create-only apply be tried out; every object is created with two requests instead of one. "+
 			"To change that, allow Penstock to list and patch ConfigMaps in kube-system: it only makes dry-runs there")

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // cluster answers self-tests one after the other, and remembers what it was told.
@@ -32,7 +32,7 @@ func (c *cluster) UsePosts() { c.posts = true }
 
 func TestSelfTest(t *testing.T) {
 	away := errors.New("connection refused")
-	forbidden := fmt.Errorf("testing: %w", &host.UntestableError{Answer: errors.New("no")})
+	forbidden := fmt.Errorf("testing: %w", &targetclient.UntestableError{Answer: errors.New("no")})
 	cases := map[string]struct {
 		reason  string
 		answers []error

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // adopt makes an object of somebody else ours: one guarded patch takes over the
@@ -159,7 +159,7 @@ func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, []Event, e
 
 // write applies a body, and makes sure that what is ours is nobody's from before
 // managedFields were wiped.
-func (p *pass) write(ctx context.Context, t task, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
+func (p *pass) write(ctx context.Context, t task, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
 	live, events, err := p.send(ctx, t, ref, body, options)
 	if err != nil {
 		return nil, events, err
@@ -168,7 +168,7 @@ func (p *pass) write(ctx context.Context, t task, ref manifest.Ref, body []byte,
 	if rest == nil {
 		return live, events, nil
 	}
-	live, err = p.engine.Writer.Reassign(ctx, ref, host.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, rest)
+	live, err = p.engine.Writer.Reassign(ctx, ref, targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, rest)
 	return live, events, err
 }
 

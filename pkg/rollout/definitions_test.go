@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // definitions are the CustomResourceDefinitions of a model. Kinds without one are served
@@ -79,7 +79,7 @@ func (m *model) reach(ref manifest.Ref) (manifest.Ref, error) {
 			return ref, nil
 		}
 	}
-	return ref, &host.KindUnknownError{Kind: ref.GroupVersionKind()}
+	return ref, &targetclient.KindUnknownError{Kind: ref.GroupVersionKind()}
 }
 
 func conversionFails(ref manifest.Ref) error {
@@ -93,7 +93,7 @@ func (m *model) applies(ref manifest.Ref, have *thing, createOnly bool) error {
 	case !known:
 		return nil
 	case !definition.versions[ref.Version]:
-		return &host.KindUnknownError{Kind: ref.GroupVersionKind()}
+		return &targetclient.KindUnknownError{Kind: ref.GroupVersionKind()}
 	case definition.away:
 		return conversionFails(ref)
 	case have == nil:
@@ -107,7 +107,7 @@ func (m *model) applies(ref manifest.Ref, have *thing, createOnly bool) error {
 		if createOnly {
 			return apierrors.NewAlreadyExists(resourceOf(ref), ref.Name)
 		}
-		return &host.VersionGoneError{Version: version}
+		return &targetclient.VersionGoneError{Version: version}
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (m *model) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if definition, known := m.kinds[kind.GroupKind()]; known && !definition.versions[kind.Version] {
-		return nil, &host.KindUnknownError{Kind: kind}
+		return nil, &targetclient.KindUnknownError{Kind: kind}
 	}
 	return &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
 }

@@ -14,18 +14,18 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// Writer changes objects of the target cluster (see package host).
+// Writer changes objects of the target cluster (see package targetclient).
 type Writer interface {
-	Apply(ctx context.Context, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, error)
-	Delete(ctx context.Context, ref manifest.Ref, precondition host.Precondition) error
+	Apply(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, error)
+	Delete(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition) error
 	// Reassign makes managedFields of an object what they are given as.
-	Reassign(ctx context.Context, ref manifest.Ref, precondition host.Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error)
+	Reassign(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error)
 	// Release removes the marks of a chain from an object and leaves the rest.
-	Release(ctx context.Context, ref manifest.Ref, precondition host.Precondition, marks host.Marks) error
+	Release(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition, marks targetclient.Marks) error
 }
 
 // Reader reads objects of the target cluster, past every cache, in the version of the

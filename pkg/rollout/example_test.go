@@ -10,10 +10,10 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // shelf keeps manifests by digest.
@@ -38,7 +38,7 @@ func install(ctx context.Context, config *rest.Config, owner string, manifests .
 	if err != nil {
 		return err
 	}
-	door, err := host.New(host.Options{Config: config})
+	door, err := targetclient.New(targetclient.Options{Config: config})
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // bodyError is a manifest that could not be read from where it is kept.
@@ -116,7 +116,7 @@ func classify(ref manifest.Ref, err error) *Failure {
 	if failure.Immutable = isImmutable(ref, err); failure.Immutable {
 		failure.Message += "; " + remedyImmutable
 	}
-	var scope *host.ScopeError
+	var scope *targetclient.ScopeError
 	var body *bodyError
 	switch {
 	case errors.As(err, &body):
@@ -157,7 +157,7 @@ func isSchemaError(err error) bool {
 // for Secrets that is done once more, for doors that do not.
 func explain(ref manifest.Ref, err error) string {
 	var body *bodyError
-	var scope *host.ScopeError
+	var scope *targetclient.ScopeError
 	if !errors.As(err, &body) && !errors.As(err, &scope) {
 		var secretsOnly *redact.Redactor
 		err = secretsOnly.Error(ref.ID, err)
@@ -166,11 +166,11 @@ func explain(ref manifest.Ref, err error) string {
 	if errors.As(err, &lost) {
 		return lost.Error() // which request it was does not matter
 	}
-	var discovery *host.DiscoveryError
+	var discovery *targetclient.DiscoveryError
 	if errors.As(err, &discovery) {
 		return discovery.Error() // which the answer of an API's server does not name
 	}
-	var gone *host.VersionGoneError
+	var gone *targetclient.VersionGoneError
 	if errors.As(err, &gone) {
 		return gone.Error()
 	}

@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 func TestClassify(t *testing.T) {
@@ -56,8 +56,8 @@ func TestClassify(t *testing.T) {
 		"timeout":           {"it may answer next time", apierrors.NewTimeoutError("too slow", 1), Failure{Reason: ReasonUnreachable}},
 		"no connection":     {"it may come back", errors.New("connection refused"), Failure{Reason: ReasonUnreachable}},
 		"conflict":          {"the next event finds it settled", apierrors.NewConflict(configMaps, "x", errors.New("changed")), Failure{Reason: ReasonWaiting}},
-		"scope":             {"the manifest is wrong", &host.ScopeError{}, Failure{Reason: ReasonRejected, NeedsPerson: true}},
-		"kind":              {"its definition may come", &host.KindUnknownError{}, Failure{Reason: ReasonNotServed}},
+		"scope":             {"the manifest is wrong", &targetclient.ScopeError{}, Failure{Reason: ReasonRejected, NeedsPerson: true}},
+		"kind":              {"its definition may come", &targetclient.KindUnknownError{}, Failure{Reason: ReasonNotServed}},
 		"body":              {"our own store is broken", &bodyError{err: errors.New("gone")}, Failure{Reason: ReasonMissingBody, NeedsPerson: true}},
 	}
 	for name, tc := range cases {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // Back-off of one object, doubling from the first to the last.
@@ -106,7 +106,7 @@ type failedAttempt struct {
 // deletion is an object as it was when its deletion was accepted, and until when its watch
 // is believed to be behind that while it shows the object as it was.
 type deletion struct {
-	host.Precondition
+	targetclient.Precondition
 	until time.Time
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
@@ -64,7 +64,7 @@ func TestDoneForgetsTheManifestAlone(t *testing.T) {
 		m.retry(ref, attempt{}, Failure{}, noon(), asIs)
 		m.passed[ref] = check{}
 	}
-	m.hidden[old.ID], m.deleted[old.ID] = true, deletion{Precondition: host.Precondition{UID: "1"}}
+	m.hidden[old.ID], m.deleted[old.ID] = true, deletion{Precondition: targetclient.Precondition{UID: "1"}}
 	m.done(old)
 	if _, ok := m.failed[fresh]; !ok || len(m.failed) != 1 || len(m.passed) != 1 || len(m.hidden)+len(m.deleted) != 0 {
 		t.Errorf("got %+v", m)

@@ -12,19 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // send applies a body. Where managedFields of the object name versions that are gone,
 // which the server refuses whatever is applied, they are corrected, and it is applied once
 // more.
-func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, options host.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
+func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
 	options.FieldManager = p.who.Manager
 	live, err := p.engine.Writer.Apply(ctx, ref, body, options)
 	if !namesGoneVersion(err) {
 		return live, nil, err
 	}
-	corrected, events, failed := p.mend(ctx, t, ref, host.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion})
+	corrected, events, failed := p.mend(ctx, t, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion})
 	if failed != nil {
 		return nil, nil, failed
 	}
@@ -41,7 +41,7 @@ func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, 
 // object, and the server keeps managedFields as they are. Every manager keeps the fields
 // that it has, no value changes, and an event names whose entries were moved. It returns
 // nil when there was nothing to move.
-func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition host.Precondition) (*metav1.PartialObjectMetadata, []Event, error) {
+func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition targetclient.Precondition) (*metav1.PartialObjectMetadata, []Event, error) {
 	before, err := p.engine.Reader.ReadMetadata(ctx, ref)
 	if err != nil {
 		return nil, nil, err
@@ -73,6 +73,6 @@ func movedEntries(before, after []metav1.ManagedFieldsEntry) []string {
 }
 
 func namesGoneVersion(err error) bool {
-	var gone *host.VersionGoneError
+	var gone *targetclient.VersionGoneError
 	return errors.As(err, &gone)
 }

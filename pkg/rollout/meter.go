@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // DeletedBy is the manager of a repair that made an object again: who had deleted
@@ -59,7 +59,9 @@ func (p *pass) recreated(id manifest.ID, events []Event) {
 }
 
 // repairing marks the requests of a repair.
-func repairing(ctx context.Context) context.Context { return host.Because(ctx, host.Repair) }
+func repairing(ctx context.Context) context.Context {
+	return targetclient.Because(ctx, targetclient.Repair)
+}
 
 // taker is the first manager that took something.
 func taker(losses []loss) string {

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 var (
@@ -311,7 +311,7 @@ func resourceOf(ref manifest.Ref) schema.GroupResource {
 }
 
 // Apply is server-side apply with force.
-func (m *model) Apply(_ context.Context, ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+func (m *model) Apply(_ context.Context, ref manifest.Ref, body []byte, o targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o.DryRun {
@@ -337,7 +337,7 @@ func (m *model) Apply(_ context.Context, ref manifest.Ref, body []byte, o host.A
 	return live, err
 }
 
-func (m *model) apply(ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	fields, err := flatten(body)
 	if err != nil {
 		return nil, err
@@ -401,7 +401,7 @@ func (t *thing) owners() []string {
 }
 
 // Reassign changes whose fields are whose.
-func (m *model) Reassign(_ context.Context, ref manifest.Ref, p host.Precondition, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+func (m *model) Reassign(_ context.Context, ref manifest.Ref, p targetclient.Precondition, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	happens, crash := m.write("reassign", ref)
@@ -469,7 +469,7 @@ func valuesOf(t *thing, prefix string) map[string]string {
 	return values
 }
 
-func (m *model) guarded(ref manifest.Ref, p host.Precondition) (*thing, error) {
+func (m *model) guarded(ref manifest.Ref, p targetclient.Precondition) (*thing, error) {
 	have := m.objects[ref.ID]
 	switch {
 	case have == nil:
@@ -481,7 +481,7 @@ func (m *model) guarded(ref manifest.Ref, p host.Precondition) (*thing, error) {
 }
 
 // Delete deletes an object, or marks it as long as it has finalizers.
-func (m *model) Delete(_ context.Context, ref manifest.Ref, p host.Precondition) error {
+func (m *model) Delete(_ context.Context, ref manifest.Ref, p targetclient.Precondition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	happens, crash := m.write("delete", ref)
@@ -517,7 +517,7 @@ func (m *model) remove(have *thing) {
 }
 
 // Release removes labels and annotations, and the manager of the other fields.
-func (m *model) Release(_ context.Context, ref manifest.Ref, p host.Precondition, marks host.Marks) error {
+func (m *model) Release(_ context.Context, ref manifest.Ref, p targetclient.Precondition, marks targetclient.Marks) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	happens, crash := m.write("release", ref)
@@ -646,7 +646,7 @@ func (m *model) Trouble(id manifest.ID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unwatched(id) {
-		return &host.KindUnknownError{Kind: id.GroupKind().WithVersion("")}
+		return &targetclient.KindUnknownError{Kind: id.GroupKind().WithVersion("")}
 	}
 	return nil
 }

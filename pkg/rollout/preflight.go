@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // preflight tries by dry-run what reaching a stage would write, for the whole rest
@@ -89,10 +89,10 @@ func (p *pass) check(ctx context.Context, t task, provided excuse) carried {
 // dryRun asks the server what it would say to a decision. A result without
 // failure means that the stage may be reached as far as this object goes.
 func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen, provided excuse) carried {
-	var options host.ApplyOptions
+	var options targetclient.ApplyOptions
 	switch decision.Action {
 	case Create:
-		options = host.ApplyOptions{CreateOnly: true}
+		options = targetclient.ApplyOptions{CreateOnly: true}
 	case Update, Adopt, Recover:
 		options = onto(seen)
 	case Collision:

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // Actions that only a preview names: what becomes of an object that is in no
@@ -28,9 +28,9 @@ const (
 )
 
 // Trier asks what an apply would make of an object, and stores nothing (see
-// package host).
+// package targetclient).
 type Trier interface {
-	Try(ctx context.Context, ref manifest.Ref, body []byte, options host.TryOptions) (*unstructured.Unstructured, error)
+	Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error)
 }
 
 // Preview is what a rollout would do to the cluster as it is now.
@@ -223,7 +223,7 @@ func (p *previewer) provides(match func(manifest.ID) bool) bool {
 // conversion webhook is away, from one that says that there cannot be such an
 // object.
 func unread(err error) bool {
-	var scope *host.ScopeError
+	var scope *targetclient.ScopeError
 	return !errors.As(err, &scope) && !meta.IsNoMatchError(err)
 }
 
@@ -240,6 +240,6 @@ func silent(err error) bool {
 			return false
 		}
 	}
-	var scope *host.ScopeError
+	var scope *targetclient.ScopeError
 	return !errors.As(err, &scope) && !meta.IsNoMatchError(err)
 }

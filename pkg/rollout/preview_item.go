@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // item looks at one object, and once more when it changed in between.
@@ -146,9 +146,9 @@ func (p *previewer) try(ctx context.Context, item *PreviewItem, step stage.Step,
 	if err != nil {
 		return err
 	}
-	options := host.TryOptions{FieldManager: p.who.Manager}
+	options := targetclient.TryOptions{FieldManager: p.who.Manager}
 	if live != nil {
-		options.Precondition = host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}
+		options.Precondition = targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}
 	}
 	item.Tried = true
 	tried, err := p.engine.Trier.Try(ctx, item.Ref, body, options)

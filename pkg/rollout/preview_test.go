@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // Try is a dry-run of server-side apply with force.
-func (m *model) Try(_ context.Context, ref manifest.Ref, body []byte, o host.TryOptions) (*unstructured.Unstructured, error) {
+func (m *model) Try(_ context.Context, ref manifest.Ref, body []byte, o targetclient.TryOptions) (*unstructured.Unstructured, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads = append(m.reads, "try "+ref.ID.String())
@@ -414,7 +414,7 @@ func TestSilent(t *testing.T) {
 			t.Errorf("%d: silent is %t", code, got)
 		}
 	}
-	if silent(&host.KindUnknownError{}) || silent(&host.ScopeError{}) {
+	if silent(&targetclient.KindUnknownError{}) || silent(&targetclient.ScopeError{}) {
 		t.Error("that a kind is not served, or has no namespace, is an answer")
 	}
 	if !silent(errors.New("connection refused")) {

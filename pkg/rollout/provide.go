@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // decideCreateOnly is the rule of create-only objects: one that exists is as
@@ -54,7 +54,7 @@ func (p *pass) make(ctx context.Context, t task, seen Seen, again bool) carried 
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
-	live, err := p.engine.Writer.Apply(ctx, t.step.Ref, body, host.ApplyOptions{FieldManager: p.who.Manager, CreateOnly: true})
+	live, err := p.engine.Writer.Apply(ctx, t.step.Ref, body, targetclient.ApplyOptions{FieldManager: p.who.Manager, CreateOnly: true})
 	if surprised(err) {
 		return p.overtaken(ctx, t, seen)
 	}

@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // remove deletes objects of one rank and tells whether all of them are gone.
@@ -123,8 +123,8 @@ func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) 
 	return result
 }
 
-func preconditionOf(seen Seen) host.Precondition {
-	return host.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
+func preconditionOf(seen Seen) targetclient.Precondition {
+	return targetclient.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
 // vanished judges an object that could not be read: that its kind is served in no version
@@ -170,7 +170,7 @@ func (p *pass) left(t task, entry Entry, owner string) carried {
 
 // release leaves an object to whoever wants it.
 func (p *pass) release(ctx context.Context, t task, seen Seen) carried {
-	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), host.Marks{
+	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), targetclient.Marks{
 		FieldManager: p.who.Manager,
 		Labels:       []string{p.engine.Names.ChainLabel},
 		Annotations:  []string{p.engine.Names.AppliedAnnotation},

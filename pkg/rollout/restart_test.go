@@ -133,7 +133,7 @@ func TestRestartChangesNothing(t *testing.T) {
 				s.define(widget, defined{versions: map[string]bool{"v1alpha1": true, "v1": true}, away: true})
 				s.become()
 			}, nil,
-			"leaving Widget.example.com a/w HostUnreachable stuck=true",
+			"leaving Widget.example.com a/w TargetUnreachable stuck=true",
 		},
 		"conversion is away, and comes back": {
 			"that is nothing that is watched",

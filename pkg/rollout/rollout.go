@@ -208,7 +208,7 @@ type PhaseReport struct {
 const (
 	ReasonCollision    = "Collision"
 	ReasonRejected     = "ApplyRejected"
-	ReasonUnreachable  = "HostUnreachable"
+	ReasonUnreachable  = "TargetUnreachable"
 	ReasonNotServed    = "KindNotServed"
 	ReasonUnwatched    = "NotWatchable"
 	ReasonProbe        = "ProbeFailed"

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 const (
@@ -110,7 +110,7 @@ func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
 		result := p.shareOnto(ctx, t, live, wanted)
 		if namesGoneVersion(result.err) && live != nil {
 			// The question whose fields would be taken has no answer before that.
-			corrected, said, err := p.mend(ctx, t, t.step.Ref, host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
+			corrected, said, err := p.mend(ctx, t, t.step.Ref, targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
 			events = append(events, said...)
 			if err == nil && corrected == nil || err != nil && !surprised(err) {
 				return result
@@ -174,7 +174,7 @@ func (p *pass) shareAbsent(ctx context.Context, t task) carried {
 	case t.step.Policy.Expect != FingerprintAbsent:
 		return p.refuse(t, gone, ReasonStale, true, "was deleted since it was reviewed")
 	default:
-		return p.apply(ctx, t, gone, host.ApplyOptions{CreateOnly: true}, nil, p.event(t, "Configured", "created %s", t.step.ID))
+		return p.apply(ctx, t, gone, targetclient.ApplyOptions{CreateOnly: true}, nil, p.event(t, "Configured", "created %s", t.step.ID))
 	}
 }
 

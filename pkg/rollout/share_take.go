@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // shareWrite writes a shared object and takes no field that it may not take: that
@@ -85,8 +85,8 @@ func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstruc
 	if err != nil {
 		return nil, err
 	}
-	tried, err := p.engine.Trier.Try(ctx, t.step.Ref, body, host.TryOptions{
-		FieldManager: p.who.Manager, Precondition: host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()},
+	tried, err := p.engine.Trier.Try(ctx, t.step.Ref, body, targetclient.TryOptions{
+		FieldManager: p.who.Manager, Precondition: targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()},
 	})
 	if err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // blindfold is an observer that does not see some objects, or not all of them.
@@ -69,7 +69,7 @@ func TestUnseen(t *testing.T) {
 			trouble: apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no")),
 		},
 		"not served": {
-			reason: "what nobody serves is not there", hidden: map[manifest.ID]bool{x: true}, want: ReasonNotServed, trouble: &host.KindUnknownError{},
+			reason: "what nobody serves is not there", hidden: map[manifest.ID]bool{x: true}, want: ReasonNotServed, trouble: &targetclient.KindUnknownError{},
 		},
 		"another one is wrong": {
 			reason: "that is known", hidden: map[manifest.ID]bool{x: true}, want: ReasonWaiting,

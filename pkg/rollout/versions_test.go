@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // serving is a definition that lists some versions and serves all of them.
@@ -202,7 +202,7 @@ func TestRefusedRepairIsNoFight(t *testing.T) {
 	s.alter(refOf("ConfigMap a/x").ID, func(o *thing) { o.set("data:value", "9", "somebody") })
 	s.refuse = func(verb string, _ manifest.Ref) error {
 		if verb == "apply" {
-			return &host.KindUnknownError{}
+			return &targetclient.KindUnknownError{}
 		}
 		return nil
 	}
@@ -224,7 +224,7 @@ func TestNoAnswerIsNoRefusal(t *testing.T) {
 			t.Errorf("%s counts as refused", name)
 		}
 	}
-	if !classify(manifest.Ref{}, &host.KindUnknownError{}).Refused || !classify(manifest.Ref{}, apierrors.NewServiceUnavailable("down")).Refused {
+	if !classify(manifest.Ref{}, &targetclient.KindUnknownError{}).Refused || !classify(manifest.Ref{}, apierrors.NewServiceUnavailable("down")).Refused {
 		t.Error("an answer does not count as refused")
 	}
 }
@@ -235,7 +235,7 @@ type deaf struct {
 	asked int
 }
 
-func (d *deaf) Delete(context.Context, manifest.Ref, host.Precondition) error {
+func (d *deaf) Delete(context.Context, manifest.Ref, targetclient.Precondition) error {
 	d.asked++
 	return nil
 }

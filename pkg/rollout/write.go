@@ -9,9 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // holdStage makes the objects of a stage that belong to its layer as they should
@@ -113,7 +113,7 @@ type carried struct {
 	held bool
 	wait time.Duration
 	// deleted is the object that a delete of ours was accepted for.
-	deleted *host.Precondition
+	deleted *targetclient.Precondition
 	// version that the object was found in when the recorded one is not served.
 	version string
 	// watching is true when the watch, which tries again by itself, will tell.
@@ -236,7 +236,7 @@ func attemptOf(t task, seen Seen) attempt {
 func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) carried {
 	switch decision.Action {
 	case Create:
-		return p.apply(ctx, t, seen, host.ApplyOptions{CreateOnly: true}, nil, p.created(t)...)
+		return p.apply(ctx, t, seen, targetclient.ApplyOptions{CreateOnly: true}, nil, p.created(t)...)
 	case Adopt:
 		return p.adopt(ctx, t, seen)
 	case Update:
@@ -313,12 +313,12 @@ func (p *pass) created(t task) []Event {
 }
 
 // onto is the precondition of a write onto what was seen.
-func onto(seen Seen) host.ApplyOptions {
-	return host.ApplyOptions{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
+func onto(seen Seen) targetclient.ApplyOptions {
+	return targetclient.ApplyOptions{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
 // apply writes the object's manifest without the fields that are left to others.
-func (p *pass) apply(ctx context.Context, t task, seen Seen, options host.ApplyOptions, yielded []string, events ...Event) carried {
+func (p *pass) apply(ctx context.Context, t task, seen Seen, options targetclient.ApplyOptions, yielded []string, events ...Event) carried {
 	body, err := p.bodyWithout(ctx, t.step, yielded)
 	if err != nil {
 		return carried{seen: seen, err: err}

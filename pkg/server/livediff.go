@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	target "github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
@@ -51,7 +51,7 @@ type sight struct {
 
 // newLiveIn makes what compares revisions with one cluster.
 func (a *api) newLiveIn(s sight) (*live.Live, error) {
-	door, err := target.New(target.Options{Config: s.config, Redactor: a.extra.redactor})
+	door, err := targetclient.New(targetclient.Options{Config: s.config, Redactor: a.extra.redactor})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for live diffs: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	target "github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
@@ -19,7 +19,7 @@ import (
 // reboot and no content of any object, whoever may read those sees all.
 func (a *api) newPlanReads(types diffschema.Schema) (*plan.Differ, *survey.Deps, error) {
 	accounts := a.extra.accounts
-	door, err := target.New(target.Options{Config: accounts.ConfigFor(serviceaccounts.Reader()), Redactor: a.extra.redactor})
+	door, err := targetclient.New(targetclient.Options{Config: accounts.ConfigFor(serviceaccounts.Reader()), Redactor: a.extra.redactor})
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a client for diffs of plans: %w", err)
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 // workers is how many chains are reconciled at the same time. The writes of all
-// of them share one limiter (see package host).
+// of them share one limiter (see package targetclient).
 const workers = 8
 
 // compiledLayers is how many compiled revisions are kept: those of chains to which

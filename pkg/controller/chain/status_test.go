@@ -109,11 +109,11 @@ func TestStatusConditions(t *testing.T) {
 		},
 		"refused for long": {
 			"somebody should look, and it is tried again all the same", revision(), finding{layer: stuck, newest: true}, 0,
-			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=True/HostUnreachable Stalled=False/NothingToDo",
+			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=True/TargetUnreachable Stalled=False/NothingToDo",
 		},
 		"deleted, refused for long": {
 			"as while it is rolled out", revision(succeeded, deleted), finding{leaving: []rollout.Failure{failure(rollout.ReasonTerminating, false), refused}}, 0,
-			"Ready=False/TearingDown Available=False/TearingDown Progressing=True/TearingDown Succeeded=True/RolledOut Failing=True/HostUnreachable Stalled=False/NothingToDo",
+			"Ready=False/TearingDown Available=False/TearingDown Progressing=True/TearingDown Succeeded=True/RolledOut Failing=True/TargetUnreachable Stalled=False/NothingToDo",
 		},
 		"within the deadline": {
 			"nine minutes of ten", revision(withDeadline(10)), finding{layer: waiting, newest: true}, 9 * time.Minute,

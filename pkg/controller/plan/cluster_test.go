@@ -24,9 +24,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 var (
@@ -189,7 +189,7 @@ func conflicts(id manifest.ID, why string) error {
 }
 
 // guard holds a precondition.
-func (c *cluster) guard(id manifest.ID, p host.Precondition) error {
+func (c *cluster) guard(id manifest.ID, p targetclient.Precondition) error {
 	have := c.objects[id]
 	switch {
 	case have == nil:
@@ -202,14 +202,14 @@ func (c *cluster) guard(id manifest.ID, p host.Precondition) error {
 }
 
 // Try implements rollout.Trier.
-func (c *cluster) Try(_ context.Context, ref manifest.Ref, body []byte, o host.TryOptions) (*unstructured.Unstructured, error) {
+func (c *cluster) Try(_ context.Context, ref manifest.Ref, body []byte, o targetclient.TryOptions) (*unstructured.Unstructured, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.asked("try", ref.ID); err != nil {
 		return nil, err
 	}
-	if o.Precondition != (host.Precondition{}) {
-		if err := c.guard(ref.ID, host.Precondition{UID: o.UID, ResourceVersion: o.ResourceVersion}); err != nil {
+	if o.Precondition != (targetclient.Precondition{}) {
+		if err := c.guard(ref.ID, targetclient.Precondition{UID: o.UID, ResourceVersion: o.ResourceVersion}); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +222,7 @@ func (c *cluster) Try(_ context.Context, ref manifest.Ref, body []byte, o host.T
 }
 
 // Apply implements rollout.Writer.
-func (c *cluster) Apply(_ context.Context, ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+func (c *cluster) Apply(_ context.Context, ref manifest.Ref, body []byte, o targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	verb := "apply"
@@ -237,7 +237,7 @@ func (c *cluster) Apply(_ context.Context, ref manifest.Ref, body []byte, o host
 	case o.CreateOnly && have != nil:
 		return nil, conflicts(ref.ID, "it exists")
 	case !o.CreateOnly:
-		if err := c.guard(ref.ID, host.Precondition{UID: o.UID, ResourceVersion: o.ResourceVersion}); err != nil {
+		if err := c.guard(ref.ID, targetclient.Precondition{UID: o.UID, ResourceVersion: o.ResourceVersion}); err != nil {
 			return nil, err
 		}
 	}
@@ -291,7 +291,7 @@ func partial(live *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 }
 
 // Delete implements rollout.Writer.
-func (c *cluster) Delete(_ context.Context, ref manifest.Ref, p host.Precondition) error {
+func (c *cluster) Delete(_ context.Context, ref manifest.Ref, p targetclient.Precondition) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.asked("delete", ref.ID); err != nil {
@@ -308,12 +308,12 @@ func (c *cluster) Delete(_ context.Context, ref manifest.Ref, p host.Preconditio
 }
 
 // Reassign is for chains.
-func (c *cluster) Reassign(context.Context, manifest.Ref, host.Precondition, []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+func (c *cluster) Reassign(context.Context, manifest.Ref, targetclient.Precondition, []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	return nil, errors.New("a plan reassigns nothing")
 }
 
 // Release is for chains.
-func (c *cluster) Release(context.Context, manifest.Ref, host.Precondition, host.Marks) error {
+func (c *cluster) Release(context.Context, manifest.Ref, targetclient.Precondition, targetclient.Marks) error {
 	return errors.New("a plan releases nothing")
 }
 
@@ -537,7 +537,7 @@ func TestClusterApplies(t *testing.T) {
 	ref := manifest.Ref{ID: id, Version: "v1"}
 	live := c.objects[id]
 	tried, err := c.Try(t.Context(), ref, []byte(`{"apiVersion":"test/v1","kind":"Knob","metadata":{"name":"a"},"spec":{"a":"2","c":"2"}}`),
-		host.TryOptions{FieldManager: "us", Precondition: host.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}})
+		targetclient.TryOptions{FieldManager: "us", Precondition: targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}})
 	if err != nil {
 		t.Fatal(err)
 	}

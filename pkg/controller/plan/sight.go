@@ -12,9 +12,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // targetsPrefix begins the name under which the targets of a profile are watched,
@@ -106,9 +106,9 @@ func (s *sighted) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Uns
 
 // Try notices an object that the watch has not shown yet: nothing guards the
 // dry-run of a create, but what does not exist has no resourceVersion.
-func (s *sighted) Try(ctx context.Context, ref manifest.Ref, body []byte, options host.TryOptions) (*unstructured.Unstructured, error) {
+func (s *sighted) Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := s.trier.Try(ctx, ref, body, options)
-	if err == nil && options.Precondition == (host.Precondition{}) && tried.GetResourceVersion() != "" {
+	if err == nil && options.Precondition == (targetclient.Precondition{}) && tried.GetResourceVersion() != "" {
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name, errors.New("it exists by now"))
 	}
 	return tried, err

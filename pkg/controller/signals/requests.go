@@ -3,12 +3,12 @@ package signals
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // requests exposes what was sent to the target cluster.
 type requests struct {
-	counter *host.Counter
+	counter *targetclient.Counter
 	total   *prometheus.Desc
 }
 

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // Informer is the watch behind the cache of revisions, as controller-runtime's
@@ -28,7 +28,7 @@ type Options struct {
 	Reader client.Reader
 	Clock  clock.PassiveClock
 	// Requests are those to the target cluster.
-	Requests *host.Counter
+	Requests *targetclient.Counter
 }
 
 // Signals are the metrics of one term.

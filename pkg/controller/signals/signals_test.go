@@ -23,7 +23,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // noon is when tests begin.
@@ -35,7 +35,7 @@ type fixture struct {
 	*Signals
 	registry *prometheus.Registry
 	clock    *clocktesting.FakePassiveClock
-	counter  *host.Counter
+	counter  *targetclient.Counter
 	handler  toolscache.ResourceEventHandler
 	unsynced bool
 	broken   error
@@ -44,7 +44,7 @@ type fixture struct {
 
 func start(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *fixture {
 	t.Helper()
-	f := &fixture{registry: prometheus.NewPedanticRegistry(), clock: clocktesting.NewFakePassiveClock(noon()), counter: &host.Counter{}}
+	f := &fixture{registry: prometheus.NewPedanticRegistry(), clock: clocktesting.NewFakePassiveClock(noon()), counter: &targetclient.Counter{}}
 	var err error
 	f.Signals, err = Add(Options{Registry: f.registry, Informer: f, Reader: f, Clock: f.clock, Requests: f.counter})
 	if err != nil {
@@ -375,7 +375,7 @@ func (f *fixture) send(t *testing.T) {
 	transport := f.counter.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 	}))
-	request, err := http.NewRequestWithContext(host.Because(t.Context(), host.Repair), http.MethodPatch, "https://example.com/", nil)
+	request, err := http.NewRequestWithContext(targetclient.Because(t.Context(), targetclient.Repair), http.MethodPatch, "https://example.com/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +433,7 @@ func object(group, kind, name string) manifest.ID {
 
 // The largest cluster that is expected: 1,000 extensions of five revisions.
 func BenchmarkCollect(b *testing.B) {
-	f := &fixture{registry: prometheus.NewRegistry(), clock: clocktesting.NewFakePassiveClock(noon()), counter: &host.Counter{}}
+	f := &fixture{registry: prometheus.NewRegistry(), clock: clocktesting.NewFakePassiveClock(noon()), counter: &targetclient.Counter{}}
 	if _, err := Add(Options{Registry: f.registry, Informer: f, Reader: f, Clock: f.clock, Requests: f.counter}); err != nil {
 		b.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // ownedBy makes a manifest name its controller.
@@ -24,15 +24,15 @@ func ownedBy(uid types.UID) func(*unstructured.Unstructured) {
 
 // handover: an owner is replaced by another in the same apply, and two controllers
 // are refused.
-func handover(t *testing.T, w world, h *host.Host, kind kindOf) {
+func handover(t *testing.T, w world, h *targetclient.Client, kind kindOf) {
 	const first, second = "11111111-0000-0000-0000-000000000000", "22222222-0000-0000-0000-000000000000"
 	ref := kind.ref(w.namespace(t), "x")
-	made, err := h.Apply(t.Context(), ref, kind.manifest(t, ref, ownedBy(first)), host.ApplyOptions{FieldManager: manager, CreateOnly: true})
+	made, err := h.Apply(t.Context(), ref, kind.manifest(t, ref, ownedBy(first)), targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	moved, err := h.Apply(t.Context(), ref, kind.manifest(t, ref, ownedBy(second)),
-		host.ApplyOptions{FieldManager: manager, UID: made.UID, ResourceVersion: made.ResourceVersion})
+		targetclient.ApplyOptions{FieldManager: manager, UID: made.UID, ResourceVersion: made.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func handover(t *testing.T, w world, h *host.Host, kind kindOf) {
 		t.Errorf("the same manager's old owner goes in the request that brings the new one: %v", owners)
 	}
 	_, err = h.Apply(t.Context(), ref, kind.manifest(t, ref, ownedBy(first)),
-		host.ApplyOptions{FieldManager: "penstock/chain-b", UID: moved.UID, ResourceVersion: moved.ResourceVersion})
+		targetclient.ApplyOptions{FieldManager: "penstock/chain-b", UID: moved.UID, ResourceVersion: moved.ResourceVersion})
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("an object with two controllers is refused: %v", err)
 	}
@@ -67,14 +67,14 @@ func forged(t *testing.T, w world, kind kindOf) {
 func observed(o *unstructured.Unstructured) observe.Observation { return names().Observe(o) }
 
 // undeclared: an apply with a field that the schema does not have fails, unasked.
-func undeclared(t *testing.T, w world, h *host.Host, kind kindOf) {
+func undeclared(t *testing.T, w world, h *targetclient.Client, kind kindOf) {
 	ref := kind.ref(w.namespace(t), "x")
 	body := kind.manifest(t, ref, func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, "1", "spec", "noSuchField"); err != nil {
 			t.Fatal(err)
 		}
 	})
-	_, err := h.Apply(t.Context(), ref, body, host.ApplyOptions{FieldManager: manager, CreateOnly: true})
+	_, err := h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 	if err == nil || !strings.Contains(err.Error(), "field not declared in schema") {
 		t.Errorf("an undeclared field is refused: %v", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // TestFacts is a conformance test of the server: none of these behaviours is
@@ -35,25 +35,25 @@ func TestFacts(t *testing.T) {
 			body := kind.manifest(t, ref)
 
 			t.Run("F1CreateOnly", func(t *testing.T) {
-				dry, err := h.Apply(t.Context(), ref, body, host.ApplyOptions{FieldManager: manager, CreateOnly: true, DryRun: true})
+				dry, err := h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true, DryRun: true})
 				if err != nil || dry.Name != ref.Name {
 					t.Fatalf("a dry-run predicts the creation: %v", err)
 				}
 				if _, err := h.ReadMetadata(t.Context(), ref); !apierrors.IsNotFound(err) {
 					t.Fatalf("and stores nothing: %v", err)
 				}
-				created, err := h.Apply(t.Context(), ref, body, host.ApplyOptions{FieldManager: manager, CreateOnly: true})
+				created, err := h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if _, ours := ptr.To(names().Observe(created)).Entry(manager); !ours {
 					t.Errorf("our entry is an Apply entry from the start: %v", created.ManagedFields)
 				}
-				_, err = h.Apply(t.Context(), ref, body, host.ApplyOptions{FieldManager: manager, CreateOnly: true})
+				_, err = h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 				if !apierrors.IsConflict(err) {
 					t.Errorf("what exists is refused, even with the same content: %v", err)
 				}
-				_, err = h.Apply(t.Context(), ref, body, host.ApplyOptions{FieldManager: manager, CreateOnly: true, DryRun: true})
+				_, err = h.Apply(t.Context(), ref, body, targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true, DryRun: true})
 				if !apierrors.IsConflict(err) {
 					t.Errorf("a dry-run predicts the refusal: %v", err)
 				}
@@ -98,7 +98,7 @@ func postsCannotApply(t *testing.T, w world) {
 
 // apply makes the object as the manifest says, whatever it is now, and lets the
 // kind's own controller finish what it writes about that.
-func apply(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) observe.Observation {
+func apply(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) observe.Observation {
 	t.Helper()
 	applied := applyOnce(t, h, kind, ref)
 	if kind.settled == nil {
@@ -114,7 +114,7 @@ func apply(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) observe.Ob
 	return applyOnce(t, h, kind, ref)
 }
 
-func applyOnce(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) observe.Observation {
+func applyOnce(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) observe.Observation {
 	t.Helper()
 	// A status written by a controller may come between.
 	for {
@@ -123,7 +123,7 @@ func applyOnce(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) observ
 			t.Fatal(err)
 		}
 		applied, err := h.Apply(t.Context(), ref, kind.manifest(t, ref),
-			host.ApplyOptions{FieldManager: manager, UID: live.UID, ResourceVersion: live.ResourceVersion})
+			targetclient.ApplyOptions{FieldManager: manager, UID: live.UID, ResourceVersion: live.ResourceVersion})
 		if apierrors.IsConflict(err) {
 			continue
 		}
@@ -134,7 +134,7 @@ func applyOnce(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) observ
 	}
 }
 
-func updateOnly(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) {
+func updateOnly(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
 	live := apply(t, h, kind, ref)
 	missing := ref
 	missing.Name += "-missing"
@@ -142,13 +142,13 @@ func updateOnly(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) {
 	cases := map[string]struct {
 		reason  string
 		ref     manifest.Ref
-		options host.ApplyOptions
+		options targetclient.ApplyOptions
 		want    func(error) bool
 	}{
-		"Judged":        {"the object that was judged", ref, host.ApplyOptions{UID: live.UID, ResourceVersion: live.ResourceVersion}, func(err error) bool { return err == nil }},
-		"OlderVersion":  {"it changed since", ref, host.ApplyOptions{UID: live.UID, ResourceVersion: "2"}, apierrors.IsConflict},
-		"AnotherObject": {"another one has the name now", ref, host.ApplyOptions{UID: "6f4b2a1c-0000-0000-0000-000000000000", ResourceVersion: live.ResourceVersion}, refused},
-		"Deleted":       {"nothing is created", missing, host.ApplyOptions{UID: live.UID, ResourceVersion: live.ResourceVersion}, refused},
+		"Judged":        {"the object that was judged", ref, targetclient.ApplyOptions{UID: live.UID, ResourceVersion: live.ResourceVersion}, func(err error) bool { return err == nil }},
+		"OlderVersion":  {"it changed since", ref, targetclient.ApplyOptions{UID: live.UID, ResourceVersion: "2"}, apierrors.IsConflict},
+		"AnotherObject": {"another one has the name now", ref, targetclient.ApplyOptions{UID: "6f4b2a1c-0000-0000-0000-000000000000", ResourceVersion: live.ResourceVersion}, refused},
+		"Deleted":       {"nothing is created", missing, targetclient.ApplyOptions{UID: live.UID, ResourceVersion: live.ResourceVersion}, refused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func updateOnly(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) {
 
 // ownership: our entry changes when, and only when, somebody changed a value that
 // we apply.
-func ownership(t *testing.T, w world, h *host.Host, kind kindOf, ref manifest.Ref) {
+func ownership(t *testing.T, w world, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
 	resource := w.outsider.Resource(kind.resource).Namespace(ref.Namespace)
 	patch := func(t *testing.T, as string, body []byte, subresources ...string) {
 		t.Helper()
@@ -255,7 +255,7 @@ func applyAs(t *testing.T, w world, kind kindOf, ref manifest.Ref, as string, va
 
 // representations: the answer to an apply, reads and watches, as metadata and
 // whole, say the same about our entry.
-func representations(t *testing.T, w world, h *host.Host, kind kindOf, ref manifest.Ref) {
+func representations(t *testing.T, w world, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
 	want := apply(t, h, kind, ref)
 	compare := func(what string, got observe.Observation) {
 		t.Helper()

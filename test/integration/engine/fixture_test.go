@@ -1,6 +1,6 @@
 // Package engine_test proves against a real kube-apiserver what the rollout
 // engine relies on: the facts of server-side apply that it is built on, the one
-// door to the cluster (package host), and what is known of it (package observe).
+// door to the cluster (package targetclient), and what is known of it (package observe).
 package engine_test
 
 import (
@@ -19,14 +19,14 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/cluster"
 )
 
 var (
-	_ rollout.Writer   = (*host.Host)(nil)
-	_ rollout.Reader   = (*host.Host)(nil)
+	_ rollout.Writer   = (*targetclient.Client)(nil)
+	_ rollout.Reader   = (*targetclient.Client)(nil)
 	_ rollout.Observer = (*observe.Cache)(nil)
 )
 
@@ -68,9 +68,9 @@ func (w world) config(agent string) *rest.Config {
 	return config
 }
 
-func (w world) host(t *testing.T, agent string) *host.Host {
+func (w world) host(t *testing.T, agent string) *targetclient.Client {
 	t.Helper()
-	h, err := host.New(host.Options{Config: w.config(agent)})
+	h, err := targetclient.New(targetclient.Options{Config: w.config(agent)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ type watcher struct {
 	heard chan string
 }
 
-func (w world) watch(t *testing.T, config *rest.Config, mapping *host.Host) watcher {
+func (w world) watch(t *testing.T, config *rest.Config, mapping *targetclient.Client) watcher {
 	t.Helper()
 	heard := make(chan string, 1000)
 	c, err := observe.New(observe.Options{Config: config, Mapping: mapping.Discover, Names: names(), Notify: func(owner string) {

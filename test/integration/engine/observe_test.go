@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
@@ -37,9 +37,9 @@ func interest(ref manifest.Ref) observe.Interest {
 	return observe.Interest{ID: ref.ID, Version: ref.Version}
 }
 
-func create(t *testing.T, h *host.Host, kind kindOf, ref manifest.Ref) *metav1.PartialObjectMetadata {
+func create(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) *metav1.PartialObjectMetadata {
 	t.Helper()
-	created, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), host.ApplyOptions{FieldManager: manager, CreateOnly: true})
+	created, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func observeRequests(t *testing.T, w world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applied, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), host.ApplyOptions{FieldManager: manager, UID: live.UID, ResourceVersion: live.ResourceVersion})
+	applied, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), targetclient.ApplyOptions{FieldManager: manager, UID: live.UID, ResourceVersion: live.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,16 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
 var (
-	_ rollout.Writer   = (*host.Host)(nil)
-	_ rollout.Reader   = (*host.Host)(nil)
+	_ rollout.Writer   = (*targetclient.Client)(nil)
+	_ rollout.Reader   = (*targetclient.Client)(nil)
 	_ rollout.Observer = (*observe.Cache)(nil)
 )
 
@@ -47,7 +47,7 @@ type chain struct {
 	// skipPreflight writes without dry-runs.
 	skipPreflight bool
 	// counter counts what is sent, over all processes.
-	counter *host.Counter
+	counter *targetclient.Counter
 
 	process *process
 	// events of all passes since they were last asked for.
@@ -104,7 +104,7 @@ func (w world) chain(name string) *chain {
 	w.t.Helper()
 	c := &chain{
 		world: w, name: name, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, allow: map[string]bool{},
-		clock: clock.RealClock{}, admin: w.Config(), counter: &host.Counter{},
+		clock: clock.RealClock{}, admin: w.Config(), counter: &targetclient.Counter{},
 	}
 	return c
 }
@@ -113,19 +113,19 @@ func (w world) chain(name string) *chain {
 func (c *chain) run(with ...interference) {
 	c.t.Helper()
 	c.kill()
-	config := func(part string, usual host.Reason) *rest.Config {
+	config := func(part string, usual targetclient.Reason) *rest.Config {
 		config := rest.CopyConfig(c.admin)
 		config.UserAgent = c.name + "/" + part
 		config.Wrap(c.counter.WrapFor(usual))
 		return config
 	}
-	target, err := host.New(host.Options{Config: config("door", host.Discovery)})
+	target, err := targetclient.New(targetclient.Options{Config: config("door", targetclient.Discovery)})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	door := host.Accounted{Host: target}
+	door := targetclient.Accounted{Client: target}
 	p := &process{heard: make(chan struct{}, 1)}
-	p.watches, err = observe.New(observe.Options{Config: config("watch", host.Watch), Mapping: door.Discover, Names: names(), Notify: func(string) { p.wake() }})
+	p.watches, err = observe.New(observe.Options{Config: config("watch", targetclient.Watch), Mapping: door.Discover, Names: names(), Notify: func(string) { p.wake() }})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 var errCrash = errors.New("the process was killed by the test")
@@ -62,19 +62,19 @@ func through[T any](f *fuse, do func() (T, error)) (T, error) {
 	return result, err
 }
 
-func (f *fuse) Apply(ctx context.Context, ref manifest.Ref, body []byte, o host.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+func (f *fuse) Apply(ctx context.Context, ref manifest.Ref, body []byte, o targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	if o.DryRun {
 		return f.Writer.Apply(ctx, ref, body, o)
 	}
 	return through(f, func() (*metav1.PartialObjectMetadata, error) { return f.Writer.Apply(ctx, ref, body, o) })
 }
 
-func (f *fuse) Delete(ctx context.Context, ref manifest.Ref, p host.Precondition) error {
+func (f *fuse) Delete(ctx context.Context, ref manifest.Ref, p targetclient.Precondition) error {
 	_, err := through(f, func() (struct{}, error) { return struct{}{}, f.Writer.Delete(ctx, ref, p) })
 	return err
 }
 
-func (f *fuse) Release(ctx context.Context, ref manifest.Ref, p host.Precondition, marks host.Marks) error {
+func (f *fuse) Release(ctx context.Context, ref manifest.Ref, p targetclient.Precondition, marks targetclient.Marks) error {
 	_, err := through(f, func() (struct{}, error) { return struct{}{}, f.Writer.Release(ctx, ref, p, marks) })
 	return err
 }

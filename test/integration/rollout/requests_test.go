@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
-	"github.com/penstock-project/penstock/pkg/rollout/host"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
@@ -34,10 +34,10 @@ func (c *chain) cost(t *testing.T, what string, want map[string]int, do func()) 
 // sent counts the requests of a chain by what they are for, as the transport saw
 // them, without watches and without discovery, which is asked once for each group
 // and version and not for an object.
-func (c *chain) sent() map[host.Request]int {
-	counts := map[host.Request]int{}
+func (c *chain) sent() map[targetclient.Request]int {
+	counts := map[targetclient.Request]int{}
 	for request, n := range c.counter.Requests() {
-		if request.Reason != host.Discovery && request.Reason != host.Watch {
+		if request.Reason != targetclient.Discovery && request.Reason != targetclient.Watch {
 			counts[request] = int(n)
 		}
 	}
@@ -45,7 +45,7 @@ func (c *chain) sent() map[host.Request]int {
 }
 
 // costs is what a step may send, by reason.
-type costs map[host.Reason]int
+type costs map[targetclient.Reason]int
 
 // TestRequests holds every line of the table of what the engine may send for an
 // object (docs/reference/performance-rollout.md). The requests are counted where
@@ -72,13 +72,13 @@ func TestRequests(t *testing.T) {
 			reason:  "each object is tried and made: with its managed fields, by one request",
 			prepare: func(c *chain) []*revision { c.home(); return nil },
 			do:      func(c *chain, _ []*revision) { c.roll(rev(1).phase("all", mixture(c.name, n, 0)...)) },
-			want:    costs{host.Preflight: n, host.Create: n},
+			want:    costs{targetclient.Preflight: n, targetclient.Create: n},
 		},
 		"create-unchecked": {
 			reason: "without preflight each object is made", skipPreflight: true,
 			prepare: func(c *chain) []*revision { c.home(); return nil },
 			do:      func(c *chain, _ []*revision) { c.roll(rev(1).phase("all", mixture(c.name, n, 0)...)) },
-			want:    costs{host.Create: n},
+			want:    costs{targetclient.Create: n},
 		},
 		"steady": {
 			reason:  "passes over what is as it should be look at nothing but memory",
@@ -117,7 +117,7 @@ func TestRequests(t *testing.T) {
 					return complete(r) && !slices.ContainsFunc(changed, func(o map[string]any) bool { return c.value(o) == "9" })
 				})
 			},
-			want: costs{host.Judge: m, host.Repair: m},
+			want: costs{targetclient.Judge: m, targetclient.Repair: m},
 		},
 		"drift-deleted": {
 			reason:  "what somebody deleted is made again, and there is nothing to read",
@@ -131,7 +131,7 @@ func TestRequests(t *testing.T) {
 					return complete(r) && !slices.ContainsFunc(deleted, func(o map[string]any) bool { return c.value(o) == "absent" })
 				})
 			},
-			want: costs{host.Create: m},
+			want: costs{targetclient.Create: m},
 		},
 		"drift-of-others": {
 			reason:  "values that nobody asked us for cost nothing where managed fields say so, a look where there is no generation",
@@ -139,19 +139,19 @@ func TestRequests(t *testing.T) {
 			do: func(c *chain, before []*revision) {
 				c.looks(configMaps(before[0])[0], `{"data":{"more":"theirs"}}`)
 			},
-			want: costs{host.Judge: 1},
+			want: costs{targetclient.Judge: 1},
 		},
 		"upgrade": {
 			reason:  "of n objects those that differ are tried and written",
 			prepare: installed,
 			do:      func(c *chain, before []*revision) { c.roll(rev(2).phase("all", mixture(c.name, n, m)...), before[0]) },
-			want:    costs{host.Preflight: m, host.Update: m},
+			want:    costs{targetclient.Preflight: m, targetclient.Update: m},
 		},
 		"upgrade-unchecked": {
 			reason: "without preflight they are written", skipPreflight: true,
 			prepare: installed,
 			do:      func(c *chain, before []*revision) { c.roll(rev(2).phase("all", mixture(c.name, n, m)...), before[0]) },
-			want:    costs{host.Update: m},
+			want:    costs{targetclient.Update: m},
 		},
 		"upgrade-unchanged": {
 			reason:  "a revision with the same objects takes them over without a word",
@@ -180,13 +180,13 @@ func TestRequests(t *testing.T) {
 				return []*revision{two}
 			},
 			do:   func(c *chain, before []*revision) { c.roll(before...) },
-			want: costs{host.Delete: m},
+			want: costs{targetclient.Delete: m},
 		},
 		"delete": {
 			reason:  "each object is deleted once, and a watch tells when it is gone",
 			prepare: installed,
 			do:      func(c *chain, _ []*revision) { c.roll() },
-			want:    costs{host.Delete: n},
+			want:    costs{targetclient.Delete: n},
 		},
 		"collision": {
 			reason: "somebody else's object is watched by its name, and never asked for again",
@@ -221,7 +221,7 @@ func TestRequests(t *testing.T) {
 
 // accounts compares what was sent since a mark with what may be, and with what
 // kube-apiserver says it got.
-func (c *chain) accounts(mark plane.Mark, from map[host.Request]int, reason string, want costs) {
+func (c *chain) accounts(mark plane.Mark, from map[targetclient.Request]int, reason string, want costs) {
 	c.t.Helper()
 	got, byVerb := costs{}, map[string]int{}
 	for request, n := range c.sent() {

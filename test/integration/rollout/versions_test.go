@@ -205,7 +205,7 @@ func tellsOfRefusalsThatLast(t *testing.T, c *chain) {
 	two := rev(2).phase("base", configMap(ns, "x", "2"), in("v1alpha1", widget(group, kind, ns, "w", "2")))
 	one := rev(1).phase("base", x, w)
 	c.become(two, one)
-	const refused = "Converted.away.example.com conversion-away/w: HostUnreachable"
+	const refused = "Converted.away.example.com conversion-away/w: TargetUnreachable"
 	report := c.until("refused", func(r rollout.Report) bool { return strings.Contains(strings.Join(failures(r), "\n"), refused) })
 	stuck := func(r rollout.Report) *rollout.Failure {
 		for _, layer := range r.Layers {

@@ -177,7 +177,7 @@ func printed(name string) string {
 }
 
 // refusal is what the server says to what a rollout would write. What the message
-// must not quote was taken out where it came in (see package host).
+// must not quote was taken out where it came in (see package targetclient).
 func refusal(item *rollout.PreviewItem) diffreview.Note {
 	message := item.Failure.Message
 	switch {

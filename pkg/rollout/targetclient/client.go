@@ -1,7 +1,7 @@
-// Package host is the only door to a target cluster: every request that changes
+// Package targetclient is the only door to a target cluster: every request that changes
 // or reads an object of a rollout goes through it, carries its precondition, and
 // is limited and counted here.
-package host
+package targetclient
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 // 5 ms of round trip; twice that leaves room for a second one.
 const defaultLimit = 16
 
-// Options of a host.
+// Options of a client.
 type Options struct {
 	// Config of the target cluster; required. Its rate limits are ignored: the
 	// server says when it is busy, and then all requests to that API group wait.
@@ -36,7 +36,7 @@ type Options struct {
 	// Clock for pauses and for how long a missing kind is remembered; the
 	// default is the real one.
 	Clock clock.Clock
-	// Counter counts the requests, those of several hosts together if it is given to
+	// Counter counts the requests, those of several clients together if it is given to
 	// each; the default is one of its own.
 	Counter *Counter
 	// Redactor hides what is not to be in errors and logs; the default hides the
@@ -44,8 +44,8 @@ type Options struct {
 	Redactor *redact.Redactor
 }
 
-// Host is a target cluster. It may be used by several goroutines.
-type Host struct {
+// Client reaches a target cluster. It may be used by several goroutines.
+type Client struct {
 	kinds    *kinds
 	metadata metadata.Interface
 	dynamic  dynamic.Interface
@@ -57,10 +57,10 @@ type Host struct {
 	postCreates atomic.Bool
 }
 
-// New returns a host. It sends no request.
-func New(o Options) (*Host, error) {
+// New returns a client. It sends no request.
+func New(o Options) (*Client, error) {
 	if o.Config == nil {
-		return nil, errors.New("opening a host: Config is required")
+		return nil, errors.New("opening a client of the target: Config is required")
 	}
 	if o.Limit <= 0 {
 		o.Limit = defaultLimit
@@ -71,68 +71,68 @@ func New(o Options) (*Host, error) {
 	if o.Counter == nil {
 		o.Counter = &Counter{}
 	}
-	h := &Host{counter: o.Counter, limiter: newLimiter(o.Limit, o.Clock), redactor: o.Redactor}
+	c := &Client{counter: o.Counter, limiter: newLimiter(o.Limit, o.Clock), redactor: o.Redactor}
 
 	config := rest.CopyConfig(o.Config)
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("opening a host: %w", err)
+		return nil, fmt.Errorf("opening a client of the target: %w", err)
 	}
-	h.limiter.root = strings.TrimSuffix(base.Path, "/")
+	c.limiter.root = strings.TrimSuffix(base.Path, "/")
 	// A negative QPS switches client-go's own limiter off, which would delay
 	// requests that the server is glad to serve.
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warnings{o.Redactor}
 	// The counter is innermost: it counts what is sent, retries included.
-	config.Wrap(h.counter.Wrap)
-	config.Wrap(h.limiter.wrap)
+	config.Wrap(c.counter.Wrap)
+	config.Wrap(c.limiter.wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("opening a host: %w", err)
+		return nil, fmt.Errorf("opening a client of the target: %w", err)
 	}
-	if h.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("opening a host: %w", err)
+	if c.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("opening a client of the target: %w", err)
 	}
-	if h.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("opening a host: %w", err)
+	if c.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("opening a client of the target: %w", err)
 	}
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("opening a host: %w", err)
+		return nil, fmt.Errorf("opening a client of the target: %w", err)
 	}
-	h.kinds = newKinds(served, o.Clock)
-	return h, nil
+	c.kinds = newKinds(served, o.Clock)
+	return c, nil
 }
 
 // Requests returns how many requests were sent so far, retries and discovery
 // included.
-func (h *Host) Requests() int64 { return h.counter.Total() }
+func (c *Client) Requests() int64 { return c.counter.Total() }
 
 // RequestsByMethod returns how many requests were sent so far by HTTP method.
-func (h *Host) RequestsByMethod() map[string]int64 { return h.counter.ByMethod() }
+func (c *Client) RequestsByMethod() map[string]int64 { return c.counter.ByMethod() }
 
 // Mapping tells under which resource a kind is served, and whether it is
 // namespaced. The answer comes from memory where possible. A kind that is not
 // served is a *KindUnknownError; that answer is remembered for ten seconds, or
 // until Discover or Invalidate.
-func (h *Host) Mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	return h.kinds.mapping(context.Background(), gvk)
+func (c *Client) Mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return c.kinds.mapping(context.Background(), gvk)
 }
 
 // Discover is Mapping that always asks the server, with one request. It is for
 // callers that back off by themselves.
-func (h *Host) Discover(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	return h.kinds.discover(context.Background(), gvk)
+func (c *Client) Discover(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return c.kinds.discover(context.Background(), gvk)
 }
 
 // Invalidate forgets all answers of Mapping. Call it when the kinds that are
 // served may have changed.
-func (h *Host) Invalidate() { h.kinds.invalidate() }
+func (c *Client) Invalidate() { c.kinds.invalidate() }
 
 // resolve finds the resource that serves an object in the version of the reference, and
 // checks that the object has a namespace exactly when its kind is namespaced.
-func (h *Host) resolve(ctx context.Context, ref manifest.Ref) (schema.GroupVersionResource, error) {
-	mapping, err := h.kinds.mapping(ctx, ref.GroupVersionKind())
+func (c *Client) resolve(ctx context.Context, ref manifest.Ref) (schema.GroupVersionResource, error) {
+	mapping, err := c.kinds.mapping(ctx, ref.GroupVersionKind())
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
@@ -141,7 +141,7 @@ func (h *Host) resolve(ctx context.Context, ref manifest.Ref) (schema.GroupVersi
 	}
 	// A definition may have come back with another scope: memory alone refuses nothing,
 	// or it would do so until a restart.
-	if mapping, err = h.kinds.discover(ctx, ref.GroupVersionKind()); err != nil {
+	if mapping, err = c.kinds.discover(ctx, ref.GroupVersionKind()); err != nil {
 		return schema.GroupVersionResource{}, err
 	}
 	if namespaced(mapping) != (ref.Namespace != "") {
@@ -157,13 +157,13 @@ func namespaced(mapping *meta.RESTMapping) bool {
 // judge turns the answer "no such path" into a *KindUnknownError, and forgets
 // that the kind was served; and it recognises a *VersionGoneError. All other errors
 // stay what they are.
-func (h *Host) judge(gvk schema.GroupVersionKind, err error) error {
+func (c *Client) judge(gvk schema.GroupVersionKind, err error) error {
 	if gone := versionGone(gvk.Group, err); gone != nil {
 		return gone
 	}
 	if !isPathMissing(err) {
 		return err
 	}
-	h.kinds.forget(gvk)
+	c.kinds.forget(gvk)
 	return &KindUnknownError{Kind: gvk, cause: err}
 }

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -14,44 +14,44 @@ import (
 // Read gets the whole live object, in the version of the reference while that is served,
 // and in another one that is otherwise. An object that does not exist is an apierrors
 // NotFound, a kind that is served in no version a *KindUnknownError.
-func (h *Host) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
+func (c *Client) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
-	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
-		live, err = h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
+	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
+		live, err = c.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", ref.ID, h.redactor.Error(ref.ID, err))
+		return nil, fmt.Errorf("reading %s: %w", ref.ID, c.redactor.Error(ref.ID, err))
 	}
 	return live, nil
 }
 
 // ReadMetadata gets the metadata of the live object. Its apiVersion is the one that it was
 // read in. Errors are those of Read.
-func (h *Host) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
 	var live *metav1.PartialObjectMetadata
-	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) (err error) {
-		if live, err = h.metadata.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{}); err == nil {
+	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) (err error) {
+		if live, err = c.metadata.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{}); err == nil {
 			named(used, live)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, h.redactor.Error(ref.ID, err))
+		return nil, fmt.Errorf("reading metadata of %s: %w", ref.ID, c.redactor.Error(ref.ID, err))
 	}
 	return live, nil
 }
 
 // Instances lists metadata of at most limit objects of a kind, in all namespaces.
 // The name and namespace of the reference mean nothing.
-func (h *Host) Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error) {
-	mapping, err := h.kinds.mapping(ctx, kind.GroupVersionKind())
+func (c *Client) Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error) {
+	mapping, err := c.kinds.mapping(ctx, kind.GroupVersionKind())
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), err)
 	}
-	list, err := h.metadata.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: limit})
+	list, err := c.metadata.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: limit})
 	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), h.redactor.Error(kind.ID, h.judge(kind.GroupVersionKind(), err)))
+		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), c.redactor.Error(kind.ID, c.judge(kind.GroupVersionKind(), err)))
 	}
 	items := list.Items
 	if int64(len(items)) > limit {

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -68,23 +68,23 @@ func (p Precondition) check() error {
 // was judged. A kind that is not served is a *KindUnknownError, a wrong
 // namespace a *ScopeError, a missing precondition an *UnguardedError; the last
 // two are found before anything is sent.
-func (h *Host) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
-	applied, err := h.apply(about(ctx, ref), ref, body, options)
+func (c *Client) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	applied, err := c.apply(about(ctx, ref), ref, body, options)
 	if err != nil {
-		return nil, fmt.Errorf("applying %s: %w", ref.ID, h.discreet(ctx, ref, body, err))
+		return nil, fmt.Errorf("applying %s: %w", ref.ID, c.discreet(ctx, ref, body, err))
 	}
 	return applied, nil
 }
 
-func (h *Host) apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	if options.FieldManager == "" {
 		return nil, &UnguardedError{Missing: "the field manager"}
 	}
 	if options.CreateOnly {
-		if h.postCreates.Load() {
-			return h.post(ctx, ref, body, options)
+		if c.postCreates.Load() {
+			return c.post(ctx, ref, body, options)
 		}
-		applied, err := h.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
+		applied, err := c.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
 		if gone := (*VersionGoneError)(nil); errors.As(err, &gone) {
 			// Only an object that exists has managedFields; the server merges before it
 			// compares versions.
@@ -95,23 +95,23 @@ func (h *Host) apply(ctx context.Context, ref manifest.Ref, body []byte, options
 	if err := (Precondition{options.UID, options.ResourceVersion}).check(); err != nil {
 		return nil, err
 	}
-	return h.patch(ctx, ref, body, options, metadataPatch{"uid": options.UID, "resourceVersion": options.ResourceVersion})
+	return c.patch(ctx, ref, body, options, metadataPatch{"uid": options.UID, "resourceVersion": options.ResourceVersion})
 }
 
 // patch sends a server-side apply with additional metadata.
-func (h *Host) patch(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions, guard metadataPatch) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) patch(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions, guard metadataPatch) (*metav1.PartialObjectMetadata, error) {
 	guarded, err := guard.onto(body)
 	if err != nil {
 		return nil, err
 	}
-	resource, err := h.resolve(ctx, ref)
+	resource, err := c.resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, guarded,
+	applied, err := c.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, guarded,
 		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(!options.Unforced), DryRun: dryRun(options.DryRun)})
 	if err != nil {
-		return nil, h.judge(ref.GroupVersionKind(), err)
+		return nil, c.judge(ref.GroupVersionKind(), err)
 	}
 	return named(ref, applied), nil
 }
@@ -119,19 +119,19 @@ func (h *Host) patch(ctx context.Context, ref manifest.Ref, body []byte, options
 // Delete deletes an object, in any version that is served; what depends on it follows in
 // the background. An object that does not exist is an apierrors NotFound, one that is not as judged
 // a conflict.
-func (h *Host) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
-	if err := h.delete(about(ctx, ref), ref, precondition); err != nil {
-		return fmt.Errorf("deleting %s: %w", ref.ID, h.discreet(ctx, ref, nil, err))
+func (c *Client) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
+	if err := c.delete(about(ctx, ref), ref, precondition); err != nil {
+		return fmt.Errorf("deleting %s: %w", ref.ID, c.discreet(ctx, ref, nil, err))
 	}
 	return nil
 }
 
-func (h *Host) delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
+func (c *Client) delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
 	if err := precondition.check(); err != nil {
 		return err
 	}
-	return h.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) error {
-		return h.metadata.Resource(resource).Namespace(ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
+	return c.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) error {
+		return c.metadata.Resource(resource).Namespace(ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
 			Preconditions:     &metav1.Preconditions{UID: &precondition.UID, ResourceVersion: &precondition.ResourceVersion},
 			PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 		})
@@ -149,19 +149,19 @@ type Marks struct {
 // Release removes marks from an object and leaves the rest, at the cost of a read
 // and a write. The fields of the manifest then belong to nobody, so that whoever
 // applies them next is in no conflict with us. Errors are those of Delete.
-func (h *Host) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
-	if err := h.release(about(ctx, ref), ref, precondition, marks); err != nil {
-		return fmt.Errorf("releasing %s: %w", ref.ID, h.discreet(ctx, ref, nil, err))
+func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
+	if err := c.release(about(ctx, ref), ref, precondition, marks); err != nil {
+		return fmt.Errorf("releasing %s: %w", ref.ID, c.discreet(ctx, ref, nil, err))
 	}
 	return nil
 }
 
-func (h *Host) release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
+func (c *Client) release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	if err := precondition.check(); err != nil {
 		return err
 	}
-	return h.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) error {
-		client := h.metadata.Resource(resource).Namespace(ref.Namespace)
+	return c.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) error {
+		client := c.metadata.Resource(resource).Namespace(ref.Namespace)
 		live, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -169,7 +169,7 @@ func (h *Host) release(ctx context.Context, ref manifest.Ref, precondition Preco
 		if live.UID != precondition.UID || live.ResourceVersion != precondition.ResourceVersion {
 			return apierrors.NewConflict(resource.GroupResource(), ref.Name, errors.New("it is not the object that was judged"))
 		}
-		others, err := h.present(ctx, used, without(live.ManagedFields, marks.FieldManager))
+		others, err := c.present(ctx, used, without(live.ManagedFields, marks.FieldManager))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"encoding/json"
@@ -91,13 +91,13 @@ func partial(name string) metav1.PartialObjectMetadata {
 	}
 }
 
-func serve(t *testing.T, server *fakeServer, clk clock.Clock, limit int) *Host {
+func serve(t *testing.T, server *fakeServer, clk clock.Clock, limit int) *Client {
 	t.Helper()
 	listener := httptest.NewServer(server)
 	t.Cleanup(listener.Close)
-	h, err := New(Options{Config: &rest.Config{Host: listener.URL}, Clock: clk, Limit: limit})
+	c, err := New(Options{Config: &rest.Config{Host: listener.URL}, Clock: clk, Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h
+	return c
 }

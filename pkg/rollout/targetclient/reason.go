@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -52,11 +52,11 @@ func reasonOf(ctx context.Context) (Reason, bool) {
 	return reason, ok
 }
 
-// Accounted is a host that knows what its requests are for. Writes whose context
+// Accounted is a client that knows what its requests are for. Writes whose context
 // says Repair are repairs.
-type Accounted struct{ *Host }
+type Accounted struct{ *Client }
 
-// Apply is Host.Apply.
+// Apply is Client.Apply.
 func (a Accounted) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	reason := Update
 	if given, ok := reasonOf(ctx); ok && given == Repair {
@@ -68,45 +68,45 @@ func (a Accounted) Apply(ctx context.Context, ref manifest.Ref, body []byte, opt
 	case options.CreateOnly:
 		reason = Create
 	}
-	return a.Host.Apply(Because(ctx, reason), ref, body, options)
+	return a.Client.Apply(Because(ctx, reason), ref, body, options)
 }
 
-// Try is Host.Try.
+// Try is Client.Try.
 func (a Accounted) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
-	return a.Host.Try(Because(ctx, Preflight), ref, body, options)
+	return a.Client.Try(Because(ctx, Preflight), ref, body, options)
 }
 
-// Delete is Host.Delete.
+// Delete is Client.Delete.
 func (a Accounted) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
-	return a.Host.Delete(Because(ctx, Delete), ref, precondition)
+	return a.Client.Delete(Because(ctx, Delete), ref, precondition)
 }
 
-// Release is Host.Release.
+// Release is Client.Release.
 func (a Accounted) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
-	return a.Host.Release(Because(ctx, Release), ref, precondition, marks)
+	return a.Client.Release(Because(ctx, Release), ref, precondition, marks)
 }
 
-// Read is Host.Read.
+// Read is Client.Read.
 func (a Accounted) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
-	return a.Host.Read(Because(ctx, Judge), ref)
+	return a.Client.Read(Because(ctx, Judge), ref)
 }
 
-// ReadMetadata is Host.ReadMetadata.
+// ReadMetadata is Client.ReadMetadata.
 func (a Accounted) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error) {
-	return a.Host.ReadMetadata(Because(ctx, Judge), ref)
+	return a.Client.ReadMetadata(Because(ctx, Judge), ref)
 }
 
-// Instances is Host.Instances.
+// Instances is Client.Instances.
 func (a Accounted) Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error) {
-	return a.Host.Instances(Because(ctx, Guard), kind, limit)
+	return a.Client.Instances(Because(ctx, Guard), kind, limit)
 }
 
-// SelfTest is Host.SelfTest.
+// SelfTest is Client.SelfTest.
 func (a Accounted) SelfTest(ctx context.Context) error {
-	return a.Host.SelfTest(Because(ctx, SelfTest))
+	return a.Client.SelfTest(Because(ctx, SelfTest))
 }
 
-// Reassign is Host.Reassign.
+// Reassign is Client.Reassign.
 func (a Accounted) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
-	return a.Host.Reassign(Because(ctx, Reassign), ref, precondition, fields)
+	return a.Client.Reassign(Because(ctx, Reassign), ref, precondition, fields)
 }

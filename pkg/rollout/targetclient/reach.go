@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -29,16 +29,16 @@ type versions struct {
 // or in another one of its group. It asks the server again about a kind that was not
 // served a moment ago. A kind that is served in none is a *KindUnknownError, and only
 // healthy answers about every version say so.
-func (h *Host) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	mapping, err := h.kinds.reach(ctx, gvk)
+func (c *Client) Served(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := c.kinds.reach(ctx, gvk)
 	if !meta.IsNoMatchError(err) {
 		return mapping, err
 	}
-	if mapping, err = h.kinds.discover(ctx, gvk); !meta.IsNoMatchError(err) {
+	if mapping, err = c.kinds.discover(ctx, gvk); !meta.IsNoMatchError(err) {
 		return mapping, err
 	}
-	h.kinds.forgetGroup(gvk.Group)
-	return h.kinds.reach(ctx, gvk)
+	c.kinds.forgetGroup(gvk.Group)
+	return c.kinds.reach(ctx, gvk)
 }
 
 // reach is mapping in any version.
@@ -103,11 +103,11 @@ func (k *kinds) forgetGroup(group string) {
 // reach does something with an object under the resource that serves it now, in any
 // version, and again in another one when that turns out to be gone. The reference that
 // it gives has the version that is used.
-func (h *Host) reach(ctx context.Context, ref manifest.Ref, do func(schema.GroupVersionResource, manifest.Ref) error) error {
+func (c *Client) reach(ctx context.Context, ref manifest.Ref, do func(schema.GroupVersionResource, manifest.Ref) error) error {
 	tried := map[string]bool{}
 	var last error
 	for {
-		mapping, err := h.kinds.reach(ctx, ref.GroupVersionKind())
+		mapping, err := c.kinds.reach(ctx, ref.GroupVersionKind())
 		if err != nil {
 			return err
 		}
@@ -117,12 +117,12 @@ func (h *Host) reach(ctx context.Context, ref manifest.Ref, do func(schema.Group
 			return last
 		}
 		tried[used.Version] = true
-		resource, err := h.resolve(ctx, used)
+		resource, err := c.resolve(ctx, used)
 		if err != nil {
 			return err
 		}
 		// A version that turns out to be gone is forgotten, so that another one is found.
-		if last = h.judge(used.GroupVersionKind(), do(resource, used)); !meta.IsNoMatchError(last) {
+		if last = c.judge(used.GroupVersionKind(), do(resource, used)); !meta.IsNoMatchError(last) {
 			return last
 		}
 	}

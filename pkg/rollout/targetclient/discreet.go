@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 
 // discreet returns an error without what it quotes of an object's hidden content.
 // The manifest is what was sent, nil for none.
-func (h *Host) discreet(ctx context.Context, ref manifest.Ref, body []byte, err error) error {
-	if err == nil || !h.redactor.Hides(ref.GroupKind()) || isOurs(err) {
+func (c *Client) discreet(ctx context.Context, ref manifest.Ref, body []byte, err error) error {
+	if err == nil || !c.redactor.Hides(ref.GroupKind()) || isOurs(err) {
 		return err
 	}
-	return h.redactor.Error(ref.ID, err, h.known(ctx, ref, body, err)...)
+	return c.redactor.Error(ref.ID, err, c.known(ctx, ref, body, err)...)
 }
 
 // isOurs tells whether an error was made here, of identities alone.
@@ -41,7 +41,7 @@ func isOurs(err error) bool {
 // known returns what an answer may quote: the manifest, and the object that it met
 // (a policy compares the two). When either cannot be had nothing is known, and
 // nothing of the message is kept. Content of Secrets is never read.
-func (h *Host) known(ctx context.Context, ref manifest.Ref, body []byte, err error) []map[string]any {
+func (c *Client) known(ctx context.Context, ref manifest.Ref, body []byte, err error) []map[string]any {
 	if ref.IsSecret() || !isAnswer(err) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (h *Host) known(ctx context.Context, ref manifest.Ref, body []byte, err err
 	if apierrors.IsNotFound(err) {
 		return objects
 	}
-	live, err := h.live(ctx, ref)
+	live, err := c.live(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):
 		return objects
@@ -66,10 +66,10 @@ func (h *Host) known(ctx context.Context, ref manifest.Ref, body []byte, err err
 	return append(objects, live)
 }
 
-func (h *Host) live(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
+func (c *Client) live(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
 	var live *unstructured.Unstructured
-	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
-		live, err = h.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
+	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, _ manifest.Ref) (err error) {
+		live, err = c.dynamic.Resource(resource).Namespace(ref.Namespace).Get(about(ctx, ref), ref.Name, metav1.GetOptions{})
 		return err
 	})
 	if err != nil {

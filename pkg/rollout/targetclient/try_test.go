@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -43,8 +43,8 @@ func TestTrySends(t *testing.T) {
 			server := &fakeServer{answer: func(w http.ResponseWriter, r *http.Request) {
 				reply(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "v"}})
 			}}
-			h := serve(t, server, clock.RealClock{}, 0)
-			got, err := h.Try(context.Background(), configMap("ns", "a"), []byte(body), tc.options)
+			c := serve(t, server, clock.RealClock{}, 0)
+			got, err := c.Try(context.Background(), configMap("ns", "a"), []byte(body), tc.options)
 			var unguarded *UnguardedError
 			if errors.As(err, &unguarded) != tc.refused || (err != nil) != tc.refused {
 				t.Fatalf("%s: error %v", tc.reason, err)

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -28,15 +28,15 @@ type TryOptions struct {
 //
 // Errors are those of Apply. The server asks for the rights to patch and, where
 // the object does not exist, to create it, as if it were no dry-run.
-func (h *Host) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
-	tried, err := h.try(ctx, ref, body, options)
+func (c *Client) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
+	tried, err := c.try(ctx, ref, body, options)
 	if err != nil {
-		return nil, fmt.Errorf("trying to apply %s: %w", ref.ID, h.discreet(ctx, ref, body, err))
+		return nil, fmt.Errorf("trying to apply %s: %w", ref.ID, c.discreet(ctx, ref, body, err))
 	}
 	return tried, nil
 }
 
-func (h *Host) try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
+func (c *Client) try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
 	if options.FieldManager == "" {
 		return nil, &UnguardedError{Missing: "the field manager"}
 	}
@@ -51,14 +51,14 @@ func (h *Host) try(ctx context.Context, ref manifest.Ref, body []byte, options T
 	if err != nil {
 		return nil, err
 	}
-	resource, err := h.resolve(ctx, ref)
+	resource, err := c.resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	tried, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(about(ctx, ref), ref.Name, types.ApplyPatchType, guarded,
+	tried, err := c.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(about(ctx, ref), ref.Name, types.ApplyPatchType, guarded,
 		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(true), DryRun: dryRun(true)})
 	if err != nil {
-		return nil, h.judge(ref.GroupVersionKind(), err)
+		return nil, c.judge(ref.GroupVersionKind(), err)
 	}
 	return tried, nil
 }

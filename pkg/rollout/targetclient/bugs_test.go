@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"errors"
@@ -31,14 +31,14 @@ func TestB1NewKindsAreFound(t *testing.T) {
 			APIResources: []metav1.APIResource{{Name: "widgets", Kind: "Widget", Namespaced: true}}})
 	}}
 	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
-	h := serve(t, server, now, 0)
+	c := serve(t, server, now, 0)
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	if _, err := h.Mapping(widget); !meta.IsNoMatchError(err) {
+	if _, err := c.Mapping(widget); !meta.IsNoMatchError(err) {
 		t.Fatalf("before it is installed: %v", err)
 	}
 	installed = true
 	now.Step(unknownFor + time.Second)
-	if _, err := h.Mapping(widget); err != nil {
+	if _, err := c.Mapping(widget); err != nil {
 		t.Errorf("after it was installed: %v", err)
 	}
 }
@@ -47,8 +47,8 @@ func TestB1NewKindsAreFound(t *testing.T) {
 func TestB7ScopeIsThatOfTheKind(t *testing.T) {
 	for name, ref := range map[string]manifest.Ref{"/api/v1/namespaces/a": namespace("a"), "/api/v1/namespaces/n/configmaps/a": configMap("n", "a")} {
 		server := &fakeServer{answer: func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusCreated, partial("a")) }}
-		h := serve(t, server, clock.RealClock{}, 0)
-		if _, err := h.Apply(t.Context(), ref, []byte(`{"metadata":{"name":"a"}}`), ApplyOptions{FieldManager: "m", CreateOnly: true}); err != nil {
+		c := serve(t, server, clock.RealClock{}, 0)
+		if _, err := c.Apply(t.Context(), ref, []byte(`{"metadata":{"name":"a"}}`), ApplyOptions{FieldManager: "m", CreateOnly: true}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if sent := server.seen(); len(sent) != 1 || sent[0].Path != name {
@@ -63,8 +63,8 @@ func TestB9DiscoveryFailureIsAnError(t *testing.T) {
 	server := &fakeServer{answer: func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusForbidden, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden})
 	}}
-	h := serve(t, server, clock.RealClock{}, 0)
-	_, err := h.Mapping(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
+	c := serve(t, server, clock.RealClock{}, 0)
+	_, err := c.Mapping(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
 	var discovery *DiscoveryError
 	if !errors.As(err, &discovery) || meta.IsNoMatchError(err) || !apierrors.IsForbidden(err) {
 		t.Errorf("got %v", err)
@@ -75,13 +75,13 @@ func TestB9DiscoveryFailureIsAnError(t *testing.T) {
 // overwritten, because every write says what it was judged on.
 func TestB11NothingIsWrittenUnguarded(t *testing.T) {
 	server := &fakeServer{}
-	h := serve(t, server, clock.RealClock{}, 0)
-	_, apply := h.Apply(t.Context(), configMap("n", "a"), []byte(`{}`), ApplyOptions{FieldManager: "m", UID: "u"})
-	_, reassign := h.Reassign(t.Context(), configMap("n", "a"), Precondition{UID: "u"}, nil)
+	c := serve(t, server, clock.RealClock{}, 0)
+	_, apply := c.Apply(t.Context(), configMap("n", "a"), []byte(`{}`), ApplyOptions{FieldManager: "m", UID: "u"})
+	_, reassign := c.Reassign(t.Context(), configMap("n", "a"), Precondition{UID: "u"}, nil)
 	for what, err := range map[string]error{
 		"apply": apply, "reassign": reassign,
-		"release": h.Release(t.Context(), configMap("n", "a"), Precondition{UID: "u"}, Marks{FieldManager: "m"}),
-		"delete":  h.Delete(t.Context(), configMap("n", "a"), Precondition{UID: "u"}),
+		"release": c.Release(t.Context(), configMap("n", "a"), Precondition{UID: "u"}, Marks{FieldManager: "m"}),
+		"delete":  c.Delete(t.Context(), configMap("n", "a"), Precondition{UID: "u"}),
 	} {
 		var unguarded *UnguardedError
 		if !errors.As(err, &unguarded) {

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 // gets one. As long as one such entry is there, the API server applies nothing to a
 // custom resource, and keeps managedFields as they are whatever a patch says (apimachinery,
 // FieldManager.UpdateNoErrors).
-func (h *Host) present(ctx context.Context, ref manifest.Ref, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+func (c *Client) present(ctx context.Context, ref manifest.Ref, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	moved := make([]metav1.ManagedFieldsEntry, 0, len(entries))
 	for _, entry := range entries {
 		version, err := schema.ParseGroupVersion(entry.APIVersion)
 		if err == nil && version.Group == ref.Group && version.Version != "" && version.Version != ref.Version {
 			// Not from memory: what is wrong there would stay wrong.
-			_, err := h.kinds.discover(ctx, version.WithKind(ref.Kind))
+			_, err := c.kinds.discover(ctx, version.WithKind(ref.Kind))
 			switch {
 			case meta.IsNoMatchError(err):
 				entry.APIVersion = ref.APIVersion()

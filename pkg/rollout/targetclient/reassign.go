@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -15,25 +15,25 @@ import (
 // belong to whom changes, and no value. Entries of versions that are not served any more
 // get the version of the request. It returns the object's metadata after that. Errors are
 // those of Delete.
-func (h *Host) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
-	live, err := h.reassign(ctx, ref, precondition, fields)
+func (c *Client) Reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+	live, err := c.reassign(ctx, ref, precondition, fields)
 	if err != nil {
 		return nil, fmt.Errorf("reassigning the fields of %s: %w", ref.ID, err)
 	}
 	return live, nil
 }
 
-func (h *Host) reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) reassign(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	if err := precondition.check(); err != nil {
 		return nil, err
 	}
 	var live *metav1.PartialObjectMetadata
-	err := h.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) error {
-		body, err := h.reassignment(ctx, used, precondition, fields)
+	err := c.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) error {
+		body, err := c.reassignment(ctx, used, precondition, fields)
 		if err != nil {
 			return err
 		}
-		if live, err = h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{}); err == nil {
+		if live, err = c.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{}); err == nil {
 			named(used, live)
 		}
 		return err
@@ -42,8 +42,8 @@ func (h *Host) reassign(ctx context.Context, ref manifest.Ref, precondition Prec
 }
 
 // reassignment is a merge patch of managedFields.
-func (h *Host) reassignment(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) ([]byte, error) {
-	fields, err := h.present(ctx, ref, fields)
+func (c *Client) reassignment(ctx context.Context, ref manifest.Ref, precondition Precondition, fields []metav1.ManagedFieldsEntry) ([]byte, error) {
+	fields, err := c.present(ctx, ref, fields)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"errors"
@@ -19,11 +19,11 @@ func TestMappingCosts(t *testing.T) {
 	elsewhere := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Nothing"}
 	scale := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Scale"}
 
-	ask := func(kinds ...schema.GroupVersionKind) func(*Host, *clocktesting.FakeClock) []bool {
-		return func(h *Host, _ *clocktesting.FakeClock) []bool {
+	ask := func(kinds ...schema.GroupVersionKind) func(*Client, *clocktesting.FakeClock) []bool {
+		return func(c *Client, _ *clocktesting.FakeClock) []bool {
 			var known []bool
 			for _, kind := range kinds {
-				_, err := h.Mapping(kind)
+				_, err := c.Mapping(kind)
 				known = append(known, err == nil)
 			}
 			return known
@@ -31,7 +31,7 @@ func TestMappingCosts(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		do     func(*Host, *clocktesting.FakeClock) []bool
+		do     func(*Client, *clocktesting.FakeClock) []bool
 		want   []bool
 		cost   int64
 	}{
@@ -39,41 +39,41 @@ func TestMappingCosts(t *testing.T) {
 		"MissingKind":     {"a kind that is not there is not asked for again at once", ask(missing, missing, missing), []bool{false, false, false}, 1},
 		"MissingGroup":    {"nor is a group", ask(elsewhere, elsewhere), []bool{false, false}, 1},
 		"Subresource":     {"the kind of a subresource is no kind of object", ask(scale), []bool{false}, 1},
-		"MissingLater": {"it may have come after a while", func(h *Host, clk *clocktesting.FakeClock) []bool {
-			first := ask(missing)(h, clk)
+		"MissingLater": {"it may have come after a while", func(c *Client, clk *clocktesting.FakeClock) []bool {
+			first := ask(missing)(c, clk)
 			clk.Step(unknownFor + time.Second)
-			return append(first, ask(missing)(h, clk)...)
+			return append(first, ask(missing)(c, clk)...)
 		}, []bool{false, false}, 2},
-		"Invalidated": {"a caller may know better", func(h *Host, clk *clocktesting.FakeClock) []bool {
-			first := ask(configMap, missing)(h, clk)
-			h.Invalidate()
-			return append(first, ask(configMap, missing)(h, clk)...)
+		"Invalidated": {"a caller may know better", func(c *Client, clk *clocktesting.FakeClock) []bool {
+			first := ask(configMap, missing)(c, clk)
+			c.Invalidate()
+			return append(first, ask(configMap, missing)(c, clk)...)
 		}, []bool{true, false, true, false}, 4},
-		"Discover": {"Discover always asks, and what it learns is for all", func(h *Host, clk *clocktesting.FakeClock) []bool {
-			_, first := h.Discover(configMap)
-			_, second := h.Discover(configMap)
-			return append([]bool{first == nil, second == nil}, ask(namespace)(h, clk)...)
+		"Discover": {"Discover always asks, and what it learns is for all", func(c *Client, clk *clocktesting.FakeClock) []bool {
+			_, first := c.Discover(configMap)
+			_, second := c.Discover(configMap)
+			return append([]bool{first == nil, second == nil}, ask(namespace)(c, clk)...)
 		}, []bool{true, true, true}, 2},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clk := clocktesting.NewFakeClock(time.Unix(1e9, 0))
-			h := serve(t, &fakeServer{}, clk, 0)
-			got := tc.do(h, clk)
+			c := serve(t, &fakeServer{}, clk, 0)
+			got := tc.do(c, clk)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: known (-want +got):\n%s", tc.reason, diff)
 			}
-			if h.Requests() != tc.cost {
-				t.Errorf("%s: want %d requests, sent %d: %v", tc.reason, tc.cost, h.Requests(), h.RequestsByMethod())
+			if c.Requests() != tc.cost {
+				t.Errorf("%s: want %d requests, sent %d: %v", tc.reason, tc.cost, c.Requests(), c.RequestsByMethod())
 			}
 		})
 	}
 }
 
 func TestMappingAnswers(t *testing.T) {
-	h := serve(t, &fakeServer{}, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 0)
+	c := serve(t, &fakeServer{}, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 0)
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	got, err := h.Mapping(deployment)
+	got, err := c.Mapping(deployment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestMappingAnswers(t *testing.T) {
 		t.Errorf("want %v, got %v", want, got)
 	}
 
-	_, err = h.Mapping(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"})
+	_, err = c.Mapping(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"})
 	var unknown *KindUnknownError
 	if !errors.As(err, &unknown) || !meta.IsNoMatchError(err) {
 		t.Errorf("want a KindUnknownError that is a NoMatchError, got %v", err)
@@ -97,15 +97,15 @@ func TestMappingAnswers(t *testing.T) {
 // version from every worker at once.
 func TestConcurrentQuestionsAreOneRequest(t *testing.T) {
 	server := &fakeServer{}
-	h := serve(t, server, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 1)
+	c := serve(t, server, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 1)
 	// Hold the only slot, so that all callers wait for the same flight.
 	var arrived, done sync.WaitGroup
-	release := occupy(h)
+	release := occupy(c)
 	for range 8 {
 		arrived.Add(1)
 		done.Go(func() {
 			arrived.Done()
-			if _, err := h.Mapping(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err != nil {
+			if _, err := c.Mapping(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err != nil {
 				t.Error(err)
 			}
 		})

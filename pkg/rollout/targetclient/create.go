@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -28,25 +28,25 @@ const selfTestNamespace = metav1.NamespaceSystem
 // CreateOnly falls back to POST and a second request. An error means that it
 // could not be found out, and nothing changes then: a *UntestableError when
 // trying again will not help either (see UsePosts), any other error when it may.
-func (h *Host) SelfTest(ctx context.Context) error {
-	holds, err := h.createOnlyHolds(ctx)
+func (c *Client) SelfTest(ctx context.Context) error {
+	holds, err := c.createOnlyHolds(ctx)
 	if isFinal(err) {
 		err = &UntestableError{Answer: err}
 	}
 	if err != nil {
 		return fmt.Errorf("testing create-only apply: %w", err)
 	}
-	h.postCreates.Store(!holds)
+	c.postCreates.Store(!holds)
 	return nil
 }
 
 // PostsCreates is true when creates are POSTs: SelfTest found that create-only
 // apply does not work, or UsePosts was called.
-func (h *Host) PostsCreates() bool { return h.postCreates.Load() }
+func (c *Client) PostsCreates() bool { return c.postCreates.Load() }
 
 // UsePosts makes Apply with CreateOnly fall back to POST and a second request,
 // which is right for every server, until a SelfTest finds that it need not.
-func (h *Host) UsePosts() { h.postCreates.Store(true) }
+func (c *Client) UsePosts() { c.postCreates.Store(true) }
 
 // UntestableError says that the server's answer to the self-test was no: the
 // rights are missing, or something in the cluster refuses it.
@@ -73,10 +73,10 @@ func isFinal(err error) bool {
 	}
 }
 
-func (h *Host) createOnlyHolds(ctx context.Context) (bool, error) {
+func (c *Client) createOnlyHolds(ctx context.Context) (bool, error) {
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	ref := manifest.Ref{ID: manifest.ID{Kind: "ConfigMap", Namespace: selfTestNamespace}, Version: "v1"}
-	existing, err := h.metadata.Resource(configMaps).Namespace(selfTestNamespace).List(ctx, metav1.ListOptions{Limit: 1})
+	existing, err := c.metadata.Resource(configMaps).Namespace(selfTestNamespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return false, err
 	}
@@ -86,7 +86,7 @@ func (h *Host) createOnlyHolds(ctx context.Context) (bool, error) {
 
 	// 1. What exists must be refused.
 	ref.Name = existing.Items[0].Name
-	switch err := h.tryCreate(ctx, ref); {
+	switch err := c.tryCreate(ctx, ref); {
 	case err == nil:
 		return false, nil
 	case !apierrors.IsConflict(err):
@@ -94,7 +94,7 @@ func (h *Host) createOnlyHolds(ctx context.Context) (bool, error) {
 	}
 	// 2. What does not exist must be created.
 	ref.Name = "penstock-self-test-" + rand.String(10)
-	switch err := h.tryCreate(ctx, ref); {
+	switch err := c.tryCreate(ctx, ref); {
 	case err == nil:
 		return true, nil
 	case apierrors.IsConflict(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err):
@@ -105,9 +105,9 @@ func (h *Host) createOnlyHolds(ctx context.Context) (bool, error) {
 }
 
 // tryCreate is the dry-run of a create-only apply of an empty ConfigMap.
-func (h *Host) tryCreate(ctx context.Context, ref manifest.Ref) error {
+func (c *Client) tryCreate(ctx context.Context, ref manifest.Ref) error {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":%q}}`, ref.Name, ref.Namespace)
-	_, err := h.patch(ctx, ref, []byte(body), ApplyOptions{FieldManager: "penstock-self-test", DryRun: true},
+	_, err := c.patch(ctx, ref, []byte(body), ApplyOptions{FieldManager: "penstock-self-test", DryRun: true},
 		metadataPatch{"resourceVersion": absentVersion})
 	return err
 }
@@ -116,8 +116,8 @@ func (h *Host) tryCreate(ctx context.Context, ref manifest.Ref) error {
 // Update entry in managedFields, so a second request makes an Apply entry of it.
 // When that one fails the object is there all the same, without our entry: its
 // next apply adds one.
-func (h *Host) post(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
-	resource, err := h.resolve(ctx, ref)
+func (c *Client) post(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
+	resource, err := c.resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +125,10 @@ func (h *Host) post(ctx context.Context, ref manifest.Ref, body []byte, options 
 	if err := object.UnmarshalJSON(body); err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	created, err := h.dynamic.Resource(resource).Namespace(ref.Namespace).Create(ctx, object,
+	created, err := c.dynamic.Resource(resource).Namespace(ref.Namespace).Create(ctx, object,
 		metav1.CreateOptions{FieldManager: options.FieldManager, DryRun: dryRun(options.DryRun)})
 	if err != nil {
-		return nil, h.judge(ref.GroupVersionKind(), err)
+		return nil, c.judge(ref.GroupVersionKind(), err)
 	}
 	result := named(ref, meta.AsPartialObjectMetadata(created))
 	if options.DryRun {
@@ -139,7 +139,7 @@ func (h *Host) post(ctx context.Context, ref manifest.Ref, body []byte, options 
 	if err != nil || len(upgrade) == 0 {
 		return result, nil
 	}
-	upgraded, err := h.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, upgrade, metav1.PatchOptions{})
+	upgraded, err := c.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, upgrade, metav1.PatchOptions{})
 	if err != nil {
 		return result, nil
 	}

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -54,14 +54,14 @@ func TestSelfTest(t *testing.T) {
 					tc.absent(w, r)
 				}
 			}}
-			h := serve(t, server, clock.RealClock{}, 0)
-			err := h.SelfTest(context.Background())
+			c := serve(t, server, clock.RealClock{}, 0)
+			err := c.SelfTest(context.Background())
 			var untestable *UntestableError
 			if (err != nil) != tc.wantErr || errors.As(err, &untestable) != tc.untestable {
 				t.Errorf("%s: error: %v", tc.reason, err)
 			}
-			if h.PostsCreates() != tc.wantPost {
-				t.Errorf("%s: want fallback to POST %t, got %t", tc.reason, tc.wantPost, h.PostsCreates())
+			if c.PostsCreates() != tc.wantPost {
+				t.Errorf("%s: want fallback to POST %t, got %t", tc.reason, tc.wantPost, c.PostsCreates())
 			}
 			for _, sent := range server.seen() {
 				if sent.Method != http.MethodGet && !strings.Contains(sent.Query, "dryRun=All") {
@@ -87,10 +87,10 @@ func TestPostFallback(t *testing.T) {
 		}
 		reply(w, http.StatusOK, partial("a"))
 	}}
-	h := serve(t, server, clock.RealClock{}, 0)
-	h.UsePosts()
+	c := serve(t, server, clock.RealClock{}, 0)
+	c.UsePosts()
 	body := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns"}}`)
-	got, err := h.Apply(context.Background(), configMap("ns", "a"), body, ApplyOptions{FieldManager: "penstock/x", CreateOnly: true})
+	got, err := c.Apply(context.Background(), configMap("ns", "a"), body, ApplyOptions{FieldManager: "penstock/x", CreateOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/penstock-project/penstock/pkg/rollout/host"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
@@ -26,14 +26,14 @@ func TestHost(t *testing.T) {
 func hostWrites(t *testing.T, w world) {
 	h, ns, kind := w.host(t, "host"), w.namespace(t), kinds()["ConfigMap"]
 	ref := kind.ref(ns, "x")
-	created, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), host.ApplyOptions{FieldManager: manager, CreateOnly: true})
+	created, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if created.Kind != "ConfigMap" || created.APIVersion != "v1" {
 		t.Errorf("the answer says of which kind it is, got %v", created.TypeMeta)
 	}
-	marks := host.Marks{FieldManager: manager, Labels: []string{names().ChainLabel}, Annotations: []string{names().AppliedAnnotation}}
+	marks := targetclient.Marks{FieldManager: manager, Labels: []string{names().ChainLabel}, Annotations: []string{names().AppliedAnnotation}}
 	const nobody = types.UID("6f4b2a1c-0000-0000-0000-000000000000")
 	cases := map[string]struct {
 		reason string
@@ -41,26 +41,26 @@ func hostWrites(t *testing.T, w world) {
 		want   []func(error) bool
 	}{
 		"DeleteOlder": {"it changed since it was judged", func() error {
-			return h.Delete(t.Context(), ref, host.Precondition{UID: created.UID, ResourceVersion: "2"})
+			return h.Delete(t.Context(), ref, targetclient.Precondition{UID: created.UID, ResourceVersion: "2"})
 		}, []func(error) bool{apierrors.IsConflict}},
 		"DeleteAnother": {"another one has the name", func() error {
-			return h.Delete(t.Context(), ref, host.Precondition{UID: nobody, ResourceVersion: created.ResourceVersion})
+			return h.Delete(t.Context(), ref, targetclient.Precondition{UID: nobody, ResourceVersion: created.ResourceVersion})
 		}, []func(error) bool{apierrors.IsConflict}},
 		"DeleteMissing": {"there is none", func() error {
-			return h.Delete(t.Context(), kind.ref(ns, "none"), host.Precondition{UID: created.UID, ResourceVersion: "2"})
+			return h.Delete(t.Context(), kind.ref(ns, "none"), targetclient.Precondition{UID: created.UID, ResourceVersion: "2"})
 		}, []func(error) bool{apierrors.IsNotFound}},
 		"ReleaseOlder": {"it changed since it was judged", func() error {
-			return h.Release(t.Context(), ref, host.Precondition{UID: created.UID, ResourceVersion: "2"}, marks)
+			return h.Release(t.Context(), ref, targetclient.Precondition{UID: created.UID, ResourceVersion: "2"}, marks)
 		}, []func(error) bool{apierrors.IsConflict}},
 		"ReleaseAnother": {"another one has the name", func() error {
-			return h.Release(t.Context(), ref, host.Precondition{UID: nobody, ResourceVersion: created.ResourceVersion}, marks)
+			return h.Release(t.Context(), ref, targetclient.Precondition{UID: nobody, ResourceVersion: created.ResourceVersion}, marks)
 		}, []func(error) bool{apierrors.IsConflict, apierrors.IsInvalid}},
 		"ReleaseMissing": {"there is none", func() error {
-			return h.Release(t.Context(), kind.ref(ns, "none"), host.Precondition{UID: created.UID, ResourceVersion: "2"}, marks)
+			return h.Release(t.Context(), kind.ref(ns, "none"), targetclient.Precondition{UID: created.UID, ResourceVersion: "2"}, marks)
 		}, []func(error) bool{apierrors.IsNotFound}},
 		"ApplyNoSuchPlace": {"its namespace does not exist", func() error {
 			lost := kind.ref("no-such-namespace", "x")
-			_, err := h.Apply(t.Context(), lost, kind.manifest(t, lost), host.ApplyOptions{FieldManager: manager, CreateOnly: true})
+			_, err := h.Apply(t.Context(), lost, kind.manifest(t, lost), targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
 			return err
 		}, []func(error) bool{apierrors.IsNotFound}},
 	}
@@ -83,7 +83,7 @@ func hostWrites(t *testing.T, w world) {
 		t.Fatalf("nothing that was refused changed anything, but the object is at %s instead of %s", live.GetResourceVersion(), created.ResourceVersion)
 	}
 
-	judged := host.Precondition{UID: created.UID, ResourceVersion: created.ResourceVersion}
+	judged := targetclient.Precondition{UID: created.UID, ResourceVersion: created.ResourceVersion}
 	if err := h.Release(t.Context(), ref, judged, marks); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func hostWrites(t *testing.T, w world) {
 	if diff := cmp.Diff(live.Object["data"], released.Object["data"]); diff != "" {
 		t.Errorf("the rest stays (-before +after):\n%s", diff)
 	}
-	if err := h.Delete(t.Context(), ref, host.Precondition{UID: released.GetUID(), ResourceVersion: released.GetResourceVersion()}); err != nil {
+	if err := h.Delete(t.Context(), ref, targetclient.Precondition{UID: released.GetUID(), ResourceVersion: released.GetResourceVersion()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Read(t.Context(), ref); !apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -114,7 +114,7 @@ func hostCounts(t *testing.T, w world) {
 	mark := w.Audit().Mark()
 	h := w.host(t, "host-counts")
 	ref := kind.ref(ns, "x")
-	options := host.ApplyOptions{FieldManager: manager, CreateOnly: true}
+	options := targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true}
 	if _, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), options); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func hostCounts(t *testing.T, w world) {
 func hostKinds(t *testing.T, w world) {
 	h, ns, kind := w.host(t, "host-kinds"), w.namespace(t), kinds()["CustomResource"]
 	ref := kind.ref(ns, "x")
-	options := host.ApplyOptions{FieldManager: manager, CreateOnly: true}
+	options := targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true}
 	for range 3 {
 		if _, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), options); !meta.IsNoMatchError(err) {
 			t.Fatalf("before its CustomResourceDefinition the kind is unknown: %v", err)
@@ -171,7 +171,7 @@ func hostKinds(t *testing.T, w world) {
 		_, err := h.Read(t.Context(), ref)
 		return meta.IsNoMatchError(err), fmt.Sprint("still served: ", err)
 	})
-	if err := h.Delete(t.Context(), ref, host.Precondition{UID: created.UID, ResourceVersion: created.ResourceVersion}); !meta.IsNoMatchError(err) {
+	if err := h.Delete(t.Context(), ref, targetclient.Precondition{UID: created.UID, ResourceVersion: created.ResourceVersion}); !meta.IsNoMatchError(err) {
 		t.Errorf("a delete says that the kind is unknown: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"maps"
@@ -100,6 +100,6 @@ func (c *Counter) Requests() map[Request]int64 {
 	return maps.Clone(c.requests)
 }
 
-// Counter counts the requests of the host. Other clients of the same cluster may
+// Counter counts the requests of the client. Other clients of the same cluster may
 // be counted with them.
-func (h *Host) Counter() *Counter { return h.counter }
+func (c *Client) Counter() *Counter { return c.counter }

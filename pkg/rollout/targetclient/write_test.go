@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -67,8 +67,8 @@ func TestApplySends(t *testing.T) {
 			server := &fakeServer{answer: func(w http.ResponseWriter, r *http.Request) {
 				reply(w, http.StatusOK, partial("a"))
 			}}
-			h := serve(t, server, clock.RealClock{}, 0)
-			got, err := h.Apply(context.Background(), configMap("ns", "a"), []byte(tc.body), tc.options)
+			c := serve(t, server, clock.RealClock{}, 0)
+			got, err := c.Apply(context.Background(), configMap("ns", "a"), []byte(tc.body), tc.options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,9 +100,9 @@ func TestReleaseSends(t *testing.T) {
 			live := partial("n")
 			live.UID, live.ResourceVersion, live.ManagedFields = "u", "5", tc.have
 			server := &fakeServer{answer: func(w http.ResponseWriter, r *http.Request) { reply(w, http.StatusOK, live) }}
-			h := serve(t, server, clock.RealClock{}, 0)
+			c := serve(t, server, clock.RealClock{}, 0)
 			marks := Marks{FieldManager: "us", Labels: []string{"l"}, Annotations: []string{"a", "b"}}
-			if err := h.Release(context.Background(), namespace("n"), Precondition{UID: "u", ResourceVersion: "5"}, marks); err != nil {
+			if err := c.Release(context.Background(), namespace("n"), Precondition{UID: "u", ResourceVersion: "5"}, marks); err != nil {
 				t.Fatal(err)
 			}
 			want := []request{
@@ -121,8 +121,8 @@ func TestDeleteSends(t *testing.T) {
 	server := &fakeServer{answer: func(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Success"})
 	}}
-	h := serve(t, server, clock.RealClock{}, 0)
-	if err := h.Delete(context.Background(), namespace("n"), Precondition{UID: "u", ResourceVersion: "5"}); err != nil {
+	c := serve(t, server, clock.RealClock{}, 0)
+	if err := c.Delete(context.Background(), namespace("n"), Precondition{UID: "u", ResourceVersion: "5"}); err != nil {
 		t.Fatal(err)
 	}
 	want := []request{{http.MethodDelete, "/api/v1/namespaces/n", "", "application/json",
@@ -135,32 +135,32 @@ func TestDeleteSends(t *testing.T) {
 // TestRefusedBeforeSending: what must never reach the server does not.
 func TestRefusedBeforeSending(t *testing.T) {
 	ctx := context.Background()
-	apply := func(ref manifest.Ref, o ApplyOptions) func(*Host) error {
-		return func(h *Host) error { _, err := h.Apply(ctx, ref, []byte(`{}`), o); return err }
+	apply := func(ref manifest.Ref, o ApplyOptions) func(*Client) error {
+		return func(c *Client) error { _, err := c.Apply(ctx, ref, []byte(`{}`), o); return err }
 	}
 	unguarded := func(err error) bool { var target *UnguardedError; return errors.As(err, &target) }
 	scope := func(err error) bool { var target *ScopeError; return errors.As(err, &target) }
 	cases := map[string]struct {
 		reason string
-		do     func(*Host) error
+		do     func(*Client) error
 		want   func(error) bool
 	}{
 		"ApplyWithoutManager":  {"fields would belong to nobody we know", apply(configMap("n", "a"), ApplyOptions{CreateOnly: true}), unguarded},
 		"ApplyWithoutUID":      {"it could be another object of that name", apply(configMap("n", "a"), ApplyOptions{FieldManager: "m", ResourceVersion: "1"}), unguarded},
 		"ApplyWithoutVersion":  {"it could have changed since it was judged", apply(configMap("n", "a"), ApplyOptions{FieldManager: "m", UID: "u"}), unguarded},
 		"DryRunWithoutUID":     {"a dry-run has to predict the guarded write", apply(configMap("n", "a"), ApplyOptions{FieldManager: "m", DryRun: true}), unguarded},
-		"DeleteWithoutUID":     {"as above", func(h *Host) error { return h.Delete(ctx, configMap("n", "a"), Precondition{ResourceVersion: "1"}) }, unguarded},
-		"DeleteWithoutVersion": {"as above", func(h *Host) error { return h.Delete(ctx, configMap("n", "a"), Precondition{UID: "u"}) }, unguarded},
-		"ReleaseWithoutUID": {"as above", func(h *Host) error {
-			return h.Release(ctx, configMap("n", "a"), Precondition{ResourceVersion: "1"}, Marks{})
+		"DeleteWithoutUID":     {"as above", func(c *Client) error { return c.Delete(ctx, configMap("n", "a"), Precondition{ResourceVersion: "1"}) }, unguarded},
+		"DeleteWithoutVersion": {"as above", func(c *Client) error { return c.Delete(ctx, configMap("n", "a"), Precondition{UID: "u"}) }, unguarded},
+		"ReleaseWithoutUID": {"as above", func(c *Client) error {
+			return c.Release(ctx, configMap("n", "a"), Precondition{ResourceVersion: "1"}, Marks{})
 		}, unguarded},
 		"NamespaceMissing":       {"the path would be one for the whole cluster", apply(configMap("", "a"), ApplyOptions{FieldManager: "m", CreateOnly: true}), scope},
 		"NamespaceTooMuch":       {"the path would not exist", apply(manifest.Ref{ID: manifest.ID{Kind: "Namespace", Namespace: "x", Name: "y"}, Version: "v1"}, ApplyOptions{FieldManager: "m", CreateOnly: true}), scope},
-		"DeleteNamespaceMissing": {"as above", func(h *Host) error { return h.Delete(ctx, configMap("", "a"), Precondition{"u", "1"}) }, scope},
-		"ReadNamespaceMissing":   {"as above", func(h *Host) error { _, err := h.Read(ctx, configMap("", "a")); return err }, scope},
-		"MetadataMissing":        {"as above", func(h *Host) error { _, err := h.ReadMetadata(ctx, configMap("", "a")); return err }, scope},
-		"NotJSON": {"a manifest that cannot be read cannot be guarded", func(h *Host) error {
-			_, err := h.Apply(ctx, configMap("n", "a"), []byte(`metadata: {}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
+		"DeleteNamespaceMissing": {"as above", func(c *Client) error { return c.Delete(ctx, configMap("", "a"), Precondition{"u", "1"}) }, scope},
+		"ReadNamespaceMissing":   {"as above", func(c *Client) error { _, err := c.Read(ctx, configMap("", "a")); return err }, scope},
+		"MetadataMissing":        {"as above", func(c *Client) error { _, err := c.ReadMetadata(ctx, configMap("", "a")); return err }, scope},
+		"NotJSON": {"a manifest that cannot be read cannot be guarded", func(c *Client) error {
+			_, err := c.Apply(ctx, configMap("n", "a"), []byte(`metadata: {}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
 			return err
 		}, func(err error) bool { return err != nil }},
 	}
@@ -208,15 +208,15 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := serve(t, &fakeServer{answer: tc.answer}, clock.RealClock{}, 0)
+			c := serve(t, &fakeServer{answer: tc.answer}, clock.RealClock{}, 0)
 			ctx := context.Background()
-			_, apply := h.Apply(ctx, configMap("n", "a"), []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
-			h.Invalidate()
-			remove := h.Delete(ctx, configMap("n", "a"), Precondition{"u", "1"})
-			h.Invalidate()
-			_, read := h.Read(ctx, configMap("n", "a"))
-			h.Invalidate()
-			_, metadata := h.ReadMetadata(ctx, configMap("n", "a"))
+			_, apply := c.Apply(ctx, configMap("n", "a"), []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
+			c.Invalidate()
+			remove := c.Delete(ctx, configMap("n", "a"), Precondition{"u", "1"})
+			c.Invalidate()
+			_, read := c.Read(ctx, configMap("n", "a"))
+			c.Invalidate()
+			_, metadata := c.ReadMetadata(ctx, configMap("n", "a"))
 			for verb, err := range map[string]error{"apply": apply, "delete": remove, "read": read, "metadata": metadata} {
 				for i, is := range tc.want {
 					if !is(err) {
@@ -236,9 +236,9 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 // TestMissingPathIsRemembered: a kind that went away costs no request each time.
 func TestMissingPathIsRemembered(t *testing.T) {
 	server := &fakeServer{}
-	h := serve(t, server, clock.RealClock{}, 0)
+	c := serve(t, server, clock.RealClock{}, 0)
 	for range 3 {
-		_, err := h.Apply(context.Background(), configMap("n", "a"), []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
+		_, err := c.Apply(context.Background(), configMap("n", "a"), []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
 		if !meta.IsNoMatchError(err) {
 			t.Errorf("want that the kind is not served, got %v", err)
 		}
@@ -263,8 +263,8 @@ func TestInstancesHonoursTheLimit(t *testing.T) {
 			Items:    []metav1.PartialObjectMetadata{partial("a"), partial("b")},
 		})
 	}}
-	h := serve(t, server, clock.RealClock{}, 0)
-	got, err := h.Instances(context.Background(), configMap("", ""), 1)
+	c := serve(t, server, clock.RealClock{}, 0)
+	got, err := c.Instances(context.Background(), configMap("", ""), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

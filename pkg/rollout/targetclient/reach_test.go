@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"encoding/json"
@@ -68,7 +68,7 @@ func (d *definition) reply(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *definition) host(t *testing.T) (*Host, *clocktesting.FakeClock) {
+func (d *definition) client(t *testing.T) (*Client, *clocktesting.FakeClock) {
 	clk := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	return serve(t, &d.fakeServer, clk, 0), clk
 }
@@ -93,24 +93,24 @@ func widgetOf(version, namespace string) manifest.Ref {
 // what the manifest says only in its own.
 func TestVersionOfARequest(t *testing.T) {
 	guard := Precondition{UID: "u", ResourceVersion: "7"}
-	requests := map[string]func(*testing.T, *Host, manifest.Ref) error{
-		"GET": func(t *testing.T, h *Host, ref manifest.Ref) error {
-			_, err := h.Read(t.Context(), ref)
+	requests := map[string]func(*testing.T, *Client, manifest.Ref) error{
+		"GET": func(t *testing.T, c *Client, ref manifest.Ref) error {
+			_, err := c.Read(t.Context(), ref)
 			return err
 		},
-		"GET metadata": func(t *testing.T, h *Host, ref manifest.Ref) error {
-			live, err := h.ReadMetadata(t.Context(), ref)
+		"GET metadata": func(t *testing.T, c *Client, ref manifest.Ref) error {
+			live, err := c.ReadMetadata(t.Context(), ref)
 			if err == nil && live.APIVersion != "example.com/v1" {
 				t.Errorf("it says that it was read in %s", live.APIVersion)
 			}
 			return err
 		},
-		"DELETE": func(t *testing.T, h *Host, ref manifest.Ref) error { return h.Delete(t.Context(), ref, guard) },
-		"PATCH release": func(t *testing.T, h *Host, ref manifest.Ref) error {
-			return h.Release(t.Context(), ref, guard, Marks{FieldManager: "m"})
+		"DELETE": func(t *testing.T, c *Client, ref manifest.Ref) error { return c.Delete(t.Context(), ref, guard) },
+		"PATCH release": func(t *testing.T, c *Client, ref manifest.Ref) error {
+			return c.Release(t.Context(), ref, guard, Marks{FieldManager: "m"})
 		},
-		"PATCH reassign": func(t *testing.T, h *Host, ref manifest.Ref) error {
-			_, err := h.Reassign(t.Context(), ref, guard, nil)
+		"PATCH reassign": func(t *testing.T, c *Client, ref manifest.Ref) error {
+			_, err := c.Reassign(t.Context(), ref, guard, nil)
 			return err
 		},
 	}
@@ -119,34 +119,34 @@ func TestVersionOfARequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Run("gone", func(t *testing.T) {
 				d := define("v1")
-				h, _ := d.host(t)
-				if err := request(t, h, widgetOf("v1alpha1", "n")); err != nil || d.last() != method+" v1" {
+				c, _ := d.client(t)
+				if err := request(t, c, widgetOf("v1alpha1", "n")); err != nil || d.last() != method+" v1" {
 					t.Errorf("sent was %q: %v", d.last(), err)
 				}
 			})
 			t.Run("gone since", func(t *testing.T) {
 				d := define("v1alpha1")
-				h, _ := d.host(t)
-				if _, err := h.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil {
+				c, _ := d.client(t)
+				if _, err := c.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil {
 					t.Fatal(err)
 				}
 				d.served = []string{"v1"}
-				if err := request(t, h, widgetOf("v1alpha1", "n")); err != nil || d.last() != method+" v1" {
+				if err := request(t, c, widgetOf("v1alpha1", "n")); err != nil || d.last() != method+" v1" {
 					t.Errorf("sent was %q: %v", d.last(), err)
 				}
 			})
 			t.Run("all gone", func(t *testing.T) {
-				h, _ := define().host(t)
-				if err := request(t, h, widgetOf("v1alpha1", "n")); !meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+				c, _ := define().client(t)
+				if err := request(t, c, widgetOf("v1alpha1", "n")); !meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 					t.Errorf("that no version is served says nothing of the object: %v", err)
 				}
 			})
 			t.Run("not known", func(t *testing.T) {
 				d := define("v1")
 				d.broken = []string{"v1"}
-				h, _ := d.host(t)
+				c, _ := d.client(t)
 				var discovery *DiscoveryError
-				if err := request(t, h, widgetOf("v1alpha1", "n")); meta.IsNoMatchError(err) || !errors.As(err, &discovery) {
+				if err := request(t, c, widgetOf("v1alpha1", "n")); meta.IsNoMatchError(err) || !errors.As(err, &discovery) {
 					t.Errorf("a version that does not answer may serve it: %v", err)
 				}
 			})
@@ -154,27 +154,27 @@ func TestVersionOfARequest(t *testing.T) {
 	}
 	t.Run("own", func(t *testing.T) {
 		d := define("v1", "v1alpha1")
-		h, _ := d.host(t)
-		if _, err := h.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil || d.last() != "GET v1alpha1" {
+		c, _ := d.client(t)
+		if _, err := c.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil || d.last() != "GET v1alpha1" {
 			t.Errorf("sent was %q: %v", d.last(), err)
 		}
 	})
 	t.Run("apply", func(t *testing.T) {
-		h, _ := define("v1").host(t)
-		_, err := h.Apply(t.Context(), widgetOf("v1alpha1", "n"), []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
+		c, _ := define("v1").client(t)
+		_, err := c.Apply(t.Context(), widgetOf("v1alpha1", "n"), []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true})
 		if !meta.IsNoMatchError(err) {
 			t.Errorf("a manifest is of its version: %v", err)
 		}
 	})
 	t.Run("back", func(t *testing.T) {
 		d := define("v1")
-		h, clk := d.host(t)
-		if _, err := h.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil {
+		c, clk := d.client(t)
+		if _, err := c.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil {
 			t.Fatal(err)
 		}
 		d.served = []string{"v1alpha1"}
 		clk.Step(unknownFor + time.Second)
-		if _, err := h.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil || d.last() != "GET v1alpha1" {
+		if _, err := c.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil || d.last() != "GET v1alpha1" {
 			t.Errorf("sent was %q: %v", d.last(), err)
 		}
 	})
@@ -191,12 +191,12 @@ func TestScopeIsAskedAgain(t *testing.T) {
 			}
 			d := define("v1")
 			d.cluster = !cluster
-			h, _ := d.host(t)
-			if _, err := h.Read(t.Context(), before); err != nil {
+			c, _ := d.client(t)
+			if _, err := c.Read(t.Context(), before); err != nil {
 				t.Fatal(err)
 			}
 			d.cluster = cluster
-			if _, err := h.Apply(t.Context(), after, []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true}); err != nil {
+			if _, err := c.Apply(t.Context(), after, []byte(`{}`), ApplyOptions{FieldManager: "m", CreateOnly: true}); err != nil {
 				t.Errorf("what fits the kind as it is now was refused: %v", err)
 			}
 		})
@@ -219,13 +219,13 @@ func TestReassignMovesGoneVersions(t *testing.T) {
 		entry("still", "example.com/v1beta1", `{"f:d":{}}`), entry("other", "extensions/v1", `{"f:e":{}}`), entry("none", "", `{"f:f":{}}`),
 	}
 	d := define("v1", "v1beta1", "v1alpha1")
-	h, _ := d.host(t)
+	c, _ := d.client(t)
 	// It was served a moment ago.
-	if _, err := h.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil {
+	if _, err := c.Read(t.Context(), widgetOf("v1alpha1", "n")); err != nil {
 		t.Fatal(err)
 	}
 	d.served = []string{"v1", "v1beta1"}
-	if _, err := h.Reassign(t.Context(), widgetOf("v1", "n"), Precondition{"u", "7"}, given); err != nil {
+	if _, err := c.Reassign(t.Context(), widgetOf("v1", "n"), Precondition{"u", "7"}, given); err != nil {
 		t.Fatal(err)
 	}
 	all := d.seen()
@@ -249,7 +249,7 @@ func TestReassignMovesGoneVersions(t *testing.T) {
 	// Where it cannot be told what is served, nothing is written.
 	d.broken = []string{"v1beta1"}
 	before := len(d.seen())
-	_, err := h.Reassign(t.Context(), widgetOf("v1", "n"), Precondition{"u", "7"}, given)
+	_, err := c.Reassign(t.Context(), widgetOf("v1", "n"), Precondition{"u", "7"}, given)
 	var discovery *DiscoveryError
 	if !errors.As(err, &discovery) {
 		t.Errorf("got %v", err)
@@ -272,8 +272,8 @@ func TestGoneVersionIsRecognised(t *testing.T) {
 	} {
 		d := define("v1")
 		d.refusal = message
-		h, _ := d.host(t)
-		_, err := h.Apply(t.Context(), widgetOf("v1", "n"), []byte(`{}`), ApplyOptions{FieldManager: "m", UID: "u", ResourceVersion: "7"})
+		c, _ := d.client(t)
+		_, err := c.Apply(t.Context(), widgetOf("v1", "n"), []byte(`{}`), ApplyOptions{FieldManager: "m", UID: "u", ResourceVersion: "7"})
 		var gone *VersionGoneError
 		if errors.As(err, &gone) != want || err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%q: %v", message, err)

@@ -1,4 +1,4 @@
-package host
+package targetclient
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 // patience is how long a test waits for what has to happen.
 const patience = 20 * time.Second
 
-// occupy takes a slot of the host's limiter without a request.
-func occupy(h *Host) (release func()) {
-	h.limiter.slots <- struct{}{}
-	return func() { <-h.limiter.slots }
+// occupy takes a slot of the client's limiter without a request.
+func occupy(c *Client) (release func()) {
+	c.limiter.slots <- struct{}{}
+	return func() { <-c.limiter.slots }
 }
 
 // get sends a request past client-go, whose own retries would hide the answers.
@@ -110,12 +110,12 @@ func TestPauseOfOneGroup(t *testing.T) {
 
 func TestGroupsOfAClusterBelowAPath(t *testing.T) {
 	for address, want := range map[string]string{"https://example.com": "", "example.com/": "", "https://example.com/clusters/one/": "/clusters/one"} {
-		h, err := New(Options{Config: &rest.Config{Host: address}})
+		c, err := New(Options{Config: &rest.Config{Host: address}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.limiter.root != want {
-			t.Errorf("the cluster at %s is taken to be below %q, want %q", address, h.limiter.root, want)
+		if c.limiter.root != want {
+			t.Errorf("the cluster at %s is taken to be below %q, want %q", address, c.limiter.root, want)
 		}
 	}
 }
@@ -191,10 +191,10 @@ func TestInFlightIsBounded(t *testing.T) {
 		inFlight.Add(-1)
 		reply(w, http.StatusOK, partial("a"))
 	}}
-	h := serve(t, server, clock.RealClock{}, limit)
+	c := serve(t, server, clock.RealClock{}, limit)
 	done := make(chan error, requests)
 	for range requests {
-		go func() { _, err := h.ReadMetadata(context.Background(), namespace("a")); done <- err }()
+		go func() { _, err := c.ReadMetadata(context.Background(), namespace("a")); done <- err }()
 	}
 	for range limit {
 		<-reached
@@ -222,18 +222,18 @@ func TestRetriesPassTheLimiter(t *testing.T) {
 		}
 		reply(w, http.StatusOK, partial("a"))
 	}}
-	h := serve(t, server, clock.RealClock{}, 0)
-	if _, err := h.Mapping(namespace("a").GroupVersionKind()); err != nil {
+	c := serve(t, server, clock.RealClock{}, 0)
+	if _, err := c.Mapping(namespace("a").GroupVersionKind()); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if _, err := h.ReadMetadata(context.Background(), namespace("a")); err != nil {
+	if _, err := c.ReadMetadata(context.Background(), namespace("a")); err != nil {
 		t.Fatal(err)
 	}
-	if h.limiter.until["/api"].Before(start) {
+	if c.limiter.until["/api"].Before(start) {
 		t.Error("the limiter did not see the 429")
 	}
-	if got := h.RequestsByMethod()[http.MethodGet]; got != 3 {
+	if got := c.RequestsByMethod()[http.MethodGet]; got != 3 {
 		t.Errorf("discovery, the refused request and its repetition are 3 requests, counted %d", got)
 	}
 }
