@@ -35,7 +35,7 @@ type Engine interface {
 	Preview(ctx context.Context, work rollout.Work, permit rollout.Permit) (rollout.Preview, error)
 }
 
-// Kinds tells under which resource a kind is served, as a *host.Host.
+// Kinds tells under which resource a kind is served, as a *targetclient.Client.
 type Kinds interface {
 	// Served fails with a NoMatch error where it is not served.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
