@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
@@ -41,7 +41,7 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		return nil, nil, fmt.Errorf("connecting to the target cluster: %w", err)
 	}
 	door := targetclient.Accounted{Client: opened}
-	names := chain.Names()
+	names := revision.Names()
 	watches, err := observe.New(observe.Options{
 		Config:  countedFor(component(p.config, "watch"), p.requests, targetclient.Watch),
 		Mapping: door.Discover,

@@ -11,8 +11,8 @@ import (
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -58,7 +58,7 @@ func (a *api) newLiveIn(s sight) (*live.Live, error) {
 	return live.New(live.Deps{
 		Authorizer: s.rights,
 		Engine: rollout.New(rollout.Options{
-			Reader: door, Trier: door, Names: chain.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
+			Reader: door, Trier: door, Names: rev.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
 		}),
 		Kinds:  door,
 		Work:   s.work,
@@ -83,32 +83,21 @@ func (a *api) workAlone(ctx context.Context, revision *hub.ClusterExtensionRevis
 	if err != nil {
 		return rollout.Work{}, 0, err
 	}
-	if err := chain.IsAbout(stored, cluster); err != nil {
+	if err := rev.CheckCluster(stored, cluster); err != nil {
 		return rollout.Work{}, 0, err
 	}
 	all, err := a.revisions.Revision.Chain(ctx, name)
 	if err != nil {
 		return rollout.Work{}, 0, err
 	}
-	others, err := external(all...)
+	others, err := rev.FromHub(all...)
 	if err != nil {
 		return rollout.Work{}, 0, err
 	}
-	one, err := external(*revision)
+	one, err := rev.FromHub(*revision)
 	if err != nil {
 		return rollout.Work{}, 0, err
 	}
-	work, err := chain.Alone(name, &one[0], others, stored)
+	work, err := rev.Alone(name, &one[0], others, stored)
 	return work, version, err
-}
-
-// external are revisions as the controller sees them.
-func external(revisions ...hub.ClusterExtensionRevision) ([]v1alpha1.ClusterExtensionRevision, error) {
-	out := make([]v1alpha1.ClusterExtensionRevision, len(revisions))
-	for i := range revisions {
-		if err := v1alpha1.Convert_olm_ClusterExtensionRevision_To_v1alpha1_ClusterExtensionRevision(&revisions[i], &out[i], nil); err != nil {
-			return nil, fmt.Errorf("reading revision %s: %w", revisions[i].Name, err)
-		}
-	}
-	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
 // Packs reads the manifests of a revision.
@@ -76,7 +77,7 @@ func (s *shelf) root(digest manifest.Digest) (string, bool) {
 		s.roots = map[manifest.Digest]string{}
 		for i := range s.revisions {
 			revision := &s.revisions[i]
-			for _, r := range refs(revision) {
+			for _, r := range rev.Refs(revision) {
 				s.roots[r.Digest] = s.known[revision.UID].root
 			}
 		}

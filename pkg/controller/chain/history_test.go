@@ -22,34 +22,6 @@ func annotated(key, value string) func(*olmv1alpha1.ClusterExtensionRevision) {
 	return func(r *olmv1alpha1.ClusterExtensionRevision) { metav1.SetMetaDataAnnotation(&r.ObjectMeta, key, value) }
 }
 
-func TestRowOf(t *testing.T) {
-
-	cases := map[string]struct {
-		reason   string
-		revision *olmv1alpha1.ClusterExtensionRevision
-		want     store.Row
-	}{
-		"New":         {"nothing is known yet", revision(), store.Row{}},
-		"Progressing": {"it is rolled out now", revision(is("Progressing")), store.Row{Result: "Progressing"}},
-		"Stalled":     {"beyond its deadline", revision(is("Progressing"), is("Stalled")), store.Row{Result: "Stalled"}},
-		"Failing":     {"what a person must help comes first", revision(is("Progressing"), is("Stalled"), is("Failing")), store.Row{Result: "Failing"}},
-		"Succeeded":   {"success stays, whatever happens later", revision(is("Failing"), succeeded), store.Row{Result: "Succeeded", CompletedAt: noon}},
-		"GivenUp":     {"what is said of a revision that is given up does not overwrite how far it came", revision(is("Progressing"), state(olmv1alpha1.LifecycleStateArchived)), store.Row{}},
-		"GivenUpDone": {"but for success", revision(succeeded, deleted), store.Row{Result: "Succeeded", CompletedAt: noon}},
-		"Words": {"version, cause and what it brought back",
-			revision(annotated("olm.operatorframework.io/bundle-version", "v1.2.3"), annotated("kubernetes.io/change-cause", "CVE"), annotated("penstock.dev/rollback-of", "argocd-1")),
-			store.Row{Version: "v1.2.3", Cause: "CVE", RollbackOf: 1}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.want.PackRoot, tc.want.CreatedAt = "root", noon
-			if diff := cmp.Diff(tc.want, rowOf(tc.revision, "root")); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
 func TestNoteCounts(t *testing.T) {
 	objects := func(digests ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
 		var lines []string

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -37,12 +36,12 @@ func openLedger(ctx context.Context, inventories Inventories, chain string) (*le
 	if err != nil {
 		return nil, err
 	}
-	return &ledger{inventories: inventories, chain: chain, revision: revision, inventory: fromStore(stored), cluster: stored.Cluster}, nil
+	return &ledger{inventories: inventories, chain: chain, revision: revision, inventory: rev.Inventory(stored), cluster: stored.Cluster}, nil
 }
 
 // save stores the inventory; it fails when someone else has since the last time.
 func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
-	stored := toStore(inventory)
+	stored := rev.StoredInventory(inventory)
 	stored.Cluster = l.cluster
 	revision, err := l.inventories.Save(ctx, l.chain, stored, l.revision)
 	if err != nil {
@@ -117,37 +116,4 @@ func (l *ledger) holder(number int64) *manifest.ID {
 		}
 	}
 	return first
-}
-
-func fromStore(in store.Inventory) rollout.Inventory {
-	out := rollout.Inventory{Entries: make(map[manifest.ID]rollout.Entry, len(in.Entries)), Reached: map[string]int{}}
-	for _, e := range in.Entries {
-		id := manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
-		out.Entries[id] = rollout.Entry{
-			Version: e.Version, UID: types.UID(e.UID), Revision: e.Revision, Digest: manifest.Digest(e.Digest),
-			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
-		}
-	}
-	for _, d := range in.Deletions {
-		out.Deletions = append(out.Deletions, rollout.Deletion(d))
-	}
-	maps.Copy(out.Reached, in.Reached)
-	out.Levels = maps.Clone(in.Levels)
-	return out
-}
-
-// toStore leaves the order to the store.
-func toStore(in rollout.Inventory) store.Inventory {
-	out := store.Inventory{Entries: make([]store.Entry, 0, len(in.Entries)), Reached: maps.Clone(in.Reached), Levels: maps.Clone(in.Levels)}
-	for id, e := range in.Entries {
-		out.Entries = append(out.Entries, store.Entry{
-			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
-			UID: e.UID, Revision: e.Revision, Digest: e.Digest, ManagedEntry: e.ManagedEntry,
-			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
-		})
-	}
-	for _, d := range in.Deletions {
-		out.Deletions = append(out.Deletions, store.Deletion(d))
-	}
-	return out
 }

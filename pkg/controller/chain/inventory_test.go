@@ -41,28 +41,6 @@ func objectID(name string) manifest.ID {
 	return manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "argocd", Name: name}
 }
 
-func TestInventorySurvivesItsStore(t *testing.T) {
-	want := rollout.Inventory{
-		Entries: map[manifest.ID]rollout.Entry{
-			objectID("server"): {
-				Version: "v1", UID: "uid-1", Revision: 3, Digest: "sha256:1", ManagedEntry: "entry",
-				Generation: 7, ResourceVersion: "42", Rank: 5, Yielded: []string{"spec.replicas"},
-			},
-			objectID("intent"):                      {Version: "v1", Revision: 4, Rank: 1},
-			{Kind: "Namespace", Name: "argocd"}:     {Version: "v1", UID: "uid-2"},
-			{Group: "b", Kind: "A", Name: "twin"}:   {Version: "v1", UID: "uid-3"},
-			{Group: "b", Kind: "A", Namespace: "a"}: {Version: "v1", UID: "uid-4"},
-		},
-		Reached: map[string]int{"uid-of-3": 4, "uid-of-4": 0},
-	}
-	if diff := cmp.Diff(want, fromStore(toStore(want))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(rollout.Inventory{}, fromStore(store.Inventory{}), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("a chain without inventory (-want +got):\n%s", diff)
-	}
-}
-
 func TestLedgerNoticesAnotherWriter(t *testing.T) {
 	shelf := &shelved{version: 5}
 	l, err := openLedger(t.Context(), shelf, "argocd")

@@ -10,6 +10,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -72,7 +73,7 @@ func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.O
 			object := objects[next]
 			next++
 			mark, wrong := release.MarkOf(object)
-			if len(wrong) == 0 && mark != markOf(entry) {
+			if len(wrong) == 0 && mark != rev.Mark(entry) {
 				offences = append(offences, release.Offence{
 					ID: object.ID, Annotation: release.CreateOnlyAnnotation, Value: fmt.Sprintf("%q", fmt.Sprint(mark.CreateOnly)),
 					Allowed: "which this revision, stored by an earlier Penstock, does not show: create it again as a new one",
@@ -83,15 +84,10 @@ func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.O
 	return offences
 }
 
-// markOf is what a revision shows of the way in which an object is rolled out.
-func markOf(entry olmv1alpha1.RevisionObject) release.Mark {
-	return release.Mark{CreateOnly: entry.CreateOnly, Level: int(entry.InstallLevel)}
-}
-
 // contents are the manifests of a revision, in its order.
 func (v *visit) contents(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
 	root := v.known[revision.UID].root
-	wanted := refs(revision)
+	wanted := rev.Refs(revision)
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -114,7 +110,7 @@ func (v *visit) contents(ctx context.Context, revision *olmv1alpha1.ClusterExten
 // chain ever succeeded. For a revision that has begun it was decided then, and is
 // read from where the stages that it reached are counted.
 func (v *visit) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
-	if !hasLevels(revision) {
+	if !rev.HasLevels(revision) {
 		return false, nil
 	}
 	key := string(revision.UID)
@@ -126,13 +122,6 @@ func (v *visit) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExten
 		return false, fmt.Errorf("finding out whether %s was ever installed: %w", v.chain, err)
 	}
 	return !head.Succeeded, nil
-}
-
-// hasLevels is true for a revision with an object that is not of the first level.
-func hasLevels(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return slices.ContainsFunc(revision.Spec.Phases, func(phase olmv1alpha1.RevisionPhase) bool {
-		return slices.ContainsFunc(phase.Objects, func(object olmv1alpha1.RevisionObject) bool { return object.InstallLevel > 0 })
-	})
 }
 
 // inversions are the objects of a revision that wait for what comes after them.

@@ -15,6 +15,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -42,7 +43,7 @@ func marked(annotations map[string]string) (func(*olmv1alpha1.ClusterExtensionRe
 			continue
 		}
 		entry := olmv1alpha1.RevisionObject{APIVersion: "v1", Kind: "ConfigMap", Namespace: "argocd", Name: name, Digest: "sha256:" + name}
-		object := manifest.Object{Ref: ref(entry), JSON: fmt.Appendf(nil, `{"metadata":{"annotations":%s}}`, given)}
+		object := manifest.Object{Ref: rev.Ref(entry), JSON: fmt.Appendf(nil, `{"metadata":{"annotations":%s}}`, given)}
 		mark, _ := release.MarkOf(object)
 		if !strings.HasSuffix(name, "-unsaid") {
 			entry.CreateOnly, entry.InstallLevel = mark.CreateOnly, int32(mark.Level)
@@ -126,7 +127,7 @@ func TestUnvettedManifestsAreNotRead(t *testing.T) {
 		t.Fatalf("the engine is to report it, as of any manifest: %v", err)
 	}
 	packs.broken = nil
-	if _, err := s.visit.shelf.Body(t.Context(), refs(&s.revisions[0])[0]); err == nil {
+	if _, err := s.visit.shelf.Body(t.Context(), rev.Refs(&s.revisions[0])[0]); err == nil {
 		t.Error("the manifest was read in the same pass")
 	}
 	if err := s.vet(t.Context(), &s.revisions[0]); err == nil {
@@ -204,7 +205,7 @@ func TestModeUnknown(t *testing.T) {
 
 func TestLevelsOfTheInventoryAreKept(t *testing.T) {
 	in := rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: map[string]int{"uid-of-1": 2, "gone": 1}, Levels: map[string]bool{"uid-of-1": true, "gone": true}}
-	if diff := cmp.Diff(in, fromStore(toStore(in))); diff != "" {
+	if diff := cmp.Diff(in, rev.Inventory(rev.StoredInventory(in))); diff != "" {
 		t.Errorf("through the store (-want +got):\n%s", diff)
 	}
 	l := &ledger{inventory: in}

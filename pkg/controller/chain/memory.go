@@ -9,10 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
-	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
 // memory is what is remembered of a revision from pass to pass. All of it can be
@@ -141,7 +140,7 @@ func (r *recollections) open(chain string, revisions []olmv1alpha1.ClusterExtens
 	for i := range revisions {
 		uid := revisions[i].UID
 		if kept[uid] = known[uid]; kept[uid] == nil {
-			kept[uid] = &memory{root: pack.Root(refs(&revisions[i]))}
+			kept[uid] = &memory{root: rev.PackRoot(&revisions[i])}
 		}
 	}
 	r.mu.Lock()
@@ -181,15 +180,4 @@ func (r *recollections) saw(revision client.Object) {
 	if known != nil {
 		known.own.saw(revision.GetResourceVersion())
 	}
-}
-
-// refs lists what a revision refers to, in its order.
-func refs(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
-	var out []manifest.Ref
-	for _, phase := range revision.Spec.Phases {
-		for _, object := range phase.Objects {
-			out = append(out, ref(object))
-		}
-	}
-	return out
 }

@@ -25,6 +25,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -95,7 +96,7 @@ func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *sett
 	}
 	s.ledger = &ledger{inventories: s.shelf, chain: "argocd", inventory: rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: map[string]int{}}}
 	for i := range s.revisions {
-		if isLayer(&s.revisions[i]) {
+		if rev.IsLayer(&s.revisions[i]) {
 			s.layers = append(s.layers, &s.revisions[i])
 			s.report.Layers = append(s.report.Layers, rollout.LayerReport{Revision: s.revisions[i].Spec.Revision, Complete: true})
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -40,8 +41,8 @@ func (v *visit) rollOut(ctx context.Context) error {
 			work.Budget.Acknowledged[strings.TrimSpace(token)] = true
 		}
 		work.Budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero()
-		if !isLayer(revision) {
-			work.Orphan[revision.Spec.Revision] = leaves(revision)
+		if !rev.IsLayer(revision) {
+			work.Orphan[revision.Spec.Revision] = rev.LeavesObjects(revision)
 			continue
 		}
 		byLevels, err := v.byLevels(ctx, revision)
@@ -107,7 +108,7 @@ func (v *visit) layer(ctx context.Context, revision *olmv1alpha1.ClusterExtensio
 	key := compilation{revision.UID, byLevels}
 	found, ok := v.compiled.Get(key)
 	if !ok {
-		fresh, err := layer(revision, byLevels)
+		fresh, err := rev.Layer(revision, byLevels)
 		if err != nil {
 			return rollout.Layer{}, err
 		}

@@ -11,6 +11,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -79,7 +80,7 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 	s.status.ObservedGeneration = revision.Generation
 	s.keep(olmv1alpha1.ConditionSucceeded)
 	switch {
-	case found.astray != nil && isLayer(revision):
+	case found.astray != nil && rev.IsLayer(revision):
 		s.astray(found.astray)
 	case found.invalid != nil:
 		s.invalid(found.invalid)

@@ -10,8 +10,8 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
-	store "github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
@@ -22,25 +22,6 @@ type Targets interface {
 	Use(chain, secret string) (target.Cluster, error)
 	// Leave tells that a chain names none any more.
 	Leave(chain string)
-}
-
-// elsewhereError says that what a chain has is in another cluster than the one that its
-// revisions name now.
-type elsewhereError struct {
-	// recorded and named are uids of clusters, empty for the one of those that name none.
-	recorded, named string
-}
-
-func (e *elsewhereError) Error() string {
-	return fmt.Sprintf("what was rolled out is in %s, and the revisions lead to %s: nothing is done in either until they lead there again; "+
-		"to give up what is there, delete the revisions with spec.teardownPolicy %s", clusterName(e.recorded), clusterName(e.named), olmv1alpha1.TeardownPolicyOrphan)
-}
-
-func clusterName(id string) string {
-	if id == "" {
-		return "the cluster of revisions without spec.targetRef"
-	}
-	return "cluster " + id
 }
 
 // dividedError says that the revisions of a chain name several targets. The API admits
@@ -79,20 +60,11 @@ func (v *visit) aim() {
 		return
 	}
 	if len(v.ledger.inventory.Entries) > 0 {
-		v.astray = &elsewhereError{recorded: v.ledger.cluster, named: v.cluster.ID}
+		v.astray = &rev.ElsewhereError{Recorded: v.ledger.cluster, Named: v.cluster.ID}
 		return
 	}
 	// What was reached was reached there.
 	v.ledger.cluster, v.ledger.inventory = v.cluster.ID, rollout.Inventory{}
-}
-
-// IsAbout tells why the objects of an inventory are not to be looked for in a cluster:
-// they are in another one. The cluster is empty for the one of revisions that name none.
-func IsAbout(inventory store.Inventory, cluster string) error {
-	if len(inventory.Entries) == 0 || inventory.Cluster == cluster {
-		return nil
-	}
-	return &elsewhereError{recorded: inventory.Cluster, named: cluster}
 }
 
 // letGo gives up the objects of revisions that are deleted and leave theirs behind,
@@ -103,7 +75,7 @@ func (v *visit) letGo(ctx context.Context) error {
 	}
 	orphaned := map[int64]bool{}
 	for i := range v.revisions {
-		orphaned[v.revisions[i].Spec.Revision] = leaves(&v.revisions[i])
+		orphaned[v.revisions[i].Spec.Revision] = rev.LeavesObjects(&v.revisions[i])
 	}
 	inventory := v.ledger.inventory
 	inventory.Entries = maps.Clone(inventory.Entries)

@@ -21,6 +21,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
@@ -152,7 +153,7 @@ func (p *process) pass(ctx context.Context) error {
 		return err
 	}
 	for i := range v.revisions {
-		if !isLayer(&v.revisions[i]) {
+		if !rev.IsLayer(&v.revisions[i]) {
 			continue
 		}
 		layer := report(rollout.PhaseReport{Applied: 1, Available: 1}, true)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
@@ -32,13 +32,7 @@ type contents struct {
 
 // ref is the entry as the store of manifests knows it.
 func (k entryKey) ref() manifest.Ref {
-	// What is not of the form group/version was refused by validation.
-	version, _ := schema.ParseGroupVersion(k.apiVersion)
-	return manifest.Ref{
-		ID:      manifest.ID{Group: version.Group, Kind: k.kind, Namespace: k.namespace, Name: k.name},
-		Version: version.Version,
-		Digest:  manifest.Digest(k.digest),
-	}
+	return rev.Ref(v1alpha1.RevisionObject{APIVersion: k.apiVersion, Kind: k.kind, Namespace: k.namespace, Name: k.name, Digest: k.digest})
 }
 
 // Refs returns what a revision refers to, in rollout order.

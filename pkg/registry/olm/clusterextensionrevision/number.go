@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -156,16 +157,12 @@ func (r *REST) confirm(ctx context.Context, created runtime.Object) {
 		return
 	}
 	name, number, _ := olm.ChainOf(revision.Name)
-	row := chain.Row{
-		PackRoot: rootOf(revision), CreatedAt: revision.CreationTimestamp.Time,
-		Version: revision.Annotations[v1alpha1.VersionAnnotation], Cause: revision.Annotations[v1alpha1.ChangeCauseAnnotation],
+	external, err := rev.FromHub(*revision)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
+		return
 	}
-	if _, of, ok := olm.ChainOf(revision.Annotations[v1alpha1.RollbackOfAnnotation]); ok {
-		row.RollbackOf = of
-	}
-	if requester := revision.Status.RequestedBy; requester != nil {
-		row.RequestedBy = requester.Username
-	}
+	row := rev.Row(&external[0], rootOf(revision))
 	if err := r.heads.Confirm(ctx, name, number, revision.UID, row); err != nil {
 		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
 	}

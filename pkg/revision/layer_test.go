@@ -1,43 +1,21 @@
-package chain
+package revision
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
-	"github.com/penstock-project/penstock/pkg/store/pack"
 )
-
-func nameOf(number int64) string   { return fmt.Sprint("argocd-", number) }
-func uidOf(number int64) types.UID { return types.UID(fmt.Sprint("uid-of-", number)) }
-
-// listing gives a revision one phase of objects, by "apiVersion kind name digest".
-func listing(objects ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
-	return func(r *olmv1alpha1.ClusterExtensionRevision) {
-		phase := olmv1alpha1.RevisionPhase{Name: "all"}
-		for _, object := range objects {
-			f := strings.Fields(object)
-			phase.Objects = append(phase.Objects, olmv1alpha1.RevisionObject{
-				APIVersion: f[0], Kind: f[1], Namespace: "argocd", Name: f[2], Digest: f[3],
-			})
-		}
-		r.Spec.Phases = []olmv1alpha1.RevisionPhase{phase}
-	}
-}
 
 func TestLayer(t *testing.T) {
 	r := numbered(2, listing("apps/v1 Deployment server sha256:1", "v1 ConfigMap settings sha256:2"),
 		state(olmv1alpha1.LifecycleStatePaused))
-	got, err := layer(r, false)
+	got, err := Layer(r, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +75,7 @@ func TestIsLayer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := isLayer(tc.revision); got != tc.want {
+			if got := IsLayer(tc.revision); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
@@ -112,61 +90,61 @@ func TestProbesOfARevision(t *testing.T) {
 	}
 	r := numbered(1, listing("v1 ConfigMap settings sha256:1"))
 	r.Spec.ProgressionProbes = []olmv1alpha1.ProgressionProbe{good}
-	got, err := layer(r, false)
+	got, err := Layer(r, false)
 	if err != nil || len(got.Stages[0].Gates) != 1 {
 		t.Fatalf("the ConfigMap has a gate: %v, %v", got, err)
 	}
 	bad := good
 	bad.Assertions = []olmv1alpha1.ProbeAssertion{{CEL: &olmv1alpha1.CELAssertion{Expression: "self.("}}}
 	r.Spec.ProgressionProbes = []olmv1alpha1.ProgressionProbe{bad}
-	if _, err := layer(r, false); err == nil || !strings.Contains(err.Error(), "argocd-1") {
+	if _, err := Layer(r, false); err == nil || !strings.Contains(err.Error(), "argocd-1") {
 		t.Errorf("an expression that does not parse is an error that names the revision: %v", err)
 	}
 }
 
-// packs are packs by root; opened counts.
-type packs struct {
-	bodies map[string]map[manifest.Digest][]byte
-	opened int
-}
-
-func (p *packs) Read(_ context.Context, root string) (map[manifest.Digest][]byte, error) {
-	p.opened++
-	bodies, ok := p.bodies[root]
-	if !ok {
-		return nil, errors.New("there is no such pack")
+// TestB8OptionsDoNotReplaceEachOther: of what a revision, a phase and an object say
+// the nearest counts, for that one thing; everything else stays as it was said. (The
+// number is that of docs/reference/engine-conformance.md.)
+func TestB8OptionsDoNotReplaceEachOther(t *testing.T) {
+	r := numbered(1, listing("v1 ConfigMap a sha256:1", "v1 ConfigMap b sha256:2"))
+	r.Spec.CollisionProtection = olmv1alpha1.CollisionProtectionNone
+	r.Spec.Phases[0].CollisionProtection = olmv1alpha1.CollisionProtectionIfNoController
+	r.Spec.Phases[0].Objects[0].CollisionProtection = olmv1alpha1.CollisionProtectionPrevent
+	r.Spec.Yield = []olmv1alpha1.YieldRule{{Selector: olmv1alpha1.YieldSelector{GroupKind: metav1.GroupKind{Kind: "ConfigMap"}}, Fields: []string{"data.a"}}}
+	steps := phases(r)[0].Steps
+	for i, want := range []stage.Adoption{stage.AdoptNever, stage.AdoptUncontrolled} {
+		if got := steps[i].Policy; got.Adopt != want || len(got.Yield) != 1 {
+			t.Errorf("%s: adopts %v and yields %v, want %v and one", steps[i].Name, got.Adopt, got.Yield, want)
+		}
 	}
-	return bodies, nil
 }
 
-func TestShelf(t *testing.T) {
-	one := numbered(1, listing("v1 ConfigMap a sha256:1", "v1 ConfigMap b sha256:2"))
-	two := numbered(2, listing("v1 ConfigMap a sha256:3"))
-	revisions := []olmv1alpha1.ClusterExtensionRevision{*two, *one}
-	stored := &packs{bodies: map[string]map[manifest.Digest][]byte{
-		pack.Root(refs(one)): {"sha256:1": []byte("one"), "sha256:2": []byte("two")},
-		pack.Root(refs(two)): {},
-	}}
-	library := newLibrary(stored)
-	known := (&recollections{}).open("argocd", revisions)
-	s := newShelf(library, revisions, known)
-	for range 2 {
-		for digest, want := range map[manifest.Digest]string{"sha256:1": "one", "sha256:2": "two"} {
-			if got, err := s.Body(t.Context(), manifest.Ref{Digest: digest}); err != nil || string(got) != want {
-				t.Errorf("%s is %q, %v", digest, got, err)
+func TestYieldRules(t *testing.T) {
+	deployments := metav1.GroupKind{Group: "apps", Kind: "Deployment"}
+	rules := []olmv1alpha1.YieldRule{
+		{Selector: olmv1alpha1.YieldSelector{GroupKind: deployments}, Fields: []string{"spec.replicas"}},
+		{Selector: olmv1alpha1.YieldSelector{GroupKind: deployments, Namespace: "a"}, Fields: []string{"spec.paused"}},
+		{Selector: olmv1alpha1.YieldSelector{GroupKind: deployments, Name: "x"}, Fields: []string{"spec.minReadySeconds"}},
+	}
+	cases := map[string]struct {
+		reason, apiVersion, namespace, name string
+		want                                []string
+	}{
+		"all":     {"every rule selects it", "apps/v1", "a", "x", []string{"spec.replicas", "spec.paused", "spec.minReadySeconds"}},
+		"kind":    {"a kind of any name", "apps/v1", "b", "y", []string{"spec.replicas"}},
+		"name":    {"a name in any namespace", "apps/v1", "b", "x", []string{"spec.replicas", "spec.minReadySeconds"}},
+		"version": {"whatever its version", "apps/v1beta1", "b", "y", []string{"spec.replicas"}},
+		"group":   {"another group is another kind", "example.com/v1", "a", "x", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, path := range yield(rules, olmv1alpha1.RevisionObject{APIVersion: tc.apiVersion, Kind: "Deployment", Namespace: tc.namespace, Name: tc.name}) {
+				got = append(got, path.String())
 			}
-		}
-	}
-	if stored.opened != 1 {
-		t.Errorf("one pack was opened %d times", stored.opened)
-	}
-	for name, digest := range map[string]manifest.Digest{"of no revision": "sha256:9", "not in its pack": "sha256:3"} {
-		if got, err := s.Body(t.Context(), manifest.Ref{Digest: digest}); err == nil || !strings.Contains(err.Error(), string(digest)) {
-			t.Errorf("a body %s: %q, %v", name, got, err)
-		}
-	}
-	library.close(known)
-	if library.open.Len() != 0 {
-		t.Error("packs of a chain at rest stay in memory")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -1,4 +1,4 @@
-package chain
+package revision
 
 import (
 	"cmp"
@@ -14,19 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// isLayer is true for revisions whose objects are wanted in the cluster.
-func isLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
-}
-
-// leaves is true for revisions that are being deleted and whose objects stay.
-func leaves(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
-}
-
-// layer compiles a revision, by install level or not. An error means that the revision can never be rolled
+// Layer compiles a revision, by install level or not. An error means that the revision can never be rolled
 // out as it is; validation keeps such revisions out of the store.
-func layer(revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
+func Layer(revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
 	probes, err := probes(revision.Spec.ProgressionProbes)
 	if err != nil {
 		return rollout.Layer{}, fmt.Errorf("progression probes of %s: %w", revision.Name, err)
@@ -50,8 +40,8 @@ func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
 		steps := make([]stage.Step, 0, len(phase.Objects))
 		for _, object := range phase.Objects {
 			protection := cmp.Or(object.CollisionProtection, phase.CollisionProtection, revision.Spec.CollisionProtection)
-			mark := markOf(object)
-			steps = append(steps, stage.Step{Ref: ref(object), Level: mark.Level, Policy: stage.Policy{
+			mark := Mark(object)
+			steps = append(steps, stage.Step{Ref: Ref(object), Level: mark.Level, Policy: stage.Policy{
 				Adopt: adoption(protection), CreateOnly: mark.CreateOnly, Yield: yield(revision.Spec.Yield, object),
 			}})
 		}
@@ -63,7 +53,7 @@ func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
 // yield are the fields of an object that rules leave to others.
 func yield(rules []olmv1alpha1.YieldRule, object olmv1alpha1.RevisionObject) []manifest.FieldPath {
 	var out []manifest.FieldPath
-	id := ref(object).ID
+	id := Ref(object).ID
 	for _, rule := range rules {
 		s := rule.Selector
 		if s.GroupKind.Group != id.Group || s.GroupKind.Kind != id.Kind ||
@@ -78,18 +68,6 @@ func yield(rules []olmv1alpha1.YieldRule, object olmv1alpha1.RevisionObject) []m
 		}
 	}
 	return out
-}
-
-// ref is the reference that an entry of a revision makes.
-func ref(object olmv1alpha1.RevisionObject) manifest.Ref {
-	// The API accepts only well-formed versions; what does not parse has no
-	// group, and no kind will be found for it.
-	version, _ := schema.ParseGroupVersion(object.APIVersion)
-	return manifest.Ref{
-		ID:      manifest.ID{Group: version.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name},
-		Version: version.Version,
-		Digest:  manifest.Digest(object.Digest),
-	}
 }
 
 func adoption(protection olmv1alpha1.CollisionProtection) stage.Adoption {

@@ -1,4 +1,4 @@
-package chain
+package revision
 
 import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -24,12 +24,12 @@ func Names() observe.Names {
 // chain that is wanted in the cluster, whatever its state: the work of a preview.
 // All are the revisions of the chain. It has neither Bodies nor Save.
 func Alone(chain string, revision *olmv1alpha1.ClusterExtensionRevision, all []olmv1alpha1.ClusterExtensionRevision, inventory store.Inventory) (rollout.Work, error) {
-	compiled, err := layer(revision, false) // the order is nothing to a preview
+	compiled, err := Layer(revision, false) // the order is nothing to a preview
 	if err != nil {
 		return rollout.Work{}, err
 	}
 	work := rollout.Work{
-		Owner: chain, Layers: []rollout.Layer{compiled}, Inventory: fromStore(inventory), Orphan: map[int64]bool{},
+		Owner: chain, Layers: []rollout.Layer{compiled}, Inventory: Inventory(inventory), Orphan: map[int64]bool{},
 	}
 	for i := range all {
 		other := &all[i]

@@ -1,0 +1,75 @@
+package revision
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	store "github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Inventory is what a store keeps of a chain, as the engine works with it.
+func Inventory(in store.Inventory) rollout.Inventory {
+	out := rollout.Inventory{Entries: make(map[manifest.ID]rollout.Entry, len(in.Entries)), Reached: map[string]int{}}
+	for _, e := range in.Entries {
+		id := manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+		out.Entries[id] = rollout.Entry{
+			Version: e.Version, UID: types.UID(e.UID), Revision: e.Revision, Digest: manifest.Digest(e.Digest),
+			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
+		}
+	}
+	for _, d := range in.Deletions {
+		out.Deletions = append(out.Deletions, rollout.Deletion(d))
+	}
+	maps.Copy(out.Reached, in.Reached)
+	out.Levels = maps.Clone(in.Levels)
+	return out
+}
+
+// StoredInventory is the inverse of Inventory. It leaves the order to the store.
+func StoredInventory(in rollout.Inventory) store.Inventory {
+	out := store.Inventory{Entries: make([]store.Entry, 0, len(in.Entries)), Reached: maps.Clone(in.Reached), Levels: maps.Clone(in.Levels)}
+	for id, e := range in.Entries {
+		out.Entries = append(out.Entries, store.Entry{
+			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
+			UID: e.UID, Revision: e.Revision, Digest: e.Digest, ManagedEntry: e.ManagedEntry,
+			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
+		})
+	}
+	for _, d := range in.Deletions {
+		out.Deletions = append(out.Deletions, store.Deletion(d))
+	}
+	return out
+}
+
+// CheckCluster tells why the objects of an inventory are not to be looked for in a cluster:
+// they are in another one. The cluster is empty for the one of revisions that name none.
+func CheckCluster(inventory store.Inventory, cluster string) error {
+	if len(inventory.Entries) == 0 || inventory.Cluster == cluster {
+		return nil
+	}
+	return &ElsewhereError{Recorded: inventory.Cluster, Named: cluster}
+}
+
+// ElsewhereError says that what a chain has is in another cluster than the one that its
+// revisions name now.
+type ElsewhereError struct {
+	// Recorded and Named are uids of clusters, empty for the one of those that name none.
+	Recorded, Named string
+}
+
+func (e *ElsewhereError) Error() string {
+	return fmt.Sprintf("what was rolled out is in %s, and the revisions lead to %s: nothing is done in either until they lead there again; "+
+		"to give up what is there, delete the revisions with spec.teardownPolicy %s", clusterName(e.Recorded), clusterName(e.Named), olmv1alpha1.TeardownPolicyOrphan)
+}
+
+func clusterName(id string) string {
+	if id == "" {
+		return "the cluster of revisions without spec.targetRef"
+	}
+	return "cluster " + id
+}
