@@ -162,9 +162,16 @@ func (b *bench) revision(number int64, objects string) *hub.ClusterExtensionRevi
 	return revision
 }
 
-func creates(number int64, objects string) act {
+func creates(number int64, objects string) act { return createsIn("", number, objects) }
+
+// createsIn is creates for the cluster that a Secret leads to.
+func createsIn(target string, number int64, objects string) act {
 	return func(b *bench, ctx context.Context) error {
-		_, err := b.revisions.Create(ctx, b.revision(number, objects), func(ctx context.Context, obj runtime.Object) error {
+		revision := b.revision(number, objects)
+		if target != "" {
+			revision.Spec.TargetRef = &hub.TargetReference{Name: target}
+		}
+		_, err := b.revisions.Create(ctx, revision, func(ctx context.Context, obj runtime.Object) error {
 			return b.plugin.Validate(ctx, b.attributes(ctx, admission.Create, obj, nil, hub.RevisionName("e", number)), nil)
 		}, &metav1.CreateOptions{})
 		return err
@@ -221,10 +228,10 @@ func acknowledges(r *hub.ClusterExtensionRevision) {
 
 func unfinished(r *hub.ClusterExtensionRevision) { r.Finalizers = nil }
 
-// acts are the writes by which something may be deleted.
+// acts are the writes by which something may be deleted, or go into two clusters.
 func acts() map[string]act {
 	all := map[string]act{
-		"create e-3": creates(3, "c"), "roll back to e-1": rollsBack,
+		"create e-3": creates(3, "c"), "create e-3 elsewhere": createsIn("eu", 3, "c"), "create e-4 elsewhere": createsIn("eu", 4, "c"), "roll back to e-1": rollsBack,
 		"acknowledge": updates("e-1", acknowledges),
 		"pause e-2":   updates("e-2", setState(hub.LifecycleStatePaused)), "activate e-2": updates("e-2", setState(hub.LifecycleStateActive)),
 	}
@@ -258,6 +265,7 @@ func chains() map[string]func(b *bench, ctx context.Context) {
 		"kept": func(b *bench, ctx context.Context) {
 			must(b, ctx, updates("e-1", setTeardown(hub.TeardownPolicyOrphan)), updates("e-2", setTeardown(hub.TeardownPolicyOrphan)))
 		},
+		"nothing":   func(b *bench, _ context.Context) { b.etcd.Reset(storetest.NewMemory()) },
 		"orphaning": func(b *bench, ctx context.Context) { must(b, ctx, deletes("e-1", metav1.DeletePropagationOrphan)) },
 	}
 }
@@ -301,6 +309,9 @@ func (b *bench) digest(name string) manifest.Digest {
 // collection, by administrators who delete a revision as it says, and by what was
 // acknowledged. What stays was let go of.
 func (b *bench) goes(ctx context.Context, before map[string]*hub.ClusterExtensionRevision) string {
+	if len(before) == 0 {
+		return "" // Of nothing nothing goes.
+	}
 	now := b.all(ctx)
 	var layers []*hub.ClusterExtensionRevision
 	keep := ""
@@ -490,7 +501,36 @@ func (i *interleaving) history(first, second string, point int) bool {
 	if gone := i.goes(i.ctx, i.before); without(gone, may) != "" {
 		i.t.Errorf("%q by %q (%v), and at its point %d %q by %q (%v): %q goes", first, i.users[0], errs[0], point, second, i.users[1], errs[1], gone)
 	}
+	i.consistent(first, point, second)
 	return inTime
+}
+
+// consistent says what of a chain contradicts itself: revisions in two clusters, and one
+// that is said to follow others than there were.
+func (i *interleaving) consistent(first string, point int, second string) {
+	i.t.Helper()
+	now := i.all(i.ctx)
+	targets := map[string]bool{}
+	for _, r := range now {
+		targets[r.Target()] = true
+		if i.before[r.Name] != nil {
+			continue
+		}
+		for _, previous := range r.Spec.Previous {
+			if there := now[previous.Name]; there == nil && i.before[previous.Name] == nil || there != nil && there.UID != previous.UID {
+				i.t.Errorf("%q, and at its point %d %q: %s is said to follow %s %s", first, point, second, r.Name, previous.Name, previous.UID)
+			}
+		}
+		for _, earlier := range now {
+			follows := slices.ContainsFunc(r.Spec.Previous, func(p hub.PreviousRevision) bool { return p.UID == earlier.UID })
+			if i.before[earlier.Name] == nil && earlier.Spec.Revision < r.Spec.Revision && !follows {
+				i.t.Errorf("%q, and at its point %d %q: %s does not follow %s", first, point, second, r.Name, earlier.Name)
+			}
+		}
+	}
+	if len(targets) > 1 {
+		i.t.Errorf("%q, and at its point %d %q: revisions go into several clusters", first, point, second)
+	}
 }
 
 // TestArchivedInOwnName: Penstock archives what a newer revision has replaced, and nobody

@@ -82,7 +82,7 @@ func TestBorrowedSecretHidesSizes(t *testing.T) {
 
 			held := newStaged()
 			held.add(padding)
-			held.setChain([]olm.ClusterExtensionRevision{older})
+			held.setChain([]olm.ClusterExtensionRevision{older}, 0)
 			c := &contents{bodies: lending{borrowed}}
 			total := strconv.Itoa(len(borrowed.JSON) + len(padding.JSON))
 			_, err = c.collect(t.Context(), revision, held)

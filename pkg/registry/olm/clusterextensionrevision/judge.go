@@ -25,6 +25,9 @@ import (
 //  3. the store writes the record if nothing changed since 1, and goes back to 1
 //     otherwise.
 //
+// A create has taken something from the revisions of the chain before: the cluster that
+// they go into, which ones it follows. It is judged as the chain stood before that.
+//
 // Writes of status are not counted, nor are those of the inventory: both are Penstock's
 // own, and what they add is judged before it comes. Powers takes every object of a
 // revision as written from when it is there, and every one that may still succeed as one
@@ -46,6 +49,29 @@ func (r *REST) judge(ctx context.Context, name string) error {
 	at, err := r.standings.Get(ctx, chain)
 	if err != nil {
 		return asStatus(err)
+	}
+	judgement.Made(chain, at)
+	return nil
+}
+
+// judgeCreate is judge for a create: the chain stands as it did before the strategy read
+// its revisions. Otherwise what was taken from them, and validated by them, may not be so
+// any more, and nothing is asked or stored for it.
+func (r *REST) judgeCreate(ctx context.Context, name string) error {
+	judgement, held := standing.From(ctx), stagedFrom(ctx)
+	chain, _, ok := olm.ChainOf(name)
+	if judgement == nil || !ok {
+		return nil // As in judge.
+	}
+	if err := held.failed(); err != nil {
+		return asStatus(err) // The revisions may not have been read.
+	}
+	at, err := r.standings.Get(ctx, chain)
+	switch {
+	case err != nil:
+		return asStatus(err)
+	case at != held.stood():
+		return &standing.ChangedError{Chain: chain}
 	}
 	judgement.Made(chain, at)
 	return nil

@@ -30,8 +30,10 @@ type staged struct {
 	secret bool
 	// borrowed manifests were only named, and found in the revision of that name.
 	borrowed map[manifest.Digest]string
-	// revisions of the chain, as far as they were needed.
+	// revisions of the chain, when they were needed, and how the chain stood before they
+	// were read.
 	revisions []olm.ClusterExtensionRevision
+	standing  int64
 	// failure is why a step that cannot return errors could not do its work.
 	failure error
 }
@@ -151,11 +153,19 @@ func (s *staged) hidesSizes() bool {
 	return s.secret
 }
 
-// setChain remembers the revisions of the chain that a new revision joins.
-func (s *staged) setChain(revisions []olm.ClusterExtensionRevision) {
+// setChain remembers the revisions of the chain that a new revision joins, as they were
+// read when the chain stood so.
+func (s *staged) setChain(revisions []olm.ClusterExtensionRevision, standing int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.revisions = revisions
+	s.revisions, s.standing = revisions, standing
+}
+
+// stood is how the chain stood before its revisions were read.
+func (s *staged) stood() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.standing
 }
 
 func (s *staged) chain() []olm.ClusterExtensionRevision {

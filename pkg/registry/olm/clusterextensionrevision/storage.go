@@ -92,6 +92,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		ObjectTyper:   deps.Scheme,
 		NameGenerator: names.SimpleNameGenerator,
 		inliner:       inliner{digester: deps.Digester},
+		standings:     deps.Standings,
 		chain:         revision.Chain,
 		checkCEL:      deps.CheckCEL,
 	}
@@ -232,7 +233,7 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 	take := r.takeContents(validate, packAnnotation, dryRun)
 	return func(ctx context.Context, obj runtime.Object) error {
 		revision := obj.(*olm.ClusterExtensionRevision)
-		if err := r.judge(ctx, revision.Name); err != nil {
+		if err := r.judgeCreate(ctx, revision.Name); err != nil {
 			return err
 		}
 		// The head as it is before admission looks at the chain: the number is taken

@@ -33,9 +33,10 @@ import (
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	inliner  inliner
-	chain    ChainFunc
-	checkCEL func(expression string) error
+	inliner   inliner
+	standings Standings
+	chain     ChainFunc
+	checkCEL  func(expression string) error
 }
 
 var (
@@ -113,11 +114,17 @@ func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterE
 		setFacts(revision, held, nil, false)
 		return nil
 	}
+	// The standing first: what is taken from the revisions here holds while the chain
+	// stands so, see judgeCreate.
+	at, err := s.standings.Get(ctx, chain)
+	if err != nil {
+		return err
+	}
 	revisions, err := s.chain(ctx, chain)
 	if err != nil {
 		return err
 	}
-	held.setChain(revisions)
+	held.setChain(revisions, at)
 	if needsPrevious {
 		revision.Spec.Previous = previousOf(revisions, revision.Spec.Revision)
 	}
