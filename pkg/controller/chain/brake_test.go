@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -111,7 +113,21 @@ func TestBudgetAsks(t *testing.T) {
 	if got.Status != metav1.ConditionTrue || got.Reason != rollout.ReasonBudget || !strings.HasSuffix(got.Message, want) {
 		t.Errorf("Stalled is %s/%s: %s", got.Status, got.Reason, got.Message)
 	}
+	taken(t, *got, olmv1alpha1.AcknowledgeDeletionAnnotation, "25-0123456789")
 	if diff := cmp.Diff("", s.report.Leaving[0].Message[len(f.Message):]); diff != "" {
 		t.Errorf("the report was changed:\n%s", diff)
+	}
+}
+
+// taken fails unless the API takes the answer to what a condition asks.
+func taken(t *testing.T, asking metav1.Condition, annotation, answer string) {
+	t.Helper()
+	var stored, answered olm.ClusterExtensionRevision
+	stored.Status.Conditions = []metav1.Condition{asking}
+	answered.Status, answered.Annotations = stored.Status, map[string]string{annotation: answer}
+	for _, err := range validation.ValidateRevisionUpdate(&answered, &stored) {
+		if strings.Contains(err.Field, "annotations") {
+			t.Errorf("what status asks for is refused: %v", err)
+		}
 	}
 }

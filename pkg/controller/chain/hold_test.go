@@ -86,6 +86,9 @@ func TestHold(t *testing.T) {
 			got := ""
 			if c := meta.FindStatusCondition(s.stored(t, 4).Status.Conditions, olmv1alpha1.ConditionHeld); c != nil {
 				got = string(c.Status) + "/" + c.Reason + " " + c.Message
+				if c.Status == metav1.ConditionTrue {
+					taken(t, *c, olmv1alpha1.ReleaseHoldAnnotation, "argocd-3")
+				}
 			}
 			if got != tc.want {
 				t.Errorf("%s: Held is %q, want %q", tc.reason, got, tc.want)

@@ -112,7 +112,7 @@ func (s *server) imported(name, query string, body any) response {
 func sample(t *testing.T) *archived {
 	return newArchived(t).deleted(1).
 		revision(2, "Archived", func(r *archive.Revision) {
-			r.Annotations = map[string]string{"penstock.dev/rollback-of": "e-1", "penstock.dev/allow-crd-deletion": "x.y", "mine": "yes"}
+			r.Annotations = map[string]string{"penstock.dev/rollback-of": "e-1", "penstock.dev/allow-crd-deletion": "x.y", "penstock.dev/acknowledge-deletion": "1-a", "penstock.dev/release-hold": "e-1", "mine": "yes"}
 		}, configMap("a", "1"), secret("s", "x")).
 		revision(3, "Active", nil, configMap("a", "2"), secret("s", "x"))
 }
@@ -137,6 +137,8 @@ func TestImport(t *testing.T) {
 		{"only the server can say so", second, []any{"metadata", "annotations", "penstock.dev/rollback-of"}, "e-1"},
 		{"what the user said", second, []any{"metadata", "annotations", "mine"}, "yes"},
 		{"an acknowledgement was for its time", second, []any{"metadata", "annotations", "penstock.dev/allow-crd-deletion"}, nil},
+		{"as this one", second, []any{"metadata", "annotations", "penstock.dev/acknowledge-deletion"}, nil},
+		{"and this one", second, []any{"metadata", "annotations", "penstock.dev/release-hold"}, nil},
 		{"nobody will see it succeed any more", second, []any{"status", "conditions", 1, "type"}, "Succeeded"},
 		{"as it was", second, []any{"spec", "lifecycleState"}, "Archived"},
 		{"this store has to see that itself", third, []any{"status", "conditions", 0, "status"}, "Unknown"},
@@ -374,7 +376,7 @@ func TestImportRights(t *testing.T) {
 // TestImportBegins: an archive uses up no numbers of a name without a right.
 func TestImportBegins(t *testing.T) {
 	s := newServer(t, settings{})
-	s.rules.deny("bob", "begin extensions e")
+	s.rules.deny("bob", "begin extensions e", "bypass privilegechecks e")
 	for name, tc := range map[string]struct {
 		archive *archived
 		code    int
@@ -388,10 +390,15 @@ func TestImportBegins(t *testing.T) {
 		})
 	}
 	s.imported("e", "", sample(t)).want(t, http.StatusCreated)
-	// With the right, numbers alone come in, and the answer says so.
-	numbers := newArchived(t)
-	numbers.chain.Highest = 1
-	newServer(t, settings{}).imported("e", "", numbers).want(t, http.StatusCreated)
+	// With the right, or the one that stands for it, numbers alone come in, and the answer
+	// says so.
+	for _, lacks := range []string{"bypass privilegechecks e", "begin extensions e"} {
+		numbers := newArchived(t)
+		numbers.chain.Highest = 1
+		other := newServer(t, settings{})
+		other.rules.deny("bob", lacks)
+		other.imported("e", "", numbers).want(t, http.StatusCreated)
+	}
 }
 
 func TestImportDeniedByPolicy(t *testing.T) {

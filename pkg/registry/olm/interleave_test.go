@@ -226,6 +226,12 @@ func acknowledges(r *hub.ClusterExtensionRevision) {
 	metav1.SetMetaDataAnnotation(&r.ObjectMeta, v1alpha1.AcknowledgeDeletionAnnotation, "2-0123456789")
 }
 
+// asked is how the controllers ask for it.
+func asked(r *hub.ClusterExtensionRevision) {
+	r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "BudgetExceeded",
+		Message: "kubectl annotate --overwrite cer e-1 " + v1alpha1.AcknowledgeDeletionAnnotation + "=2-0123456789", LastTransitionTime: metav1.Now()})
+}
+
 func unfinished(r *hub.ClusterExtensionRevision) { r.Finalizers = nil }
 
 // acts are the writes by which something may be deleted, or go into two clusters.
@@ -283,6 +289,9 @@ func (b *bench) begin(ctx context.Context, stands func(*bench, context.Context))
 		if err := do(b, admin); err != nil {
 			b.t.Fatal(err)
 		}
+	}
+	if err := b.writeStatus(as(internal(b.t), user.APIServerUser), "e-1", asked); err != nil {
+		b.t.Fatal(err)
 	}
 	var inventory chain.Inventory
 	for name, revision := range map[string]int64{"a": 1, "b": 2, "c": 2} {

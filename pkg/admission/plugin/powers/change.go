@@ -29,6 +29,8 @@ const (
 	// acknowledge permits the deletion of definitions that have instances, or one that
 	// was held back because it is large.
 	acknowledge kind = "acknowledge"
+	// release ends the hold of a rollback: the owner of the extension goes on.
+	release kind = "release"
 	// teardown changes what becomes of the objects of a revision when it is deleted.
 	teardown kind = "teardown"
 	// hasten has a revision succeed sooner, and with that what it replaces deleted.
@@ -57,6 +59,8 @@ type change struct {
 	acknowledged []string
 	// answers is true when a deletion that was held back goes on.
 	answers bool
+	// released is the rollback whose hold ends, empty for none.
+	released string
 	// ends is true when a delete of the revision, by whomever, deletes what it would have
 	// left before, and leaves is true for the opposite.
 	ends, leaves bool
@@ -94,7 +98,7 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	switch {
 	case a.GetOperation() == admission.Create && updated != nil:
 		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), owners: updated.OwnerReferences,
-			answers: len(answers(updated)) > 0}
+			answers: len(answers(updated)) > 0, released: updated.Annotations[v1alpha1.ReleaseHoldAnnotation]}
 	case a.GetOperation() == admission.Update && updated != nil && old != nil:
 		c = changeOfUpdate(updated, old)
 	case a.GetOperation() == admission.Delete && old != nil:
@@ -114,6 +118,9 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	c := change{
 		revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old)),
 		answers: len(newly(answers(updated), answers(old))) > 0,
+	}
+	if released := updated.Annotations[v1alpha1.ReleaseHoldAnnotation]; released != old.Annotations[v1alpha1.ReleaseHoldAnnotation] {
+		c.released = released
 	}
 	if old.DeletionTimestamp == nil {
 		c.owners = newOwners(updated.OwnerReferences, old.OwnerReferences)
@@ -140,6 +147,8 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 		c.kind = hasten
 	case c.kind == "" && (c.answers || len(c.acknowledged) > 0):
 		c.kind = acknowledge
+	case c.kind == "" && c.released != "":
+		c.kind = release
 	}
 	return c
 }

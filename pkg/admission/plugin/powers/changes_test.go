@@ -204,6 +204,46 @@ func TestChanges(t *testing.T) {
 				return w.updates(r.answering("1-0123456789"), r)
 			},
 		},
+		"HoldReleased": {
+			reason: "the owner brings what was rolled back again",
+			world:  func(w *world) { w.has(3, config) },
+			act: func(w *world) error {
+				r := rev(3, config)
+				w.holds(rev(1, config).as("Archived"), rev(2, web).as("Archived"), r)
+				return w.updates(r, r.releasing("lighthouse-3"))
+			},
+			code: forbidden, says: []string{"create,patch deployments.apps lighthouse/web", "delete configmaps lighthouse/config"},
+		},
+		"HoldReleasedAllowed": {
+			reason: "who may do what the owner does then",
+			world: func(w *world) {
+				w.has(3, config).may("lighthouse", rule("create,patch", "apps", "deployments"), rule("delete", "", "configmaps"))
+			},
+			act: func(w *world) error {
+				r := rev(3, config)
+				w.holds(rev(1, config).as("Archived"), rev(2, web).as("Archived"), r)
+				return w.updates(r, r.releasing("lighthouse-3"))
+			},
+		},
+		"HoldReleasedForWhatIsGone": {
+			reason: "nobody knows what the owner brings",
+			world:  func(w *world) { w.has(3, config) },
+			act: func(w *world) error {
+				r := rev(3, config)
+				w.holds(rev(1, config).as("Archived"), r)
+				return w.updates(r, r.releasing("lighthouse-3"))
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
+		},
+		"HoldNotReleasedAnyMore": {
+			reason: "nothing goes on because of that",
+			world:  func(w *world) { w.has(3, config) },
+			act: func(w *world) error {
+				r := rev(3, config)
+				w.holds(r)
+				return w.updates(r.releasing("lighthouse-3"), r)
+			},
+		},
 		"OrphanKeepsForOthers": {
 			reason: "what carries the content of a revision that was given up is not this one's to leave",
 			world: func(w *world) {

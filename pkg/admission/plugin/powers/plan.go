@@ -101,6 +101,9 @@ func planOf(c change, now standing) plan {
 	if c.answers {
 		p.deletes = without(append(p.deletes, heldBack(c.revision, now)...), nil)
 	}
+	if c.released != "" {
+		p.add(planRelease(c, now))
+	}
 	if c.armed {
 		for _, target := range targets(c.revision, now.others) {
 			p.add(planWayBack(c.revision, target, now))
@@ -110,6 +113,28 @@ func planOf(c change, now standing) plan {
 		p.add(planOtherWaysBack(c.revision, now))
 	}
 	return p
+}
+
+// planRelease is for the end of a hold: the owner makes the next revision, of which
+// nobody is asked here. It has what was rolled back, as long as the owner is as it was then;
+// when the revision before the rollback is gone it is not known what that is, and all may go.
+func planRelease(c change, now standing) plan {
+	_, rollback, _ := olm.ChainOf(c.released)
+	var undone *olm.ClusterExtensionRevision
+	all := append(slices.Clone(now.others), *c.revision)
+	for i := range all {
+		if r := &all[i]; r.Spec.Revision < rollback && r.DeletionTimestamp == nil && (undone == nil || undone.Spec.Revision < r.Spec.Revision) {
+			undone = r
+		}
+	}
+	if undone == nil || undone.Spec.Revision != rollback-1 {
+		there := slices.Clone(now.inventory)
+		for _, layer := range layersOf(all) {
+			there = append(there, heldBy(layer)...)
+		}
+		return plan{deletes: without(there, nil)}
+	}
+	return planWayBack(c.revision, undone, now)
 }
 
 func (p *plan) add(more plan) {

@@ -167,6 +167,13 @@ func (r *revision) answering(token string) *revision {
 	return changed
 }
 
+// releasing lets the owner of the extension go on behind a rollback.
+func (r *revision) releasing(rollback string) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Annotations = map[string]string{v1alpha1.ReleaseHoldAnnotation: rollback}
+	return changed
+}
+
 // world is the cluster and the store.
 type world struct {
 	// target is empty for the host.

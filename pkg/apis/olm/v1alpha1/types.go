@@ -88,8 +88,8 @@ const (
 	// by commas.
 	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
 	// AcknowledgeDeletionAnnotation, set on a revision of a chain, lets deletions go on
-	// that are beyond the deletion budget: the words that status asks for, several
-	// separated by commas.
+	// that are beyond the deletion budget: the words that status of that revision asks
+	// for, several separated by commas. It is refused before status asks for it.
 	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
 	// FreezeConfigMap, in the namespace of Penstock, freezes the cluster for as long as
 	// it exists: Penstock writes nothing to it. Its keys are reason and author.
@@ -100,7 +100,8 @@ const (
 	TargetClusterAPIKey = "value"
 	// ReleaseHoldAnnotation, set on a revision of a chain, releases the chain's
 	// owner from the hold of a rollback. Its value is the name of the revision
-	// that the rollback made, so it releases no later hold.
+	// that the rollback made, so it releases no later hold; it is refused before status
+	// of the revision that it is set on asks for it.
 	ReleaseHoldAnnotation = "penstock.dev/release-hold"
 )
 

@@ -108,7 +108,7 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 // a right on what is written (see admission plugin Powers): by the right to use the
 // target cluster, if there is one, or not to be checked at all.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
-	bypass := authorizer.AttributesRecord{Verb: "bypass", APIGroup: policyGroup, APIVersion: "*", Resource: "privilegechecks", Name: chain}
+	bypass := bypassing(chain)
 	use := authorizer.AttributesRecord{Verb: "use", APIGroup: policyGroup, APIVersion: "*", Resource: "targets", Name: target}
 	rights := []authorizer.AttributesRecord{bypass}
 	if target != "" {
@@ -124,6 +124,11 @@ func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (boo
 		}
 	}
 	return false, nil
+}
+
+// bypassing is the right not to be checked by admission plugin Powers.
+func bypassing(chain string) authorizer.AttributesRecord {
+	return authorizer.AttributesRecord{Verb: "bypass", APIGroup: policyGroup, APIVersion: "*", Resource: "privilegechecks", Name: chain}
 }
 
 // Exhausted tells whether a Secret was not asked about, because there were too
@@ -153,17 +158,21 @@ func (c *Caller) NeedCreate(ctx context.Context) error {
 }
 
 // NeedBegin returns nil when the caller may begin an extension with nothing, as admission
-// asks for a first revision without objects.
+// asks for a first revision without objects: by that right, or by the one to bypass the
+// check, which stands for it.
 func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
-	allowed, err := c.may(ctx, authorizer.AttributesRecord{Verb: "begin", APIGroup: "policy.penstock.dev", APIVersion: "v1alpha1", Resource: "extensions", Name: extension})
-	switch {
-	case err != nil:
-		return apierrors.NewInternalError(fmt.Errorf("asking whether you may begin extension %s: %w", extension, err))
-	case !allowed:
-		return apierrors.NewForbidden(v1alpha1.Resource("revisionhistories"), extension,
-			errors.New("an archive without revisions, or one that leaves out more numbers than a new revision may, also needs the right to begin extensions.policy.penstock.dev"))
+	begin := authorizer.AttributesRecord{Verb: "begin", APIGroup: policyGroup, APIVersion: "v1alpha1", Resource: "extensions", Name: extension}
+	for _, right := range []authorizer.AttributesRecord{bypassing(extension), begin} {
+		allowed, err := c.may(ctx, right)
+		switch {
+		case err != nil:
+			return apierrors.NewInternalError(fmt.Errorf("asking whether you may begin extension %s: %w", extension, err))
+		case allowed:
+			return nil
+		}
 	}
-	return nil
+	return apierrors.NewForbidden(v1alpha1.Resource("revisionhistories"), extension,
+		errors.New("an archive without revisions, or one that leaves out more numbers than a new revision may, also needs the right to begin extensions.policy.penstock.dev"))
 }
 
 func (c *Caller) need(ctx context.Context, attributes authorizer.AttributesRecord) error {

@@ -79,7 +79,7 @@ func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
 		Spec: target.Spec,
 	}
 	for _, key := range append(serverAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation,
-		v1alpha1.ReleaseHoldAnnotation, v1alpha1.ChangeCauseAnnotation) {
+		v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ReleaseHoldAnnotation, v1alpha1.ChangeCauseAnnotation) {
 		delete(revision.Annotations, key)
 	}
 	setAnnotation(revision, v1alpha1.ChangeCauseAnnotation, cause)

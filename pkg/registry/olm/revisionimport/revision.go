@@ -35,8 +35,10 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 	versioned := &v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: item.Revision.Labels, Annotations: maps.Clone(item.Revision.Annotations),
 	}}
-	// It was given for the past; and what has only been imported deletes nothing.
-	delete(versioned.Annotations, v1alpha1.AllowCRDDeletionAnnotation)
+	// They were given for the past; and what has only been imported deletes nothing.
+	for _, key := range []string{v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ReleaseHoldAnnotation} {
+		delete(versioned.Annotations, key)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(item.Revision.Spec))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&versioned.Spec); err != nil {

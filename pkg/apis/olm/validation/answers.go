@@ -1,0 +1,92 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// question is what status of a revision asks a person, who answers by an annotation.
+type question struct {
+	annotation string
+	// condition that asks when it is True, with the reason if that is given: its message
+	// ends with the annotation and the answer, as one types them.
+	condition, reason string
+}
+
+// questions are those whose answer counts for one thing only. Whoever knows the answer
+// before the question could let something go on that nobody has seen yet, and be judged
+// by what there is now. The reason of the first one is that of the engine; other reasons
+// of its condition have messages with words of others.
+func questions() []question {
+	return []question{
+		{annotation: v1alpha1.AcknowledgeDeletionAnnotation, condition: v1alpha1.ConditionStalled, reason: "BudgetExceeded"},
+		{annotation: v1alpha1.ReleaseHoldAnnotation, condition: v1alpha1.ConditionHeld},
+	}
+}
+
+// validateAnswers refuses answers that are new and that status of the revision, as it is
+// stored, does not ask for; old is empty for a new revision, which asks for none.
+func validateAnswers(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
+	var errs field.ErrorList
+	for _, q := range questions() {
+		path := field.NewPath("metadata", "annotations").Key(q.annotation)
+		known := map[string]bool{q.asks(old): true}
+		for _, answer := range answersIn(old.Annotations[q.annotation]) {
+			known[answer] = true
+		}
+		for _, answer := range answersIn(updated.Annotations[q.annotation]) {
+			if !known[answer] {
+				errs = append(errs, field.Invalid(path, answer, q.expects(old)))
+				break
+			}
+		}
+	}
+	return errs
+}
+
+// answersIn returns the answers in the value of an annotation.
+func answersIn(value string) []string {
+	var answers []string
+	for answer := range strings.SplitSeq(value, ",") {
+		if answer = strings.TrimSpace(answer); answer != "" {
+			answers = append(answers, answer)
+		}
+	}
+	return answers
+}
+
+// asks returns the answer that status asks for, empty for none.
+func (q question) asks(revision *olm.ClusterExtensionRevision) string {
+	said := meta.FindStatusCondition(revision.Status.Conditions, q.condition)
+	if said == nil || said.Status != metav1.ConditionTrue || q.reason != "" && said.Reason != q.reason {
+		return ""
+	}
+	_, answer, found := strings.Cut(said.Message[strings.LastIndex(said.Message, " ")+1:], q.annotation+"=")
+	if !found {
+		return ""
+	}
+	return answer
+}
+
+func (q question) expects(old *olm.ClusterExtensionRevision) string {
+	condition := q.condition
+	if q.reason != "" {
+		condition += ", reason " + q.reason
+	}
+	asked := q.asks(old)
+	switch {
+	case old.Name == "":
+		return fmt.Sprintf("must not be set when a revision is created: it is the answer to what condition %s asks, once it asks", condition)
+	case asked == "":
+		return fmt.Sprintf("must be what status of this revision asks for, in condition %s, and it asks for nothing at the moment", condition)
+	default:
+		return fmt.Sprintf("must be %q, which status of this revision asks for in condition %s", asked, condition)
+	}
+}
