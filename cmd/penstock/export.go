@@ -22,6 +22,7 @@ import (
 	olmclient "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/archive"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // exportOptions are the flags of penstock export.
@@ -168,7 +169,7 @@ func (e *exporter) chain(ctx context.Context, out *archive.Writer, name string) 
 		manifests += len(objects)
 	}
 	e.done = append(e.done, fmt.Sprintf("%s: %s, %s, %s of history",
-		name, counted(len(state.revisions), "revision"), counted(manifests, "manifest"), counted(len(chain.History), "row")))
+		name, text.Count(len(state.revisions), "revision"), text.Count(manifests, "manifest"), text.Count(len(chain.History), "row")))
 	return nil
 }
 
@@ -211,9 +212,9 @@ func (e *exporter) summary(output string) string {
 	if output == "-" {
 		output = "standard output"
 	}
-	fmt.Fprintf(&b, "%s written to %s\n", counted(len(e.done), "extension"), output)
+	fmt.Fprintf(&b, "%s written to %s\n", text.Count(len(e.done), "extension"), output)
 	if e.secrets > 0 {
-		fmt.Fprintf(&b, "CAUTION: the archive has %s in clear text: keep it as you keep them\n", counted(e.secrets, "Secret"))
+		fmt.Fprintf(&b, "CAUTION: the archive has %s in clear text: keep it as you keep them\n", text.Count(e.secrets, "Secret"))
 	}
 	return b.String()
 }

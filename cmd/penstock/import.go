@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/store/archive"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // importOptions are the flags of penstock import.
@@ -83,7 +84,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 		if err := i.tell(checked); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(i.out, "%s can be imported; nothing was written\n", counted(i.count, "extension"))
+		_, err := fmt.Fprintf(i.out, "%s can be imported; nothing was written\n", text.Count(i.count, "extension"))
 		return err
 	}
 	if err := i.sendAll(ctx, false); err != nil {
@@ -92,7 +93,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 	if err := i.tell(checked); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(i.out, "%s imported\n", counted(i.count, "extension"))
+	_, err = fmt.Fprintf(i.out, "%s imported\n", text.Count(i.count, "extension"))
 	return err
 }
 
@@ -276,7 +277,7 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 	case status == http.StatusOK:
 		_, err = fmt.Fprintf(i.out, "%s: was imported from this archive before\n", chain.Name)
 	default:
-		_, err = fmt.Fprintf(i.out, "%s: %s, %s of history\n", chain.Name, counted(len(chain.Revisions), "revision"), counted(len(chain.History), "row"))
+		_, err = fmt.Fprintf(i.out, "%s: %s, %s of history\n", chain.Name, text.Count(len(chain.Revisions), "revision"), text.Count(len(chain.History), "row"))
 	}
 	return err
 }

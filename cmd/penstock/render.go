@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/directory"
 	"github.com/penstock-project/penstock/pkg/source/release"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // renderOptions are the flags of penstock render.
@@ -246,7 +247,7 @@ func encode(revision renderedRevision, format string) ([]byte, error) {
 // summary says what was rendered: cert-manager-1: 47 objects in 8 phases.
 func summary(phases []source.Phase, options renderOptions) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s in %s\n", options.revisionName(), counted(source.Count(phases), "object"), counted(len(phases), "phase"))
+	fmt.Fprintf(&b, "%s: %s in %s\n", options.revisionName(), text.Count(source.Count(phases), "object"), text.Count(len(phases), "phase"))
 	width := len(slices.MaxFunc(phases, func(a, c source.Phase) int { return len(a.Name) - len(c.Name) }).Name)
 	secrets := 0
 	for _, phase := range phases {
@@ -267,15 +268,7 @@ func summary(phases []source.Phase, options renderOptions) string {
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, phase.Name, strings.Join(order, ", "))
 	}
 	if secrets > 0 {
-		fmt.Fprintf(&b, "note: the output has %s in clear text\n", counted(secrets, "Secret"))
+		fmt.Fprintf(&b, "note: the output has %s in clear text\n", text.Count(secrets, "Secret"))
 	}
 	return b.String()
-}
-
-// counted is "1 phase" or "8 phases".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/release"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Layouts of a directory of manifests.
@@ -73,7 +74,7 @@ func readLayout(command *cobra.Command, from string, options renderOptions) (pha
 		return nil, "", withDirectory(from, err)
 	}
 	for _, why := range slices.Sorted(maps.Keys(result.LeftOut)) {
-		notes += fmt.Sprintf("note: %s left out: %s\n", counted(result.LeftOut[why], "manifest"), why)
+		notes += fmt.Sprintf("note: %s left out: %s\n", text.Count(result.LeftOut[why], "manifest"), why)
 	}
 	return result.Phases, notes, nil
 }

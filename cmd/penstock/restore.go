@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // newRestoreCommand makes a store of a snapshot.
@@ -28,7 +29,7 @@ func newRestoreCommand() *cobra.Command {
 			}
 			_, err = fmt.Fprintf(command.ErrOrStderr(), "store %s, with %s, is in %s\n"+
 				"penstock serve asks you to confirm it: it says which --accept-identity to start it with\n",
-				restored.StoreID, counted(int(restored.Revisions), "revision"), dataDir)
+				restored.StoreID, text.Count(int(restored.Revisions), "revision"), dataDir)
 			return err
 		},
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 	olmclient "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // releasePoll is how often to look whether revisions are gone.
@@ -130,7 +131,7 @@ func (r *releaser) release(ctx context.Context) error {
 		}
 		fmt.Fprintf(r.out, "clusterextensionrevision %s released without its controller: its objects keep Penstock's marks\n", revision.Name)
 	}
-	_, err = fmt.Fprintf(r.out, "%s released; all objects stay as they are\n", counted(len(list.Items), "revision"))
+	_, err = fmt.Fprintf(r.out, "%s released; all objects stay as they are\n", text.Count(len(list.Items), "revision"))
 	return err
 }
 

@@ -220,8 +220,8 @@ func TestClip(t *testing.T) {
 	}{
 		"Short":     {reason: "nothing is lost without need", message: "short", want: "short"},
 		"Full":      {reason: "the limit itself is allowed", message: strings.Repeat("a", v1alpha1.MaxMessageBytes), want: strings.Repeat("a", v1alpha1.MaxMessageBytes)},
-		"Long":      {reason: "what is cut says so", message: strings.Repeat("a", v1alpha1.MaxMessageBytes+1), want: strings.Repeat("a", v1alpha1.MaxMessageBytes-3) + "..."},
-		"Character": {reason: "no half of one is kept", message: "a" + strings.Repeat("é", v1alpha1.MaxMessageBytes), want: "a" + strings.Repeat("é", (v1alpha1.MaxMessageBytes-4)/2) + "..."},
+		"Long":      {reason: "what is cut says so", message: strings.Repeat("a", v1alpha1.MaxMessageBytes+1), want: strings.Repeat("a", v1alpha1.MaxMessageBytes-3) + "…"},
+		"Character": {reason: "no half of one is kept", message: "a" + strings.Repeat("é", v1alpha1.MaxMessageBytes), want: "a" + strings.Repeat("é", (v1alpha1.MaxMessageBytes-4)/2) + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, governance.Clip(tc.message)); diff != "" {

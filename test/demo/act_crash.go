@@ -11,6 +11,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // crash rolls back to the first version by hand, kills Penstock in the middle of
@@ -151,7 +152,7 @@ func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []ma
 	}
 	claim := fmt.Sprintf("dead in the middle of %s: %d of %d changes written", name, len(writes)-left, len(writes))
 	if left == 0 {
-		claim += fmt.Sprintf(", %s not finished", counted(rolling, "Deployment"))
+		claim += fmt.Sprintf(", %s not finished", text.Count(rolling, "Deployment"))
 	}
 	return d.claim(left+rolling > 0, claim, "something to be left to do", "nothing")
 }
@@ -186,7 +187,7 @@ func (d *demo) writtenOnce(ctx context.Context, before []manifest.Ref, then map[
 	wrong := rewritten(change.Changed, 1, then, now)
 	wrong = append(wrong, rewritten(change.Same, 0, then, now)...)
 	n := len(change.Changed) + len(change.Same)
-	return d.claim(len(wrong) == 0, fmt.Sprintf("the same %s as before (uid), none changed more than once (generation)", counted(n, "object")),
+	return d.claim(len(wrong) == 0, fmt.Sprintf("the same %s as before (uid), none changed more than once (generation)", text.Count(n, "object")),
 		"that of all", strings.Join(wrong, "; "))
 }
 

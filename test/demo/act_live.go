@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // compareLive has somebody change an image while the revision is paused, and reads
@@ -31,8 +32,8 @@ func compareLive(ctx context.Context, d *demo) error {
 	}
 	rows := strings.Count(strings.TrimSpace(out), "\n")
 	if err := d.claim(rows == 1 && strings.Contains(out, target.Name),
-		fmt.Sprintf("of %s, a rollout would change %s and nothing else", counted(len(d.wanted), "object"), short(target)),
-		"one row with "+target.Name, counted(rows, "row")); err != nil {
+		fmt.Sprintf("of %s, a rollout would change %s and nothing else", text.Count(len(d.wanted), "object"), short(target)),
+		"one row with "+target.Name, text.Count(rows, "row")); err != nil {
 		return err
 	}
 	if _, err := d.show(ctx, setState(d.current, v1alpha1.LifecycleStateActive)); err != nil {

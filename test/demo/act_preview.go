@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // preview creates the revision with the second version, paused, and reads what it
@@ -26,8 +28,8 @@ func preview(ctx context.Context, d *demo) error {
 	rows := max(0, strings.Count(strings.TrimSpace(out), "\n"))
 	differ := len(change.Changed) + len(change.Added) + len(change.Pruned)
 	if err := d.claim(rows <= differ && (rows > 0) == (differ > 0),
-		fmt.Sprintf("%s in the table; of %d others the digest is the same", counted(rows, "object"), len(change.Same)),
-		counted(differ, "row")+" at most", counted(rows, "row")); err != nil {
+		fmt.Sprintf("%s in the table; of %d others the digest is the same", text.Count(rows, "object"), len(change.Same)),
+		text.Count(differ, "row")+" at most", text.Count(rows, "row")); err != nil {
 		return err
 	}
 	now, err := d.cluster.read(ctx, append(refs(revision), d.wanted...))

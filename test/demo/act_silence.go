@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // silence counts what Penstock asks the cluster for when nothing happens.
@@ -32,11 +34,11 @@ func silence(ctx context.Context, d *demo) error {
 		d.output(offender.String())
 	}
 	if err := d.claim(len(heard.offenders) == 0,
-		fmt.Sprintf("%s from Penstock in %.0f s: %s", counted(len(requests), "request"), d.Silence.Seconds(), heard),
+		fmt.Sprintf("%s from Penstock in %.0f s: %s", text.Count(len(requests), "request"), d.Silence.Seconds(), heard),
 		"no others than watches, its lease, and reviews of those who ask it", heard.String()); err != nil {
 		return err
 	}
-	d.ok("none of the %s was read, none was written", counted(len(d.wanted), "object"))
+	d.ok("none of the %s was read, none was written", text.Count(len(d.wanted), "object"))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // listed is how many objects of a list are named; the others are counted.
@@ -70,6 +71,6 @@ func (d *demo) pruned(ctx context.Context, before []manifest.Ref, ids []manifest
 			left = append(left, id.String())
 		}
 	}
-	return d.claim(len(left) == 0, fmt.Sprintf("%s pruned: %s", counted(len(ids), "object"), some(shorts(ids), listed)),
+	return d.claim(len(left) == 0, fmt.Sprintf("%s pruned: %s", text.Count(len(ids), "object"), some(shorts(ids), listed)),
 		"none of them left", strings.Join(left, ", "))
 }

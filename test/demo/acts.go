@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // act is one thing to show.
@@ -236,7 +237,7 @@ func (d *demo) rollOut(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	}
 	same := ""
 	if n := progress.asBefore(revision); n > 0 {
-		same = fmt.Sprintf("; %s as before", counted(n, "other phase"))
+		same = fmt.Sprintf("; %s as before", text.Count(n, "other phase"))
 	}
 	d.ok("%s is rolled out and available after %s%s", revision.Name, seconds(time.Since(progress.began)), same)
 	return nil
@@ -265,7 +266,7 @@ func (d *demo) holds(ctx context.Context, revision *olmv1alpha1.ClusterExtension
 	}
 	wrong := strangers(d.Name, d.wanted, found)
 	if err := d.claim(len(wrong) == 0,
-		fmt.Sprintf("all %s exist with the content of %s, by digest", counted(len(d.wanted), "object"), d.current),
+		fmt.Sprintf("all %s exist with the content of %s, by digest", text.Count(len(d.wanted), "object"), d.current),
 		"all of them", strings.Join(wrong, "; ")); err != nil {
 		return err
 	}
@@ -282,7 +283,7 @@ func (d *demo) serves(ctx context.Context, claim string) error {
 	if err != nil {
 		return err
 	}
-	return d.claim(len(down) == 0, counted(n, "Deployment")+" "+claim,
+	return d.claim(len(down) == 0, text.Count(n, "Deployment")+" "+claim,
 		"replicas available of each", "none of "+strings.Join(down, ", "))
 }
 

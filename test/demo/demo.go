@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
 	"github.com/penstock-project/penstock/test/cluster/plane"
 )
 
@@ -189,8 +190,8 @@ func (d *demo) close() error {
 
 // sum is what there was, in one line.
 func (d *demo) sum(requests int) string {
-	return fmt.Sprintf("%s in %s, %s to the host, %.0f s", counted(len(d.seen), "object"),
-		counted(d.number, "revision"), counted(requests, "request"), time.Since(d.began).Seconds())
+	return fmt.Sprintf("%s in %s, %s to the host, %.0f s", text.Count(len(d.seen), "object"),
+		text.Count(d.number, "revision"), text.Count(requests, "request"), time.Since(d.began).Seconds())
 }
 
 // sayHowToReach tells where everything is that goes on running.

@@ -50,14 +50,6 @@ func clip(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// counted is "1 object" or "15 objects".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // seconds is a duration as the transcript shows it: "0.42 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 

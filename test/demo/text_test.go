@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 func TestWrap(t *testing.T) {
@@ -71,8 +73,8 @@ func TestBroken(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	cases := map[string]struct{ reason, got, want string }{
-		"one":          {"singular", counted(1, "object"), "1 object"},
-		"many":         {"plural", counted(0, "object"), "0 objects"},
+		"one":          {"singular", text.Count(1, "object"), "1 object"},
+		"many":         {"plural", text.Count(0, "object"), "0 objects"},
 		"seconds":      {"short times are not rounded to nothing", seconds(42 * time.Millisecond), "0.04 s"},
 		"some":         {"the rest is counted", some([]string{"a", "b", "c", "d"}, 2), "a, b, and 2 more"},
 		"all":          {"one more is not worth counting", some([]string{"a", "b", "c"}, 2), "a, b, c"},

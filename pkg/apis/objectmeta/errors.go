@@ -2,9 +2,10 @@ package objectmeta
 
 import (
 	"fmt"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -23,7 +24,7 @@ func Bounded(errs field.ErrorList) field.ErrorList {
 	var bounded field.ErrorList
 	for i, err := range errs {
 		if i == maxErrors {
-			return append(bounded, &field.Error{Type: err.Type, Field: beginning(err.Field), BadValue: field.OmitValueType{},
+			return append(bounded, &field.Error{Type: err.Type, Field: text.Clip(err.Field, maxErrorBytes), BadValue: field.OmitValueType{},
 				Detail: fmt.Sprintf("%d errors are listed, %d more are not, of which this is the first", i, len(errs)-i)})
 		}
 		bounded = append(bounded, boundedError(err))
@@ -33,25 +34,12 @@ func Bounded(errs field.ErrorList) field.ErrorList {
 
 func boundedError(err *field.Error) *field.Error {
 	bounded := *err
-	bounded.Field = beginning(err.Field)
-	bounded.Detail = beginning(err.Detail)
-	if text, isText := err.BadValue.(string); isText {
-		bounded.BadValue = beginning(text)
+	bounded.Field = text.Clip(err.Field, maxErrorBytes)
+	bounded.Detail = text.Clip(err.Detail, maxErrorBytes)
+	if value, isText := err.BadValue.(string); isText {
+		bounded.BadValue = text.Clip(value, maxErrorBytes)
 	} else if shown := fmt.Sprintf("%v", err.BadValue); len(shown) > maxErrorBytes {
-		bounded.BadValue = beginning(shown)
+		bounded.BadValue = text.Clip(shown, maxErrorBytes)
 	}
 	return &bounded
-}
-
-// beginning cuts a text after so many bytes, between characters.
-func beginning(text string) string {
-	const ellipsis = "…"
-	if len(text) <= maxErrorBytes {
-		return text
-	}
-	end := maxErrorBytes - len(ellipsis)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // maxOffencesLength bounds the message that lists all offenders of a revision, in
@@ -23,19 +24,19 @@ const maxOffencesLength = 8 << 10
 type manifestsError struct{ offences []release.Offence }
 
 func (e *manifestsError) Error() string {
-	text := fmt.Sprintf("nothing was applied: %s cannot be rolled out as written: ", counted(len(e.offences), "annotation"))
+	line := fmt.Sprintf("nothing was applied: %s cannot be rolled out as written: ", text.Count(len(e.offences), "annotation"))
 	for i, offence := range e.offences {
 		next := offence.String()
 		if i > 0 {
 			next = "; " + next
 		}
 		rest := fmt.Sprintf("; and %d more", len(e.offences)-i)
-		if len(text)+len(next)+len(rest) > maxOffencesLength {
-			return text + rest
+		if len(line)+len(next)+len(rest) > maxOffencesLength {
+			return line + rest
 		}
-		text += next
+		line += next
 	}
-	return text
+	return line
 }
 
 // vet reads the manifests of a revision that has not begun, and refuses it when
@@ -145,22 +146,22 @@ func (v *visit) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExt
 // waitingForLevel says which install level runs, what holds it up and what waits
 // for it, in one line that stays the same as long as that does.
 func waitingForLevel(level *rollout.LevelReport, inverted []release.Inversion) string {
-	text := fmt.Sprintf("install level %d: ", level.Number)
+	line := fmt.Sprintf("install level %d: ", level.Number)
 	switch {
 	case len(level.Failures) == 0:
-		text += fmt.Sprintf("%s under way", counted(level.Objects, "object"))
+		line += fmt.Sprintf("%s under way", text.Count(level.Objects, "object"))
 	default:
-		text += fmt.Sprintf("%d of %s not ready (%s", len(level.Failures), counted(level.Objects, "object"), describe(level.Failures[0]))
+		line += fmt.Sprintf("%d of %s not ready (%s", len(level.Failures), text.Count(level.Objects, "object"), describe(level.Failures[0]))
 		if more := len(level.Failures) - 1; more > 0 {
-			text += fmt.Sprintf("; and %d more", more)
+			line += fmt.Sprintf("; and %d more", more)
 		}
-		text += ")"
+		line += ")"
 	}
-	text += fmt.Sprintf("; %s of later levels %s", counted(level.Waiting, "object"), waits(level.Waiting))
+	line += fmt.Sprintf("; %s of later levels %s", text.Count(level.Waiting, "object"), waits(level.Waiting))
 	if needs := blocking(level, inverted); len(needs) > 0 {
-		text += "; " + strings.Join(needs, "; ")
+		line += "; " + strings.Join(needs, "; ")
 	}
-	return clip(text)
+	return clip(line)
 }
 
 func waits(n int) string {

@@ -2,10 +2,10 @@ package chain
 
 import (
 	"fmt"
-	"strings"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // phaseStatuses reports the phases of an active revision, in the order of its
@@ -148,14 +148,6 @@ func describe(failure rollout.Failure) string {
 	return clip(fmt.Sprintf("%s: %s", failure.ID, failure.Message))
 }
 
-// counted is "1 object" or "8 objects".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // verb goes with what was counted.
 func verb(n int) string {
 	if n == 1 {
@@ -164,11 +156,7 @@ func verb(n int) string {
 	return "are"
 }
 
-// clip bounds a message, at the end of a character.
+// clip bounds a message of a status.
 func clip(message string) string {
-	if len(message) <= olmv1alpha1.MaxMessageLength {
-		return message
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(message[:olmv1alpha1.MaxMessageLength-len(ellipsis)], "") + ellipsis
+	return text.Clip(message, olmv1alpha1.MaxMessageLength)
 }

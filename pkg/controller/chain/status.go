@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Reasons of conditions.
@@ -155,7 +156,7 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 		message = waitingForLevel(level, found.inverted)
 	}
 	n := objects(found.layer)
-	counts := fmt.Sprintf("%s in %s %s as rolled out", counted(n, "object"), counted(len(found.layer.Phases), "phase"), verb(n))
+	counts := fmt.Sprintf("%s in %s %s as rolled out", text.Count(n, "object"), text.Count(len(found.layer.Phases), "phase"), verb(n))
 
 	switch before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable); {
 	case complete:
@@ -278,10 +279,10 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	switch {
 	case len(found.leaving) > 0 && found.freeze != nil:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonFrozen, clip(fmt.Sprintf(
-			"%s; %s %s still to go", found.freeze, counted(len(found.leaving), "object"), verb(len(found.leaving)))))
+			"%s; %s %s still to go", found.freeze, text.Count(len(found.leaving), "object"), verb(len(found.leaving)))))
 	case len(found.leaving) > 0:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
-			fmt.Sprintf("%s %s still to go: %s", counted(len(found.leaving), "object"), verb(len(found.leaving)), describe(found.leaving[0])))
+			fmt.Sprintf("%s %s still to go: %s", text.Count(len(found.leaving), "object"), verb(len(found.leaving)), describe(found.leaving[0])))
 	case found.held != nil && found.astray != nil:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTargetUnavailable, clip(found.astray.Error()))
 	case found.held != nil:

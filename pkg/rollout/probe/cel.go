@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // MaxCELCost bounds what all expressions that select an object may cost together, in
@@ -105,7 +106,7 @@ func (e celJudge) judge(v *view) Verdict {
 	if v.secret {
 		note = "the content of a Secret is not read"
 	}
-	name := "`" + shorten(clean(e.program.String()), maxForeignBytes/2) + "`"
+	name := "`" + text.Clip(clean(e.program.String()), maxForeignBytes/2) + "`"
 	spent := v.meter.Left() == 0
 	switch holds, err := v.eval(e.program, v.object); {
 	case holds:

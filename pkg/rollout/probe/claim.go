@@ -1,5 +1,7 @@
 package probe
 
+import "github.com/penstock-project/penstock/pkg/text"
+
 // Annotations of a PersistentVolumeClaim, set by the volume controller and by
 // the scheduler (k8s.io/component-helpers/storage/volume).
 const (
@@ -41,7 +43,7 @@ func claim(v *view) Verdict {
 	case phase == "Bound":
 		return pass()
 	case phase == "Lost":
-		return failing("lost: its volume %s does not exist any more", shorten(clean(volume), maxForeignBytes))
+		return failing("lost: its volume %s does not exist any more", text.Clip(clean(volume), maxForeignBytes))
 	case phase != "Pending" && phase != "":
 		return unknown("its phase %s is not a known one", v.show(phase))
 	case volume != "":

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // condition is one entry of status.conditions.
@@ -83,7 +85,7 @@ func (c ConditionEqual) judge(v *view) Verdict {
 	case seen != 0 && seen < generation:
 		return unknown("condition %s is of generation %d, the object of %d", c.Type, seen, generation)
 	case found.status != c.Status:
-		is := fmt.Sprintf("condition %s is %s, want %s", c.Type, shorten(clean(found.status), maxValueBytes), c.Status)
+		is := fmt.Sprintf("condition %s is %s, want %s", c.Type, text.Clip(clean(found.status), maxValueBytes), c.Status)
 		return failing("%s", sentence(is, found.because()))
 	}
 	return pass()

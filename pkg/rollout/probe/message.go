@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -38,7 +39,7 @@ func unknown(format string, args ...any) Verdict {
 }
 
 func verdict(status Status, message string) Verdict {
-	return Verdict{Status: status, Message: shorten(clean(message), MaxMessageBytes)}
+	return Verdict{Status: status, Message: text.Clip(clean(message), MaxMessageBytes)}
 }
 
 // and joins verdicts: one False makes False, else one Unknown makes Unknown. The
@@ -85,26 +86,5 @@ func clean(text string) string {
 	return timestamp.ReplaceAllString(strings.Join(strings.Fields(printable), " "), "(time)")
 }
 
-// quote is clean and shorten for foreign text.
-func quote(text string) string { return shorten(clean(text), maxForeignBytes) }
-
-// shorten cuts text to at most limit bytes, between runes.
-func shorten(text string, limit int) string {
-	const ellipsis = "…"
-	if len(text) <= limit {
-		return text
-	}
-	end := limit - len(ellipsis)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis
-}
-
-// plural counts things in English: "1 pod", "2 pods".
-func plural(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+// quote is clean and bounded, for foreign text.
+func quote(foreign string) string { return text.Clip(clean(foreign), maxForeignBytes) }

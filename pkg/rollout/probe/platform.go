@@ -1,6 +1,10 @@
 package probe
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/text"
+)
 
 // namespace is ready while it is Active.
 func namespace(v *view) Verdict {
@@ -17,7 +21,7 @@ func namespace(v *view) Verdict {
 			"NamespaceContentRemaining":                   "True",
 			"NamespaceFinalizersRemaining":                "True",
 		})
-		return failing("%s", sentence("its phase is "+shorten(clean(phase), maxValueBytes)+", want Active", why))
+		return failing("%s", sentence("its phase is "+text.Clip(clean(phase), maxValueBytes)+", want Active", why))
 	}
 }
 
@@ -44,7 +48,7 @@ func conditionTrue(v *view, kind string) Verdict {
 	case !exists:
 		return unknown("has no condition %s yet", kind)
 	case c.status != "True":
-		is := fmt.Sprintf("condition %s is %s", kind, shorten(clean(c.status), maxValueBytes))
+		is := fmt.Sprintf("condition %s is %s", kind, text.Clip(clean(c.status), maxValueBytes))
 		return failing("%s", sentence(is, c.because()))
 	}
 	return pass()

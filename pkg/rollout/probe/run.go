@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // job is ready when it is complete: whoever puts a Job into a phase means its
@@ -34,7 +36,7 @@ func job(v *view) Verdict {
 		{"active", "running"}, {"succeeded", "succeeded"}, {"failed", "failed"},
 	} {
 		if n := v.number(0, "status", pods.field); n > 0 {
-			parts = append(parts, plural(n, "pod")+" "+pods.says)
+			parts = append(parts, text.Count(n, "pod")+" "+pods.says)
 		}
 	}
 	return failing("%s", strings.Join(parts, ", "))

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // view reads an object that may hold anything. It remembers the first thing that
@@ -180,11 +182,11 @@ func (v *view) show(value any) string {
 	case map[string]any, []any:
 		return typeName(value)
 	}
-	text, err := jsonForm(value)
+	form, err := jsonForm(value)
 	if err != nil {
 		return typeName(value)
 	}
-	return shorten(clean(text), maxValueBytes)
+	return text.Clip(clean(form), maxValueBytes)
 }
 
 // jsonForm renders a scalar as JSON, without the escapes that only HTML needs.

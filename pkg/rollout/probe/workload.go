@@ -3,6 +3,8 @@ package probe
 import (
 	"fmt"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // progressDeadlineExceeded is the reason with which the Deployment controller
@@ -24,16 +26,16 @@ type counts struct {
 func (c counts) missing() string {
 	var parts []string
 	if c.updated < c.wanted {
-		parts = append(parts, fmt.Sprintf("%d of %s updated", c.updated, plural(c.wanted, c.unit)))
+		parts = append(parts, fmt.Sprintf("%d of %s updated", c.updated, text.Count(c.wanted, c.unit)))
 	}
 	if c.available < c.wanted {
-		parts = append(parts, fmt.Sprintf("%d of %s available", c.available, plural(c.wanted, c.unit)))
+		parts = append(parts, fmt.Sprintf("%d of %s available", c.available, text.Count(c.wanted, c.unit)))
 	}
 	switch {
 	case c.total > c.updated:
-		parts = append(parts, plural(c.total-c.updated, "old "+c.unit)+" not yet gone")
+		parts = append(parts, text.Count(c.total-c.updated, "old "+c.unit)+" not yet gone")
 	case c.total > c.wanted:
-		parts = append(parts, plural(c.total-c.wanted, "surplus "+c.unit)+" not yet gone")
+		parts = append(parts, text.Count(c.total-c.wanted, "surplus "+c.unit)+" not yet gone")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -84,14 +86,14 @@ func statefulSet(v *view) Verdict {
 	if v.text("spec", "updateStrategy", "type") != onDelete {
 		toUpdate := max(wanted-partition, 0)
 		if updated := v.number(0, "status", "updatedReplicas"); updated < toUpdate {
-			parts = append(parts, fmt.Sprintf("%d of %s updated", updated, plural(toUpdate, "replica")))
+			parts = append(parts, fmt.Sprintf("%d of %s updated", updated, text.Count(toUpdate, "replica")))
 		}
 	}
 	if available < wanted {
-		parts = append(parts, fmt.Sprintf("%d of %s available", available, plural(wanted, "replica")))
+		parts = append(parts, fmt.Sprintf("%d of %s available", available, text.Count(wanted, "replica")))
 	}
 	if total > wanted {
-		parts = append(parts, plural(total-wanted, "surplus replica")+" not yet gone")
+		parts = append(parts, text.Count(total-wanted, "surplus replica")+" not yet gone")
 	}
 	if parts == nil {
 		return pass()

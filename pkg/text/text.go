@@ -1,0 +1,27 @@
+// Package text is for messages that people read: their length, and what they count.
+package text
+
+import (
+	"fmt"
+	"strings"
+)
+
+const ellipsis = "…"
+
+// Clip returns a text of at most so many bytes. What is left out of a longer one is at
+// its end, where an ellipsis stands, and no character is left half: conditions and
+// errors are UTF-8.
+func Clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:max(0, limit-len(ellipsis))], "") + ellipsis
+}
+
+// Count is "1 object" or "8 objects".
+func Count[N int | int32 | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

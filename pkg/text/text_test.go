@@ -1,0 +1,37 @@
+package text
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestClip(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		limit        int
+		want         string
+	}{
+		"short":     {"what fits stays", "abc", 3, "abc"},
+		"long":      {"the ellipsis counts", "abcdef", 5, "ab…"},
+		"character": {"none is left half", "aäbcdef", 5, "a…"},
+		"broken":    {"what fits is not looked at", "\xff", 3, "\xff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Clip(tc.text, tc.limit); got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+	for limit := range 40 {
+		if got := Clip(strings.Repeat("añ漢🙂", 20), limit+3); len(got) > limit+3 || !utf8.ValidString(got) {
+			t.Errorf("at most %d bytes: %q has %d", limit+3, got, len(got))
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	if got := Count(1, "object") + ", " + Count(int64(0), "object") + ", " + Count(int32(8), "object"); got != "1 object, 0 objects, 8 objects" {
+		t.Error(got)
+	}
+}
