@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestContested: somebody changes an object back as often as he can, and every
+// TestContested: somebody changes an object back as often as they can, and every
 // change brings a pass. The engine stays polite, and wins when the other stops.
 func TestContested(t *testing.T) {
 	cases := map[string]struct {

@@ -211,7 +211,7 @@ func TestDecide(t *testing.T) {
 			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Chain, o.Entries, o.Wiped = "uid-2", "", nil, true }).Seen, memo: recorded(want), want: Collision,
 		},
 		"a copy, made anew by somebody": {
-			reason: "he wrote it, as managedFields say", adopt: stage.AdoptNever,
+			reason: "they wrote it, as managedFields say", adopt: stage.AdoptNever,
 			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Collision,
 		},
 		"a copy where one is to be adopted": {

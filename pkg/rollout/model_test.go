@@ -124,7 +124,7 @@ func (t *thing) clone() *thing {
 }
 
 // set gives a field a value by a manager, as an update does: another value is
-// his alone.
+// theirs alone.
 func (t *thing) set(path, value, by string) {
 	have, ok := t.fields[path]
 	if ok && have.value == value {
@@ -429,7 +429,7 @@ func (m *model) Reassign(_ context.Context, ref manifest.Ref, p targetclient.Pre
 	return now.partialIn(used), crash
 }
 
-// takes gives fields to a manager, and removes what was his alone and is not among
+// takes gives fields to a manager, and removes what was theirs alone and is not among
 // them.
 func (t *thing) takes(fields map[string]string, manager string) (changed bool) {
 	for path, field := range t.fields {

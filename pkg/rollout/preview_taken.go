@@ -21,7 +21,7 @@ const mostTaken = 200
 // but for the keys of list items and the items of sets.
 type Taken struct {
 	Manager string
-	// Subresource through which he writes, such as "scale", or empty.
+	// Subresource through which they write, such as "scale", or empty.
 	Subresource string
 	// Paths such as `.spec.replicas`, in order, with keys and indexes as package
 	// diff spells them.

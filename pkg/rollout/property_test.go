@@ -36,7 +36,7 @@ type story struct {
 	// unrecorded objects are ours, and the store that knew of them is lost.
 	unrecorded map[types.UID]bool
 	// scaled objects have a value that an autoscaler gave them while they were
-	// known to be ours: nobody may take it from him.
+	// known to be ours: nobody may take it from the autoscaler.
 	scaled  map[types.UID]bool
 	reached map[string]int
 	died    int
@@ -434,7 +434,7 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 	fields["labels:"+testNames().ChainLabel] = "argocd"
 	fields["annotations:"+testNames().AppliedAnnotation] = string(step.Digest)
 	for _, path := range s.stored.Entries[step.ID].Yielded {
-		// It is whose it is, and he is somebody.
+		// It belongs to whoever has it, and somebody has it.
 		if key := strings.Replace(path, "data.", "data:", 1); len(o.fields[key].by) > 0 && !slices.Contains(o.fields[key].by, "penstock/argocd") {
 			fields[key] = o.fields[key].value
 		}

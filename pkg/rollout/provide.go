@@ -47,7 +47,7 @@ func (p *pass) provide(ctx context.Context, t task) carried {
 	}
 }
 
-// make creates a create-only object. That somebody was faster is success: his is
+// make creates a create-only object. When somebody else was faster, that is success: theirs is
 // the content that counts.
 func (p *pass) make(ctx context.Context, t task, seen Seen, again bool) carried {
 	body, err := p.bodyWithout(ctx, t.step, nil)

@@ -92,8 +92,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestYields: what an autoscaler took is his, through repairs, upgrades, restarts
-// and adoption, until he lets go of it or the object is made anew.
+// TestYields: what an autoscaler took stays its own, through repairs, upgrades, restarts
+// and adoption, until it gives the field up or the object is made anew.
 func TestYields(t *testing.T) {
 	s := newSaga()
 	x := refOf("Deployment.apps a/x").ID
@@ -140,7 +140,7 @@ func TestYields(t *testing.T) {
 	if o := s.objects[x]; o.fields["data:most"].value != "set" || o.fields["data:more"].value != "" {
 		t.Errorf("the other fields are not those of the new manifest: %+v", o)
 	}
-	// He scales while nobody looks, and the next revision comes first.
+	// It scales while nobody looks, and the next revision comes first.
 	s.lagging = true
 	scale("7")
 	s.roll(t, s.revision(3).phase("deploy", "Deployment.apps a/x=3"))

@@ -70,8 +70,8 @@ func registrationRights() []right {
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),
-		to("--register: what keeps jobs within their limits, and the author of a freeze to his name", admission, policies, all("create")),
-		to("--register: what keeps jobs within their limits, and the author of a freeze to his name", admission, policies, all("patch"), append(limited, v1alpha1.FreezeConfigMap)...),
+		to("--register: policies that limit the jobs, and that check the author of a freeze", admission, policies, all("create")),
+		to("--register: policies that limit the jobs, and that check the author of a freeze", admission, policies, all("patch"), append(limited, v1alpha1.FreezeConfigMap)...),
 		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("create")),
 		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("get", "patch"), registration.WebhookConfiguration),
 	}
@@ -142,7 +142,7 @@ func WriteJobRights(w io.Writer, namespace string) error {
 			y.apply("", serviceaccounts.LimitBinding(j))
 		}
 	}
-	y.apply("# Who freezes the cluster says who he is.\n", registration.FreezePolicy(namespace))
+	y.apply("# The author of a freeze gives their own name.\n", registration.FreezePolicy(namespace))
 	y.apply("", registration.FreezeBinding())
 	return y.err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// stranger is the field manager who changes what is not his, to another
+	// stranger is the field manager that changes what belongs to others, to another
 	// image.
 	stranger      = "night-shift"
 	strangerImage = "registry.example.com/debug"

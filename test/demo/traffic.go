@@ -21,7 +21,7 @@ func harmless() []trafficKind {
 		{noun: "read of its lease", plural: "reads of its lease", filter: is("get", "coordination.k8s.io", "leases")},
 		{noun: "renewal of its lease", plural: "renewals of its lease", filter: is("update", "coordination.k8s.io", "leases")},
 		// kube-apiserver asks Penstock for its health, discovery and OpenAPI;
-		// Penstock asks back who that is and whether he may.
+		// Penstock asks back who that is and whether they may.
 		{noun: "token review", plural: "token reviews", filter: is("create", "authentication.k8s.io", "tokenreviews")},
 		{noun: "access review", plural: "access reviews", filter: is("create", "authorization.k8s.io", "subjectaccessreviews")},
 	}

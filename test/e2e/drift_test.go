@@ -104,7 +104,7 @@ func asRolledOut(o *unstructured.Unstructured) error {
 	return fmt.Errorf("we manage no field of it: %v", o.GetManagedFields())
 }
 
-// additions: what a user adds beside what we apply is his, over upgrades too.
+// additions: what a user adds beside what we apply stays theirs, over upgrades too.
 func additions(w world) {
 	ns := w.namespace("additions")
 	draft := func(number int) draft {

@@ -74,7 +74,7 @@ func (w world) users(namespace, name string) (untouched func()) {
 	}
 }
 
-// levels: the defaults come last, and whatever a user has made by then is his.
+// levels: the defaults come last, and whatever a user has made by then stays theirs.
 func levels(w world) {
 	ns := w.namespace("levels")
 	in := "--namespace=" + ns

@@ -7,7 +7,7 @@ import (
 )
 
 // collision: the object of somebody else keeps its whole phase back, untouched,
-// until he removes it.
+// until they remove it.
 func collision(w world) {
 	ns := w.namespace("collision")
 	in := "--namespace=" + ns
@@ -87,7 +87,7 @@ func sharing(w world) {
 	w.value("sharing-b", `.metadata.labels.penstock\.dev/chain`, "configmap/shared", in)
 }
 
-// controlled: whoever makes himself the controller of our object has it when we
+// controlled: whoever becomes the controller of our object has it when we
 // leave.
 func controlled(w world) {
 	ns := w.namespace("controlled")

@@ -65,7 +65,7 @@ func planRoles(w world) {
 	at := "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/approve"
 	forbidden(planner, "cannot create", approval, "create", "--raw", at, "-f", "-")
 
-	// Whoever approves what he could not do himself has it done by nobody.
+	// A plan is not executed when its approver lacks the rights to what it does.
 	approver.MustKubectlInput(approval, "create", "--raw", at, "-f", "-")
 	w.phase("roles", "Failed")
 	w.planSays("roles", ".status.message", "plan-approver", "create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/test/rule"
 )
 
-// author writes revisions. What he is refused he leaves: the server may be gone,
+// author writes revisions. It gives up what is refused: the server may be gone,
 // somebody may have been faster.
 type author struct {
 	world     *world

@@ -35,7 +35,7 @@ func TestMarkInternal(t *testing.T) {
 			token:  "secret", header: http.Header{"Authorization": {"Bearer secret", "Bearer other"}}, who: self,
 		},
 		"Impersonation": {
-			reason: "who acts for somebody is judged as him",
+			reason: "who acts for somebody is judged as that user",
 			token:  "secret", header: http.Header{"Authorization": {"Bearer secret"}}, who: &user.DefaultInfo{Name: "alice"},
 		},
 		"Nobody": {

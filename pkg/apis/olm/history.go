@@ -15,8 +15,8 @@ type RevisionHistory struct {
 	// Revisions are the rows, by rising number. Of very long histories only the
 	// newest are kept.
 	Revisions []RevisionRecord
-	// Hold is there after a rollback: whoever makes revisions by himself makes
-	// none until it no longer binds him.
+	// Hold is set after a rollback: the owner of the extension creates no revision
+	// until the hold ends.
 	Hold *RevisionHold
 }
 
@@ -63,12 +63,12 @@ type ChangeCounts struct {
 	Removed int32
 }
 
-// RevisionHold keeps whoever makes revisions by himself from rolling forward
+// RevisionHold keeps the owner of an extension from creating a new revision right
 // after a rollback.
 type RevisionHold struct {
 	// Revision is the name of the one that the rollback created.
 	Revision string
-	// OwnerGeneration binds the extension's owner: while his generation is not
-	// above it, he makes no revision. 0 binds him until the hold is released.
+	// OwnerGeneration is the generation that the extension's owner must exceed before it
+	// creates revisions again. 0 holds the owner until the hold is released.
 	OwnerGeneration int64
 }

@@ -318,7 +318,7 @@ type ClusterExtensionRevisionStatus struct {
 	Phases []PhaseStatus
 }
 
-// Requester is who asked for a change, as kube-apiserver authenticated him.
+// Requester is the user who asked for a change, as authenticated by kube-apiserver.
 type Requester struct {
 	// Username of the requester.
 	Username string

@@ -13,7 +13,7 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// Owner is whoever makes the revisions of a chain by himself, as he was seen last.
+// Owner is the object whose controller creates the revisions of a chain, as last seen.
 type Owner struct {
 	UID        types.UID
 	Generation int64
@@ -21,8 +21,8 @@ type Owner struct {
 
 // Owners follows the owners of chains that are held.
 type Owners interface {
-	// Follow returns an owner, if he was seen, and brings a pass over the chain
-	// when he changes.
+	// Follow returns an owner, if it was seen, and brings a pass over the chain
+	// when it changes.
 	Follow(chain string, owner metav1.OwnerReference) (Owner, bool)
 	// Unfollow ends that.
 	Unfollow(chain string)
@@ -36,7 +36,7 @@ type holding struct {
 	released string
 }
 
-// hold finds out whether a rollback holds the chain's owner, and releases him when
+// hold finds out whether a rollback holds the chain's owner, and releases it when
 // that is over. A chain without an owner holds nobody.
 func (v *visit) hold(ctx context.Context) error {
 	owner := ownerOf(v.revisions)
@@ -104,7 +104,7 @@ func ownerOf(revisions []olmv1alpha1.ClusterExtensionRevision) *metav1.OwnerRefe
 }
 
 // hold tells, on the newest revision, who is held, until when, and how to release
-// him. A revision that is not the newest any more tells nothing.
+// the owner. A revision that is not the newest any more tells nothing.
 func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest bool, held holding) {
 	switch {
 	case !newest:
@@ -112,7 +112,7 @@ func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest boo
 	case held.hold != nil:
 		w.set(olmv1alpha1.ConditionHeld, true, reasonIsRollback, clip(held.until(revision)))
 	case w.is(olmv1alpha1.ConditionHeld):
-		// Who released it may have died before he told why.
+		// The process that released it may have died before it said why.
 		why := held.released
 		if why == "" {
 			why = "released"

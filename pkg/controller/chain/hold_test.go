@@ -50,8 +50,8 @@ func TestHold(t *testing.T) {
 		want   string
 		left   bool
 	}{
-		"held":        {"his generation is the same", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"owner", 7}, "True/IsRollback " + above, true},
-		"newer":       {"he was changed since", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"owner", 8}, "False/Released ClusterExtension argocd has generation 8", false},
+		"held":        {"its generation is the same", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"owner", 7}, "True/IsRollback " + above, true},
+		"newer":       {"it was changed since", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"owner", 8}, "False/Released ClusterExtension argocd has generation 8", false},
 		"not seen":    {"a missing answer is no newer generation", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, nil, "True/IsRollback " + above, true},
 		"unknown":     {"0 binds until it is released", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3)}, &Owner{"owner", 8}, "True/IsRollback " + ever, true},
 		"another one": {"who has the name now was never held", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"other", 1}, "False/Released ClusterExtension argocd is another one now", false},

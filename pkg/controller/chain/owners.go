@@ -86,8 +86,8 @@ func (o *OwnerWatch) start(chain string, owner metav1.OwnerReference) *watched {
 			o.saw(ctx, chain, current, Owner{UID: found.UID, Generation: found.Generation})
 		}
 	}
-	// An owner who is deleted takes his revisions with him; until then the last
-	// that was seen of him stays. An informer that has not run takes any handler.
+	// An owner that is deleted takes its revisions with it; until then the last
+	// that was seen of it stays. An informer that has not run takes any handler.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: saw, UpdateFunc: func(_, now any) { saw(now) }})
 	go informer.RunWithContext(ctx)
 	return current

@@ -55,7 +55,7 @@ type Runs interface {
 
 // Rights answers what somebody may do, as the cluster says now.
 type Rights interface {
-	// Lacks names in words what of some rights a person has not; none when he has
+	// Lacks names in words which of some rights a person lacks; none when they have
 	// all of them.
 	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []Right) ([]string, error)
 }
@@ -145,7 +145,7 @@ type mind struct {
 	inventory rollout.Inventory
 	// for what it is: another run or phase starts anew.
 	work string
-	// allowed is the run whose approver was found to have his rights.
+	// allowed is the run whose approver was found to have the rights.
 	allowed int64
 	// pausedSince is when a wait was found to be paused.
 	pausedSince time.Time

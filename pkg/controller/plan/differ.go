@@ -21,7 +21,7 @@ import (
 )
 
 // Differ says what a plan would change now, for the caller of a request, as far as
-// he may read and change the targets himself. It keeps nothing.
+// they may read and change the targets. It keeps nothing.
 type Differ struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Engine previews.

@@ -320,7 +320,7 @@ func (n *novel) atRest() {
 	}
 }
 
-// likely is what somebody would do who wants to get on: without him most stories stay
+// likely is what somebody would do who wants to get on: without that most stories stay
 // where nothing can go wrong.
 func (n *novel) likely(name string) string {
 	if n.outage != nil || n.cluster.ignorant || n.cluster.blind || n.cluster.down || n.cluster.refuse != nil || len(n.lacks) > 0 || n.cluster.missing[descheduler().GroupKind()] {

@@ -62,7 +62,7 @@ var _ Rights = Reviews{}
 // Lacks implements Rights. Nothing is allowed because nobody answered.
 func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []Right) ([]string, error) {
 	// Without it an authorizer that goes by it, as by the scopes of a token, would allow
-	// more than the approver could do himself.
+	// more than the approver may do.
 	var extra map[string]authorizationv1.ExtraValue
 	for key, values := range who.Extra {
 		if extra == nil {

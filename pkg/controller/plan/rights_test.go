@@ -24,7 +24,7 @@ func (scoped) Create(_ context.Context, review *authorizationv1.SubjectAccessRev
 	return review, nil
 }
 
-// An approver may do no more later than when he approved: what limited him then does
+// An approver may do no more later than when they approved: what limited them then does
 // so still.
 func TestReviewsOfALimitedToken(t *testing.T) {
 	approve, patch := Right{Verb: "approve", Resource: "configurationplans", Name: "a"}, Right{Verb: "patch", Resource: "knobs", Name: "k"}
@@ -33,8 +33,8 @@ func TestReviewsOfALimitedToken(t *testing.T) {
 		extra  map[string]v1alpha1.ExtraValue
 		want   []string
 	}{
-		"unlimited": {"he has all of his rights", nil, nil},
-		"limited":   {"his token was for approvals only", map[string]v1alpha1.ExtraValue{"scopes": {"approve"}}, []string{"patch knobs k"}},
+		"unlimited": {"they have all of their rights", nil, nil},
+		"limited":   {"their token was for approvals only", map[string]v1alpha1.ExtraValue{"scopes": {"approve"}}, []string{"patch knobs k"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Reviews{Client: scoped{}}.Lacks(t.Context(), v1alpha1.PlanApproval{Username: "alice", Extra: c.extra}, []Right{approve, patch})

@@ -128,8 +128,8 @@ func TestCreatesAtOnce(t *testing.T) {
 	}
 }
 
-// A profile is taken over by name, and he who had it stops, and says who has it; when
-// it is free again, he goes on.
+// A profile is taken over by name. The plan that had it stops, and says who has it; when
+// it is free again, that plan goes on.
 func TestOverride(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseInProgress)
@@ -384,7 +384,7 @@ func TestRollback(t *testing.T) {
 	l.lookAt(int64(60), "it was approved")
 }
 
-// Nothing is written for an approver who may not do it himself.
+// Nothing is written for an approver who lacks the rights to it.
 func TestApproverLacksRights(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired)

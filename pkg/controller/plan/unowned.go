@@ -11,7 +11,7 @@ import (
 )
 
 // beforeFirstApply is who has the fields of an object of which managedFields say
-// nothing, as kube-apiserver calls him in a conflict.
+// nothing, as kube-apiserver names them in a conflict.
 const beforeFirstApply = "before-first-apply"
 
 // unowned tells whether managedFields of a target are empty: somebody wiped them, or

@@ -3042,7 +3042,7 @@ func schema_pkg_apis_olm_v1alpha1_Requester(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Requester is who asked for a change, as kube-apiserver authenticated him.",
+				Description: "Requester is the user who asked for a change, as authenticated by kube-apiserver.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
@@ -3315,7 +3315,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 					},
 					"hold": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hold is there after a rollback: whoever makes revisions by himself makes none until it no longer binds him.",
+							Description: "hold is set after a rollback: the owner of the extension creates no revision until the hold ends.",
 							Ref:         ref(olmv1alpha1.RevisionHold{}.OpenAPIModelName()),
 						},
 					},
@@ -3332,7 +3332,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHold(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionHold keeps whoever makes revisions by himself from rolling forward after a rollback.",
+				Description: "RevisionHold keeps the owner of an extension from creating a new revision right after a rollback.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"revision": {
@@ -3345,7 +3345,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHold(ref common.ReferenceCallback) com
 					},
 					"ownerGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ownerGeneration binds the extension's owner: while his generation is not above it, he makes no revision. 0 binds him until the hold is released.",
+							Description: "ownerGeneration is the generation that the extension's owner must exceed before it creates revisions again. 0 holds the owner until the hold is released.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

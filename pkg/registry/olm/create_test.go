@@ -237,7 +237,7 @@ func TestNumberAfterFailure(t *testing.T) {
 }
 
 // TestOvertaken: a revision deletes what those before it have, and its requester is
-// asked about that. When another one comes while he is, there is more to ask.
+// asked about that. When another one comes meanwhile, there is more to ask.
 func TestOvertaken(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)

@@ -193,7 +193,7 @@ func TestImportHistory(t *testing.T) {
 	if diff := cmp.Diff(want, got["revisions"]); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	// The owner is not here, so his generation means nothing: he is bound.
+	// The owner is not here, so its generation means nothing: it is held.
 	if diff := cmp.Diff(object{"revision": "e-3"}, got["hold"]); diff != "" {
 		t.Errorf("hold (-want +got):\n%s", diff)
 	}
@@ -231,7 +231,7 @@ func TestImportPaused(t *testing.T) {
 }
 
 // An automatic rollback deletes and writes in nobody's name, so whoever asks for it
-// is asked what he may do, with all revisions of the chain in view. An import sees
+// is asked what they may do, with all revisions of the chain in view. An import sees
 // them one by one.
 func TestImportArmsNothing(t *testing.T) {
 	armed := func(r *archive.Revision) {
@@ -271,7 +271,7 @@ func TestImportOwners(t *testing.T) {
 			t.Errorf("owners (-want +got):\n%s", diff)
 		}
 		if head, _, err := s.heads.Get(t.Context(), "e"); err != nil || head.Hold == nil || head.Hold.OwnerGeneration != 9 {
-			t.Errorf("he is held by %+v, error %v", head.Hold, err)
+			t.Errorf("the owner is held by %+v, error %v", head.Hold, err)
 		}
 	})
 	t.Run("Elsewhere", func(t *testing.T) {
@@ -515,7 +515,7 @@ func TestImportSlowSender(t *testing.T) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		// What he is told is in TestPatient: here his connection may end first.
+		// TestPatient checks the answer: here the connection may end first.
 		if res, err := http.DefaultClient.Do(req); err == nil {
 			_ = res.Body.Close()
 		}

@@ -107,8 +107,8 @@ func (b *bench) Inventory(ctx context.Context, name string) (chain.Inventory, er
 	return found, err
 }
 
-// byName allows a user everything but to bypass the check, and of deletions those of the
-// objects in his name.
+// byName allows a user everything but to bypass the check, and deletions only of the
+// objects that have the user's name.
 type byName struct{}
 
 func (byName) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -33,7 +33,7 @@ type Deps struct {
 	// creates.
 	Admission admission.Interface
 	// Owners is asked when a rollback holds the owner of an extension; nil holds
-	// him until he is released.
+	// the owner until it is released.
 	Owners clusterextensionrevision.Owners
 	// StoredVersions is asked what a rollback must not take away; nil does not
 	// look.

@@ -264,7 +264,7 @@ func TestRollbackRefused(t *testing.T) {
 	s.unchanged(func() { s.rollback("e-1", "", "", nil).want(t, http.StatusInternalServerError) })
 }
 
-// TestRollbackHold: without the owner's generation he is held until he is
+// TestRollbackHold: without the owner's generation the owner is held until it is
 // released; who has no owner holds nobody.
 func TestRollbackHold(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -89,7 +89,7 @@ func gates(steps []Step, options Options) []Gate {
 	var gates []Gate
 	for _, step := range steps {
 		if step.Policy.CreateOnly {
-			continue // it may be anybody's: what becomes of it is his business
+			continue // it may belong to somebody else, who decides what happens to it
 		}
 		if p := options.Probes.For(step.GroupKind()); p != nil {
 			gates = append(gates, Gate{ID: step.ID, Probe: p})

@@ -59,7 +59,7 @@ func LoadOrCreate(ctx context.Context, secrets typedcorev1.SecretInterface, name
 }
 
 // load is LoadOrCreate that returns the Secret, too. Former is what was trusted so
-// far, PEM: a new authority does not make anybody distrust what he sees now.
+// far, PEM: a new authority does not make anybody distrust the present certificates.
 func load(ctx context.Context, secrets typedcorev1.SecretInterface, name string, now time.Time, former []byte) (*Authority, *corev1.Secret, error) {
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

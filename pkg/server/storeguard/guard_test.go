@@ -437,7 +437,7 @@ func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
 		t.Errorf("the mark is at %d after a write, and was at %d", got, settled)
 	}
 
-	// Somebody else became this cluster's store: his mark is not ours to raise.
+	// Somebody else became this cluster's store: their mark is not ours to raise.
 	w.witnessed(func(m *identity.Mark) { m.StoreID = "another" })
 	w.put(w.prefix+"/chains/argocd/head", "y")
 	before := *w.mark()

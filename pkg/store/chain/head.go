@@ -62,15 +62,15 @@ type Head struct {
 	ImportedFrom string `json:"importedFrom,omitempty"`
 }
 
-// Hold is what a rollback leaves behind: who makes revisions of the chain by
-// himself makes none, or he would undo it at once.
+// Hold is what a rollback leaves behind: the owner that creates revisions of the
+// chain creates none, because it would undo the rollback at once.
 type Hold struct {
 	// Revision is the number of the revision that the rollback created, and UID
 	// its uid.
 	Revision int64     `json:"revision"`
 	UID      types.UID `json:"uid"`
 	// OwnerGeneration is what the generation of the chain's owner must exceed
-	// for the hold not to bind him any more; 0 binds until it is released.
+	// for the hold to end; 0 holds the owner until it is released.
 	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
 }
 

@@ -63,8 +63,8 @@ func (s *Heads) Advance(ctx context.Context, seen Head, number int64, uid types.
 }
 
 // AdvanceHolding is Advance for a revision that is a rollback: from when it is
-// confirmed it holds the chain's owner until his generation is above the given
-// one, 0 for until somebody releases him.
+// confirmed it holds the chain's owner until its generation is above the given
+// one, 0 for until somebody releases it.
 func (s *Heads) AdvanceHolding(ctx context.Context, seen Head, number int64, uid types.UID, ownerGeneration int64) error {
 	return s.change(ctx, seen.Name, fmt.Sprintf("taking revision number %d for a rollback", number), func(h *Head) error {
 		return h.advanceHolding(seen, number, uid, ownerGeneration)

@@ -14,8 +14,8 @@ import (
 // one, or what was there already, which it does not change. Rows and texts are
 // bounded as everywhere.
 //
-// Who finds his own import in Importing of the head that is returned was
-// interrupted, and goes on with the uids of its rows.
+// A caller who finds their own import in Importing of the returned head was
+// interrupted, and continues with the uids of its rows.
 func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	if head.Importing == "" || head.Highest < 1 || head.HighestUID == "" {
 		return Head{}, fmt.Errorf("importing chain %q: archive, highest number and its uid must be known", head.Name)

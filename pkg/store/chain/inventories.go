@@ -12,9 +12,9 @@ import (
 )
 
 // Inventories loads and saves the inventories of chains. An inventory has one
-// writer: whoever saves says which state he started from, and is refused when
+// writer: whoever saves says which state they started from, and is refused when
 // that is not the present one. So a leader that was replaced without noticing
-// cannot undo what his successor has written.
+// cannot undo what its successor has written.
 type Inventories struct {
 	kv   clientv3.KV
 	keys store.Keys
@@ -26,9 +26,9 @@ func NewInventories(kv clientv3.KV, prefix string) *Inventories {
 }
 
 // FencedError says that another writer has changed the inventory since it was
-// loaded or saved last. What the caller knows is out of date: he must stop
-// writing to the chain's objects, load again, and find out whether he still
-// leads.
+// loaded or saved last. What the caller knows is out of date: they must stop
+// writing to the chain's objects, load again, and find out whether they still
+// lead.
 type FencedError struct {
 	Chain string
 	// ModRevision that the caller started from, and the one found; 0 is an
@@ -68,7 +68,7 @@ func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64,
 // since, nothing is written and the error is a *FencedError.
 //
 // An inventory that is stored already is not written again. That holds whoever
-// stored it: after an error the caller does not know whether his write was done,
+// stored it: after an error the caller does not know whether the write was done,
 // and may just save again.
 func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {
 	if chain == "" {

@@ -296,7 +296,7 @@ func TestForgetAll(t *testing.T) {
 	}
 	var fenced *FencedError
 	if _, err := s.Save(ctx, "argocd", objects("a", "b"), before); !errors.As(err, &fenced) {
-		t.Errorf("a writer of before got error %v, want that he is fenced", err)
+		t.Errorf("a writer of before got error %v, want that it is fenced", err)
 	}
 	if after, _, err := heads.Get(ctx, "argocd"); err != nil || !cmp.Equal(head, after) {
 		t.Errorf("the head is %+v, error %v", after, err)

@@ -296,7 +296,7 @@ func TestThousandAttempts(t *testing.T) {
 		t.Errorf("%q holds it and is not there (%v)", holder, err)
 	}
 	if len(won) == 0 {
-		// One who died was the first: he is in nobody's way now.
+		// One that died was the first: it holds nobody up now.
 		if err := all.create(t.Context(), request{holder: "last"}); (err == nil) != (holder == "") {
 			t.Errorf("a create after all, while %q holds it: %v", holder, err)
 		}

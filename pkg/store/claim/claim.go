@@ -71,7 +71,7 @@ func (h held) by(key string) error {
 	return &HeldError{Key: key, Holder: h.holder, Pending: h.pending}
 }
 
-// Acquire makes holder the one that holds the key for good, which he may do already.
+// Acquire gives the key to holder for good; holder may have it already.
 // When it is somebody else, the error is a *HeldError.
 func (c *Claims) Acquire(ctx context.Context, key, holder string) error {
 	if err := validate(key, holder); err != nil {

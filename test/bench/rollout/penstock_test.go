@@ -257,7 +257,7 @@ func (o *ours) remove(ctx context.Context, releases []release) (time.Duration, e
 func (o *ours) usage() (usage, error) { return usageOf(o.server.Pid()) }
 func (o *ours) rest() error           { return forgetPeak(o.server.Pid()) }
 
-// sends passes the author's requests too: he is to Penstock what Helm and kubectl
+// sends passes the author's requests too: that author is to Penstock what Helm and kubectl
 // are to themselves.
 func (o *ours) sends(r plane.Request) bool {
 	return r.UserAgent == author || strings.HasPrefix(r.UserAgent, "penstock/")

@@ -221,7 +221,7 @@ func repairsWhatTheWatchHasNotSeen(t *testing.T, c *chain) {
 	}
 }
 
-// backsOff: somebody changes a value back as fast as he can.
+// backsOff: somebody changes a value back as fast as they can.
 func backsOff(t *testing.T, c *chain) {
 	ns := c.home()
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))

@@ -45,7 +45,7 @@ func saysWhatToDoAboutImmutableFields(t *testing.T, c *chain) {
 	if got := c.value(base); got != "1" {
 		t.Errorf("another object of the phase was written: %s", got)
 	}
-	// The person does what he is told, and that is all.
+	// The person does what the message says, and that is all.
 	c.remove(id(service("")))
 	background := metav1.DeletePropagationBackground
 	if err := c.at(id(job(""))).Delete(t.Context(), "j", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {

@@ -101,7 +101,7 @@ func survivesNewSchemas(t *testing.T, c *chain) {
 	c.roll(two)
 
 	// Somebody takes a field away that is in use: what is there stays; our repair of
-	// his edit brings it back.
+	// their edit brings it back.
 	definition := strict("value")
 	raw, err := json.Marshal(definition["spec"])
 	if err != nil {

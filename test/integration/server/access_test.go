@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// identity is somebody who reads: an impersonated user, with what RBAC grants him.
+// identity is somebody who reads: an impersonated user, with what RBAC grants them.
 type identity struct {
 	groups []string
-	// rules are those of a ClusterRole of his own, in YAML.
+	// rules are those of a ClusterRole of their own, in YAML.
 	rules string
-	// sees are the words of all that he may see.
+	// sees are the words of all that they may see.
 	sees []string
 }
 
@@ -63,7 +63,7 @@ func identities() map[string]identity {
  {` + group + `, resources: [revisionhistories], resourceNames: [alpha], verbs: [get]}, {` + group + `, resources: [revisiondiffs, revisionmanifests], verbs: [get]}]`,
 			sees: []string{secretName, alphaContent},
 		},
-		// He may write Secrets and not read them.
+		// They may write Secrets and not read them.
 		"operator": {
 			groups: []string{"system:authenticated"},
 			rules: `[{` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [get, create]},
@@ -84,9 +84,9 @@ type read struct {
 	answers int
 	// unseen is what not even who gets an answer sees in it.
 	unseen []string
-	// refused is who gets 403 with the names of the objects that he may not write.
+	// refused is who gets 403 with the names of the objects that they may not write.
 	refused []string
-	// discreet is who must not see the name of the Secret in it, as he must not
+	// discreet is who must not see the name of the Secret in it, as they must not
 	// get the Secret.
 	discreet []string
 }
@@ -158,7 +158,7 @@ func live() []read {
 	}
 }
 
-// identities: reads by who reads them. Nobody sees what he may not, in answers,
+// identities: reads by who reads them. Nobody sees what they may not, in answers,
 // tables, warnings and errors.
 func (s secrecy) identities() {
 	for name, content := range map[string]string{"alpha": alphaContent, "beta": betaContent} {

@@ -80,7 +80,7 @@ func restored(t *testing.T, c *cluster.Cluster) {
 			read:   []string{"apiservice", apiService}, path: "{.spec.caBundle}",
 		},
 		"OtherBundle": {
-			reason: "somebody puts his own there",
+			reason: "somebody puts their own there",
 			harm: []string{"patch", "apiservice", apiService, "--type=merge",
 				fmt.Sprintf(`-p={"spec":{"caBundle":%q}}`, base64.StdEncoding.EncodeToString(foreign))},
 			read: []string{"apiservice", apiService}, path: "{.spec.caBundle}",
@@ -301,7 +301,7 @@ func leaving(t *testing.T, c *cluster.Cluster, dir string) {
 	}
 }
 
-// issuer is who signed the certificate that a server shows: his key, as the
+// issuer is who signed the certificate that a server shows: the key, as the
 // names of both authorities are the same.
 func issuer(t *testing.T, port int) []byte {
 	t.Helper()

@@ -39,7 +39,7 @@ func applying(s *subject) {
 	second := s.apply("a", two, s.applied("a", 1))
 	s.note("the same by another", "%s, changed %t", second, second.version() != first.version())
 	again = s.apply("a", two, s.applied("a", 1))
-	s.note("by him again", "%s, changed %t", again, again.version() != second.version())
+	s.note("by the same again", "%s, changed %t", again, again.version() != second.version())
 	s.note("conflict", "%s", s.apply("a", two, s.applied("a", 2)))
 	s.note("forced", "%s", s.apply("a", two+"&force=true", s.applied("a", 2)))
 	s.note("who has it", "%s", s.managers("a"))
@@ -77,7 +77,7 @@ func ownership(s *subject) {
 	s.note("status", "%s", status("fieldManager=judge", 1))
 	s.note("has status", "%s", s.managers("a"))
 	s.note("status, conflict", "%s", status("fieldManager=other", 2).String())
-	// One who writes all of it has only what he may write.
+	// One who writes all of it has only what they may write.
 	s.must(call{method: http.MethodPatch, name: s.name("a"), query: "fieldManager=all&force=true", contentType: applyPatch, body: with(s.applied("a", 2), s.outcome(5), s.status...)})
 	s.note("applied all", "%s", s.managers("a"))
 	whole := with(with(s.get("a").body, s.setting(3), s.knob...), s.outcome(6), s.status...)

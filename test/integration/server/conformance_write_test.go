@@ -117,7 +117,7 @@ func dryRuns(s *subject) {
 	s.tell("nothing was created", call{method: http.MethodGet, name: s.name("b")})
 }
 
-// preconditions: nobody overwrites or deletes what he has not seen.
+// preconditions: nobody overwrites or deletes what they have not seen.
 func preconditions(s *subject) {
 	old := s.create("a")
 	s.turn("a", 2)

@@ -295,12 +295,12 @@ func liveWithheld(t *testing.T, w *liveWorld) {
 		said     []string
 		not      []string
 	}{
-		"no-get":   {"what he may not get is not there", "live-2..live", 12, nil, liveNames()},
-		"no-patch": {"nor what he may not patch, but for what goes", "live-1..live", 4, nil, liveNames()},
+		"no-get":   {"what they may not get is not there", "live-2..live", 12, nil, liveNames()},
+		"no-patch": {"nor what they may not patch, but for what goes", "live-1..live", 4, nil, liveNames()},
 		"in-b": {"rights to one object in one namespace", "live-1..live", 3,
 			[]string{"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again"},
 			slices.DeleteFunc(liveNames(), func(name string) bool { return name == "elsewhere" || name == "ConfigMap" })},
-		"no-create": {"what he may not create is not tried for him", "live-2..live", 6,
+		"no-create": {"what they may not create is not tried for them", "live-2..live", 6,
 			[]string{
 				"Changed ConfigMap settings replace .data.colour, add .metadata.labels", "Changed ConfigMap elsewhere replace .data.k", "Added ConfigMap fresh", "Added ConfigMap later",
 				"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone: a rollout stops here",

@@ -53,7 +53,7 @@ func (p powers) as(who, stdin string, args ...string) cluster.Output {
 	return p.KubectlInput(stdin, append(args, "--as="+who)...)
 }
 
-// refuse fails the test unless somebody is told 403, and what it is that he lacks.
+// refuse fails the test unless the answer is 403 and says what the user lacks.
 func (p powers) refuse(reason, who, stdin string, args []string, lacks ...string) {
 	p.t.Helper()
 	out := p.as(who, stdin, args...)
@@ -189,10 +189,10 @@ func (p powers) grants() {
 	p.refuse("a role", "bob", drafted(1, "Active", secretReader), []string{"create", "-f", "-"}, "get,list secrets (granted by ClusterRole reader)")
 	p.refuse("a binding", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"}, "bob lacks 2 rights on what they may not read")
 	p.grant("role-reader", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [get]}]`, "get clusterroles")
-	p.refuse("a binding of a role he may read", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"},
+	p.refuse("a binding of a role that they may read", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"},
 		"* *.* (granted by ClusterRoleBinding me, through ClusterRole cluster-admin)")
 	p.grant("secret-reader", "", "bob", `[{apiGroups: [""], resources: [secrets], verbs: [get, list]}]`, "list secrets -A")
-	p.allow("a role of what he has", "bob", drafted(1, "Active", secretReader), "create", "--dry-run=server", "-f", "-")
+	p.allow("a role of what they have", "bob", drafted(1, "Active", secretReader), "create", "--dry-run=server", "-f", "-")
 }
 
 // chain: what is done with revisions that others have made.

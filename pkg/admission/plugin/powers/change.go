@@ -69,7 +69,7 @@ type change struct {
 	hastens bool
 }
 
-// brings tells whether the requester has said himself what is in a revision that
+// brings tells whether the requester wrote what is in a revision that
 // is written.
 func (c change) brings(revision *olm.ClusterExtensionRevision) bool {
 	return c.kind == create && revision == c.revision && revision.Annotations[v1alpha1.RollbackOfAnnotation] == ""

@@ -153,13 +153,13 @@ func TestChanges(t *testing.T) {
 			},
 		},
 		"NotKeptAnyMore": {
-			reason: "whoever deletes it later deletes what he believes to be kept",
+			reason: "whoever deletes it later deletes what they believe to be kept",
 			world:  func(w *world) { w.has(1, web) },
 			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.orphaning(), r) },
 			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web", "!patch"},
 		},
 		"KeptFromNowOn": {
-			reason: "whoever deletes it later leaves what he believes to go",
+			reason: "whoever deletes it later leaves what they believe to go",
 			world:  func(w *world) { w.has(1, web) },
 			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.orphaning()) },
 			code:   forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
@@ -338,7 +338,7 @@ func TestChanges(t *testing.T) {
 			},
 		},
 		"Status": {
-			reason: "it says what may be deleted: whatever somebody may do, it is not for him to write",
+			reason: "it says what may be deleted: whatever somebody may do, it is not for them to write",
 			world:  func(w *world) { w.may("", rule("*", "*", "*")) },
 			act: func(w *world) error {
 				r := rev(1, web)

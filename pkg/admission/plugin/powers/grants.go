@@ -14,7 +14,7 @@ import (
 
 const (
 	// MaxAtoms bounds the rights that the roles and bindings of one revision hand
-	// on, each counted once, when the requester must prove that he has them.
+	// on, each counted once, when the requester must prove that they have them.
 	MaxAtoms = 2000
 	// maxExpansion bounds the work of counting them.
 	maxExpansion = 50 * MaxAtoms
@@ -121,7 +121,7 @@ func (g *grants) add(object manifest.Object, shownTo right) error {
 	return nil
 }
 
-// atoms returns the rights that somebody must have himself to hand on what a grant
+// atoms returns the rights that somebody must have to hand on what a grant
 // does, each once, without those that set has already: one verb on one resource, by one
 // name or all, or on one path. The words that a question knows as "all" are the ones
 // that rules know: "*" is only granted to who has "*".

@@ -34,11 +34,11 @@ func TestGrants(t *testing.T) {
 		says    []string
 	}{
 		"Escalation": {
-			reason: "nobody grants what he has not", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			reason: "nobody grants what they do not have", objects: []manifest.Object{clusterRole(t, "r", secrets)},
 			world: func(*world) {}, code: forbidden, says: []string{"may not get,list secrets (granted by ClusterRole r)"},
 		},
 		"Held": {
-			reason: "what he has, he does", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			reason: "with the rights it is allowed", objects: []manifest.Object{clusterRole(t, "r", secrets)},
 			world: func(w *world) { w.may("", secrets) },
 		},
 		"HeldPartly": {
@@ -47,7 +47,7 @@ func TestGrants(t *testing.T) {
 			code:  forbidden, says: []string{"may not get deployments/scale.apps", "!secrets"},
 		},
 		"HeldInNamespace": {
-			reason: "what he has in a namespace is not what a ClusterRole grants", objects: []manifest.Object{clusterRole(t, "r", secrets)},
+			reason: "a right in a namespace is not what a ClusterRole grants", objects: []manifest.Object{clusterRole(t, "r", secrets)},
 			world: func(w *world) { w.may("lighthouse", secrets) }, code: forbidden,
 		},
 		"Role": {
@@ -106,7 +106,7 @@ func TestGrants(t *testing.T) {
 			code:    forbidden, says: []string{"get,list secrets (granted by ClusterRole powerful)"},
 		},
 		"KeptRulesHeld": {
-			reason: "which he may who has them", objects: []manifest.Object{clusterRole(t, "powerful")},
+			reason: "who has them may", objects: []manifest.Object{clusterRole(t, "powerful")},
 			world: func(w *world) { w.may("", secrets).roles["ClusterRole /powerful"] = []rbacv1.PolicyRule{secrets} },
 		},
 		"ReplacedRules": {
@@ -142,7 +142,7 @@ func TestGrants(t *testing.T) {
 			code:  forbidden, says: []string{"get,list secrets (granted by ClusterRoleBinding b, through ClusterRole reader)"},
 		},
 		"BindingHeld": {
-			reason: "which he has", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
+			reason: "which they have", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
 			world: func(w *world) { w.may("", secrets).roles["ClusterRole /reader"] = []rbacv1.PolicyRule{secrets} },
 		},
 		"BindingInNamespace": {

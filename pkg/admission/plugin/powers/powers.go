@@ -1,4 +1,4 @@
-// Package powers lets a requester have Penstock do what he may do himself, and
+// Package powers lets requesters have Penstock do what they may do themselves, and
 // nothing else. Penstock acts with rights of its own, so that without this check
 // the right to create a revision would be the right to everything.
 //
@@ -135,13 +135,13 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate admits a request whose change the requester could make himself:
+// Validate admits a request whose change the requester may make:
 //
 //  1. status is written by nobody but Penstock,
 //  2. what the request asks for, if anything,
 //  3. nobody checks Penstock itself,
 //  4. a requester with the right to bypass may,
-//  5. what the change needs, he has,
+//  5. otherwise the requester has all rights that the change needs,
 //  6. the decision is told: to the requester, the audit log and the metrics.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if isOfRevisions(a) && a.GetSubresource() == "status" && !request.IsInternal(ctx, a.GetUserInfo()) {
@@ -187,7 +187,7 @@ func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict
 }
 
 // judge finds out whether the requester may have the change.
-// The first error says what he lacks, the second one why that is not known.
+// The first error says what they lack, the second one why that is not known.
 func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
 	bypass := right{verb: "bypass", group: "policy.penstock.dev", resource: "privilegechecks", name: c.chain}
 	if err := i.all(ctx, []right{bypass}); err != nil {

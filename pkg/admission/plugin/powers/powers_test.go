@@ -225,18 +225,18 @@ func TestCreate(t *testing.T) {
 			says: []string{"create builds/custom.build.openshift.io lighthouse/b", "create builds/source.build.openshift.io lighthouse/b"},
 		},
 		"ImagesOfOthers": {
-			reason:  "OpenShift asks who tags images of another namespace whether he may pull them",
+			reason:  "OpenShift asks who tags images of another namespace whether they may pull them",
 			objects: []manifest.Object{imageStream(t, "secrets", "ImageStreamTag", "app:latest")},
 			world:   mayTag, code: forbidden, says: []string{"get imagestreams/layers.image.openshift.io secrets/app"},
 		},
 		"ImageTagOfOthers": {
-			reason: "also when he writes the tag alone",
+			reason: "also when they write the tag alone",
 			objects: []manifest.Object{object(t, "image.openshift.io/v1", "ImageStreamTag", "lighthouse", "i:t",
 				fields{"tag": fields{"from": fields{"kind": "ImageStreamImage", "namespace": "secrets", "name": "app@sha256:0"}}})},
 			world: mayTag, code: forbidden, says: []string{"get imagestreams/layers.image.openshift.io secrets/app"},
 		},
 		"OwnImages": {
-			reason:  "nobody is asked for his own",
+			reason:  "nobody is asked for their own",
 			objects: []manifest.Object{imageStream(t, "lighthouse", "ImageStreamTag", "app:latest"), imageStream(t, "secrets", "DockerImage", "quay.io/a/b:c")},
 			world:   mayTag,
 		},

@@ -64,7 +64,7 @@ type ask struct {
 	// refusal is what no right helps with, in words, in place of a right.
 	refusal string
 	// shownTo is the right to read what this ask is about, as it tells it; none
-	// when the requester brought it himself.
+	// when the requester brought it.
 	shownTo right
 }
 

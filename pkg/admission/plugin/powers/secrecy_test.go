@@ -6,7 +6,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The answer tells nobody what he may not read: neither which objects a revision
+// The answer tells nobody what they may not read: neither which objects a revision
 // has, nor what is in its roles, nor what is in the cluster's.
 func TestSecrecy(t *testing.T) {
 	const revisions, manifests = "clusterextensionrevisions", "clusterextensionrevisions/manifests"
@@ -32,12 +32,12 @@ func TestSecrecy(t *testing.T) {
 			says:   []string{"may not delete deployments.apps lighthouse/web"},
 		},
 		"Own": {
-			reason: "what he brings he knows",
+			reason: "users know what they bring",
 			act:    func(w *world) error { w.has(1, web); return w.creates(rev(2, deployment(t, "mine"))) },
 			says:   []string{"may not create,patch deployments.apps lighthouse/mine, and lacks 1 rights", "!web"},
 		},
 		"Rollback": {
-			reason: "what comes back by a rollback he has not brought",
+			reason: "what comes back by a rollback was not brought by the requester",
 			act:    func(w *world) error { return w.creates(rev(2, web).rollbackOf("lighthouse-1")) },
 			says:   []string{"lacks 2 rights", "!web"},
 		},

@@ -44,8 +44,8 @@ type RevisionHistory struct {
 	// +listType=map
 	// +listMapKey=name
 	Revisions []RevisionRecord `json:"revisions"`
-	// hold is there after a rollback: whoever makes revisions by himself makes
-	// none until it no longer binds him.
+	// hold is set after a rollback: the owner of the extension creates no revision
+	// until the hold ends.
 	// +optional
 	Hold *RevisionHold `json:"hold,omitempty"`
 }
@@ -103,13 +103,13 @@ type ChangeCounts struct {
 	Removed int32 `json:"removed"`
 }
 
-// RevisionHold keeps whoever makes revisions by himself from rolling forward
+// RevisionHold keeps the owner of an extension from creating a new revision right
 // after a rollback.
 type RevisionHold struct {
 	// revision is the name of the one that the rollback created.
 	Revision string `json:"revision"`
-	// ownerGeneration binds the extension's owner: while his generation is not
-	// above it, he makes no revision. 0 binds him until the hold is released.
+	// ownerGeneration is the generation that the extension's owner must exceed before it
+	// creates revisions again. 0 holds the owner until the hold is released.
 	// +optional
 	OwnerGeneration int64 `json:"ownerGeneration,omitempty"`
 }

@@ -523,7 +523,7 @@ type ClusterExtensionRevisionStatus struct {
 	Phases []PhaseStatus `json:"phases,omitempty"`
 }
 
-// Requester is who asked for a change, as kube-apiserver authenticated him.
+// Requester is the user who asked for a change, as authenticated by kube-apiserver.
 type Requester struct {
 	// username of the requester.
 	Username string `json:"username"`

@@ -68,7 +68,7 @@ func (c *claiming) update(validate rest.ValidateObjectUpdateFunc) rest.ValidateO
 }
 
 // claim makes a plan the holder of its profile, in place of one that is gone or not
-// active, or that the requester overrides, by name: admission has seen to it that he
+// active, or that the requester overrides, by name: admission has checked that they
 // may.
 func (c *claiming) claim(ctx context.Context, plan *hco.ConfigurationPlan, override string) error {
 	if c.attempt == nil {

@@ -124,8 +124,8 @@ func dropped(rows []run.Row) int64 {
 	return rows[len(rows)-1].Number - 1
 }
 
-// Differ says what a plan would change now, as far as the caller may know and do
-// it himself.
+// Differ says what a plan would change now, as far as the caller may read and change
+// the targets.
 type Differ interface {
 	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error)
 	// Lacks returns the right to read a target that the caller of a request does not

@@ -45,7 +45,7 @@ func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Ob
 		{Name: "Started", Type: "string", Description: "When it began."},
 		{Name: "Ended", Type: "string", Description: "When it ended."},
 		{Name: "Approved by", Type: "string", Description: "Who approved it; standing when Apply was set before there was a plan."},
-		{Name: "Comment", Type: "string", Description: "What he said."},
+		{Name: "Comment", Type: "string", Description: "What the approver said."},
 		{Name: "Targets", Type: "string", Priority: 1, Description: "What happened to which target, and how far that came."},
 		{Name: "Hash", Type: "string", Priority: 1, Description: "Hash of the plan that was executed."},
 	}), nil

@@ -18,7 +18,7 @@ import (
 const (
 	// MaxNamespaces and MaxNames bound how many questions about Secrets one
 	// request may cost the cluster, each of which is a review by its API server:
-	// first whether the caller may get all Secrets of a namespace, then, where he
+	// first whether the caller may get all Secrets of a namespace, then, where they
 	// may not, one by one. What is not asked is not allowed.
 	MaxNamespaces = 100
 	MaxNames      = 100
@@ -30,7 +30,7 @@ const (
 	policyGroup = "policy.penstock.dev"
 )
 
-// Caller asks what the user of one request may do. What he may not be told is
+// Caller asks what the user of one request may do. What they may not be told is
 // an error; nothing is allowed because nobody answered.
 type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
@@ -146,7 +146,7 @@ func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool
 }
 
 // NeedSubresource returns nil when the caller may get a subresource of a
-// revision, and what to answer him when he may not. It does not look whether the
+// revision, and what to answer when they may not. It does not look whether the
 // revision exists.
 func (c *Caller) NeedSubresource(ctx context.Context, revision, subresource string) error {
 	return c.need(ctx, authorizer.AttributesRecord{Verb: "get", Subresource: subresource, Name: revision})

@@ -58,7 +58,7 @@ func (l lending) Put(context.Context, []manifest.Object) (string, error) {
 }
 
 // TestBorrowedSecretHidesSizes: whoever names a Secret by its digest and pads it
-// with manifests of his own must not be told how large they are together.
+// with other manifests must not be told how large they are together.
 func TestBorrowedSecretHidesSizes(t *testing.T) {
 	for kind, hidden := range map[string]bool{"Secret": true, "ConfigMap": false} {
 		t.Run(kind, func(t *testing.T) {

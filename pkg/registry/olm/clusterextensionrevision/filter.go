@@ -96,7 +96,7 @@ func writesRevision(info *request.RequestInfo) bool {
 }
 
 // expectedLength is how long the body may be, in bytes: what the client
-// announces, or as much as he may send.
+// announces, or as much as it may send.
 func (f *filter) expectedLength(req *http.Request) int64 {
 	limit := f.deps.MaxBodyBytes
 	if limit <= 0 {
@@ -233,7 +233,7 @@ func (f *filter) fillFacts(ctx context.Context, name string, entries []map[strin
 }
 
 // maxPreallocated bounds the memory that is taken at a client's word for how
-// long his body will be, in bytes.
+// long its body will be, in bytes.
 const maxPreallocated = 32 << 20
 
 // readBody reads the whole body. When it is longer than the limit, or cannot be

@@ -150,7 +150,7 @@ func following(next int64) string {
 }
 
 // confirm notes that the revision was written. When that fails the controllers
-// do it later: the client has got what he asked for.
+// do it later: the client has got what it asked for.
 func (r *REST) confirm(ctx context.Context, created runtime.Object) {
 	revision, ok := created.(*olm.ClusterExtensionRevision)
 	if !ok {

@@ -32,7 +32,7 @@ type Differ interface {
 	Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error)
 }
 
-// Owners knows who makes revisions by himself.
+// Owners knows the objects whose controllers create revisions.
 type Owners interface {
 	// Generation returns metadata.generation of the owner of a revision as it is
 	// now. One that does not exist is an error.
@@ -60,7 +60,7 @@ type RollbackDeps struct {
 	// Differ makes the diff that a dry-run returns.
 	Differ Differ
 	// Owners is asked from when a rollback holds the owner of its extension; nil
-	// holds him until he is released.
+	// holds the owner until it is released.
 	Owners Owners
 	// StoredVersions is asked whether a rollback would take away a version that
 	// custom resources are stored in; nil does not look: the API server of the
@@ -96,8 +96,8 @@ func (*RollbackREST) Destroy() {}
 type rollback struct {
 	// of is the revision whose content comes back.
 	of string
-	// holds tells that the chain's owner is to make no revision until his
-	// generation is above the given one, 0 for until he is released.
+	// holds tells that the chain's owner is to make no revision until its
+	// generation is above the given one, 0 for until it is released.
 	holds           bool
 	ownerGeneration int64
 }
@@ -113,7 +113,7 @@ func rollbackFrom(ctx context.Context) *rollback {
 // Create rolls back:
 //
 //  1. the request makes sense, and the policies for rollbacks allow it,
-//  2. the caller could create the revision himself,
+//  2. the caller may create the revision,
 //  3. there is something to go back to,
 //  4. the new revision passes all that a create of it passes, on behalf of the
 //     caller, and is stored,
@@ -189,8 +189,8 @@ func (r *RollbackREST) create(ctx context.Context, way wayBack, cause string, op
 	return out.(*olm.ClusterExtensionRevision), nil
 }
 
-// overtaken tells whoever lost against another create that he may try again: what
-// he wanted to roll back is not the newest any more.
+// overtaken tells a caller who lost against another create that they may try again: what
+// they wanted to roll back is not the newest any more.
 func (r *RollbackREST) overtaken(ctx context.Context, way wayBack, err error) error {
 	if !apierrors.IsAlreadyExists(err) && !apierrors.IsInvalid(err) {
 		return err

@@ -140,7 +140,7 @@ func (s *staged) bytes() int64 {
 }
 
 // hideSizes notes that the sizes of the manifests are not for the caller to know:
-// there is a Secret among them that he did not bring.
+// there is a Secret among them that the caller did not bring.
 func (s *staged) hideSizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

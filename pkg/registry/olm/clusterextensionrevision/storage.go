@@ -238,7 +238,7 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 		}
 		// The head as it is before admission looks at the chain: the number is taken
 		// only while it is still so. Otherwise the requester could have objects
-		// deleted of a revision that nobody has asked him about.
+		// deleted of a revision for which nobody has checked their rights.
 		seen, err := r.seen(ctx, revision, dryRun)
 		if err != nil {
 			return err

@@ -225,7 +225,7 @@ func (*strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) 
 	return []string{"metadata.finalizers: without " + v1alpha1.TeardownFinalizer + " nobody deletes the objects of this revision"}
 }
 
-// requesterFrom returns who asks, as he was authenticated.
+// requesterFrom returns the authenticated user of the request.
 func requesterFrom(ctx context.Context) *olm.Requester {
 	info, ok := request.UserFrom(ctx)
 	if !ok {

@@ -20,7 +20,7 @@ func (in *incoming) head() chain.Head {
 		head.Hold = &chain.Hold{Revision: hold.Revision, UID: in.uid(hold.Revision)}
 		if in.owned {
 			// Without that owner the number means nothing, and 0 binds whoever
-			// comes until he is released.
+			// comes until they are released.
 			head.Hold.OwnerGeneration = hold.OwnerGeneration
 		}
 	}

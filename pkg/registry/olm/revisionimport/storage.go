@@ -159,7 +159,7 @@ func (r *REST) Connect(ctx context.Context, name string, _ runtime.Object, respo
 
 // run imports:
 //
-//  1. the caller may create revisions, and it is his turn,
+//  1. the caller may create revisions, and it is their turn,
 //  2. the chain is not there yet, or was left unfinished,
 //  3. the whole archive is read, and each revision of it admitted,
 //  4. the head and the revisions are written.

@@ -11,7 +11,7 @@ import (
 // RequesterApplyConfiguration represents a declarative configuration of the Requester type for use
 // with apply.
 //
-// Requester is who asked for a change, as kube-apiserver authenticated him.
+// Requester is the user who asked for a change, as authenticated by kube-apiserver.
 type RequesterApplyConfiguration struct {
 	// username of the requester.
 	Username *string `json:"username,omitempty"`
