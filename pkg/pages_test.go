@@ -1,0 +1,190 @@
+package fences
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// mostSteps is how long a way through the packages may be for a reader to keep it in mind.
+const mostSteps = 8
+
+// TestStructure: docs/reference/structure.md names packages that exist, and its ways are
+// short.
+func TestStructure(t *testing.T) {
+	text, err := os.ReadFile("../docs/reference/structure.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := packages(t)
+	for _, named := range regexp.MustCompile("`(pkg/[a-z0-9/]+)`").FindAllStringSubmatch(string(text), -1) {
+		if _, found := all[named[1]]; !found {
+			t.Errorf("there is no package %s", named[1])
+		}
+	}
+	ways := strings.Split(string(text), "\n## ")[1:]
+	if len(ways) != 4 {
+		t.Errorf("the page has %d ways, want 4", len(ways))
+	}
+	begins := regexp.MustCompile("(?m)^[0-9]+\\. `pkg/")
+	for _, way := range ways {
+		name, _, _ := strings.Cut(way, "\n")
+		numbered := regexp.MustCompile(`(?m)^[0-9]+\. `).FindAllString(way, -1)
+		if n := len(numbered); n == 0 || n > mostSteps {
+			t.Errorf("%s: %d steps, want 1 to %d", name, n, mostSteps)
+		}
+		if n := len(begins.FindAllString(way, -1)); n != len(numbered) {
+			t.Errorf("%s: %d of %d steps begin with a package", name, n, len(numbered))
+		}
+	}
+}
+
+// TestLinks: what a page links to within the repository exists, and so does the heading
+// that a link names.
+func TestLinks(t *testing.T) {
+	root := ".."
+	headings := map[string]map[string]bool{}
+	for _, page := range pages(t, root) {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range linksOf(string(text)) {
+			target, err := url.Parse(link)
+			if err != nil {
+				t.Errorf("%s: %q is no link: %v", page, link, err)
+				continue
+			}
+			if target.Scheme != "" || target.Host != "" {
+				continue // elsewhere in the world
+			}
+			to := page
+			if target.Path != "" {
+				to = path.Join(path.Dir(page), target.Path)
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, link)
+				continue
+			}
+			if target.Fragment == "" || path.Ext(to) != ".md" {
+				continue
+			}
+			if headings[to] == nil {
+				headings[to] = headingsOf(t, filepath.Join(root, to))
+			}
+			if !headings[to][target.Fragment] {
+				t.Errorf("%s links to %s, and %s has no such heading", page, link, to)
+			}
+		}
+	}
+}
+
+// pages are all Markdown files of the repository, relative to its root.
+func pages(t *testing.T, root string) []string {
+	t.Helper()
+	found := []string{"README.md"}
+	for _, top := range []string{"docs", "artifacts", "test", "hack"} {
+		err := fs.WalkDir(os.DirFS(root), top, func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && entry.Name() == "testdata":
+				return fs.SkipDir
+			case path.Ext(file) == ".md":
+				found = append(found, file)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(found) < 50 {
+		t.Fatalf("only %d pages: the root is wrong", len(found))
+	}
+	return found
+}
+
+// linksOf finds the targets of the links of a page, outside of its code.
+func linksOf(text string) []string {
+	var links []string
+	for _, m := range regexp.MustCompile(`\]\(([^()\s]+)\)`).FindAllStringSubmatch(withoutCode(text), -1) {
+		links = append(links, m[1])
+	}
+	return links
+}
+
+// withoutCode is a page without its blocks of code and its code within a line.
+func withoutCode(text string) string {
+	var lines []string
+	fenced := false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			fenced = !fenced
+		case !fenced && !strings.HasPrefix(line, "    "):
+			lines = append(lines, line)
+		}
+	}
+	return regexp.MustCompile("`[^`\n]*`").ReplaceAllStringFunc(strings.Join(lines, "\n"), func(code string) string {
+		// The text of a link may be code; its target is not.
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune("[]()", r) {
+				return '_'
+			}
+			return r
+		}, code)
+	})
+}
+
+// headingsOf are the anchors of a page's headings, as GitHub makes them.
+func headingsOf(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anchors := map[string]bool{}
+	fenced := false
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if heading := strings.TrimLeft(line, "#"); !fenced && strings.HasPrefix(line, "#") && strings.HasPrefix(heading, " ") {
+			anchors[anchorOf(heading)] = true
+		}
+	}
+	return anchors
+}
+
+// anchorOf is the name by which a link finds a heading: letters, digits, - and _ in lower
+// case, with - for spaces.
+func anchorOf(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		default:
+			return -1
+		}
+	}, strings.TrimSpace(heading))
+}
+
+// The finders have to find, or the tests above prove nothing.
+func TestLinksOf(t *testing.T) {
+	got := strings.Join(linksOf("See [`a`](b.md#c), [d](e).\n\n```\n[x](y)\n```\n\n    [x](y)\n\nand `[x](y)`.\n"), " ")
+	if got != "b.md#c e" {
+		t.Errorf("links %q", got)
+	}
+	if got := anchorOf(" 1. Who may `use` it? "); got != "1-who-may-use-it" {
+		t.Errorf("anchor %q", got)
+	}
+}
