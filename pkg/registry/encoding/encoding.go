@@ -2,6 +2,8 @@
 package encoding
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -60,11 +62,12 @@ func (s Stored) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 	if s.Around != nil {
 		config.Codec = s.Around(config.Codec)
 	}
-	config.Codec = placing{Codec: config.Codec, place: s.Placeholder, known: s.Unreadable}
+	records := placing{Codec: config.Codec, place: s.Placeholder, known: s.Unreadable, stored: reflect.TypeOf(example)}
+	config.Codec = records
 	if config.Transformer == nil {
 		config.Transformer = untransformed{}
 	}
-	config.Transformer = keyed{config.Transformer}
+	config.Transformer = keyed{Transformer: config.Transformer, records: records}
 	decorate := options.Decorator
 	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
 		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,9 +31,12 @@ import (
 // that one object gets an error. Three parts make it so:
 //
 //   - keyed hands the key of a record to the codec, for lists and watches;
-//   - placing decodes, and puts the object in the place of what cannot be decoded;
+//   - placing decodes, and puts the object in the place of what cannot be decoded, or is
+//     the record of something else;
 //   - guarded keeps such objects from being read, changed or deleted as if they were
-//     what is stored. Its context tells keyed of an operation on one object.
+//     what is stored. Its context tells keyed of an operation on one object. For that keyed
+//     hands the bytes on as they are, because an update compares them with those that it
+//     writes, and looks itself whether they are the record of that object.
 
 // Placeholder makes the object, of the internal version, for a record of that name.
 type Placeholder func(name string, why error) runtime.Object
@@ -43,15 +47,26 @@ const magicKeyed = "\x00penstock key\x00"
 type oneKey struct{}
 
 // keyed is a transformer that only reads.
-type keyed struct{ value.Transformer }
+type keyed struct {
+	value.Transformer
+	records placing
+}
 
 // TransformFromStorage implements value.Read.
 func (k keyed) TransformFromStorage(ctx context.Context, data []byte, about value.Context) ([]byte, bool, error) {
 	data, stale, err := k.Transformer.TransformFromStorage(ctx, data, about)
-	if err != nil || ctx.Value(oneKey{}) != nil {
+	if err != nil {
 		return data, stale, err
 	}
 	key := about.AuthenticatedData()
+	if ctx.Value(oneKey{}) != nil {
+		if object, _, err := k.records.Codec.Decode(data, nil, nil); err == nil {
+			if err := k.records.misplaced(string(key), object); err != nil {
+				return nil, false, &undecodableError{err}
+			}
+		}
+		return data, stale, nil // What cannot be decoded the codec says.
+	}
 	out := make([]byte, 0, len(magicKeyed)+binary.MaxVarintLen64+len(key)+len(data))
 	out = append(out, magicKeyed...)
 	out = binary.AppendUvarint(out, uint64(len(key)))
@@ -77,6 +92,8 @@ type placing struct {
 	runtime.Codec
 	place Placeholder
 	known *store.Unreadable
+	// stored is the type of what is stored.
+	stored reflect.Type
 }
 
 // undecodableError marks an error of decoding a record.
@@ -95,6 +112,9 @@ func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 		key, rest = string(rest[n:n+int(length)]), rest[n+int(length):]
 	}
 	object, kind, err := p.Codec.Decode(rest, defaults, into)
+	if err == nil && withKey {
+		err = p.misplaced(key, object)
+	}
 	if err == nil {
 		return object, kind, nil
 	}
@@ -106,6 +126,22 @@ func (p placing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	}
 	// Lists take what is returned, and watches give nothing to decode into.
 	return p.place(path.Base(key), err), kind, nil
+}
+
+// misplaced says when an object is not the one that its key is of: nobody is to take one
+// object for another, whoever put it there.
+func (p placing) misplaced(key string, object runtime.Object) error {
+	if found := reflect.TypeOf(object); found != p.stored {
+		return fmt.Errorf("it is a record of another kind, %s", found.Elem().Name())
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	if accessor.GetName() != path.Base(key) || accessor.GetNamespace() != "" {
+		return fmt.Errorf("it is the record of %s", path.Join(accessor.GetNamespace(), accessor.GetName()))
+	}
+	return nil
 }
 
 // guarded is the storage of a resource.

@@ -87,6 +87,55 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
+// TestMisplaced: what is stored under the key of another object, or is of another kind, is
+// no record of that object: a copy of a revision would have its content rolled out twice.
+func TestMisplaced(t *testing.T) {
+	s := newServer(t, settings{})
+	for _, name := range []string{"good-1", "bad-1", "kind-1"} {
+		s.create(file(name, inline(configMap(name, "1")))).want(t, http.StatusCreated)
+	}
+	records := map[string]string{}
+	found, err := s.etcd.Get(t.Context(), prefix, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range found.Kvs {
+		if _, name, ok := strings.Cut(string(record.Key), "clusterextensionrevisions/"); ok {
+			records[name] = string(record.Key)
+		}
+	}
+	good, err := s.etcd.Get(t.Context(), records["good-1"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"bad-1":  string(good.Kvs[0].Value),
+		"kind-1": `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"RevisionRollback","metadata":{"name":"kind-1"}}`,
+	} {
+		if _, err := s.etcd.Put(t.Context(), records[name], value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventuallyListed(t, s, "")
+	eventuallyListed(t, s, "?resourceVersion=0")
+	for name, says := range map[string]string{"bad-1": "it is the record of good-1", "kind-1": "RevisionRollback"} {
+		for what, answer := range map[string]response{
+			"get":    s.do(call{method: http.MethodGet, path: revisions + "/" + name}),
+			"cache":  s.do(call{method: http.MethodGet, path: revisions + "/" + name + "?resourceVersion=0"}),
+			"patch":  s.patch(name, mergePatch, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "b"}}}),
+			"delete": s.do(call{method: http.MethodDelete, path: revisions + "/" + name}),
+			"next":   s.create(file(strings.Replace(name, "-1", "-2", 1), inline(configMap("b", "1")))),
+		} {
+			if answer.code != http.StatusInternalServerError || !strings.Contains(answer.raw, "StorageReadError") || !strings.Contains(answer.raw, says) {
+				t.Errorf("%s of %s: got %d: %s", what, name, answer.code, answer.raw)
+			}
+		}
+		s.do(call{method: http.MethodDelete, path: revisions + "/" + name + "?ignoreStoreReadErrorWithClusterBreakingPotential=true"}).want(t, http.StatusOK)
+		s.do(call{method: http.MethodGet, path: revisions + "/" + name}).want(t, http.StatusNotFound)
+	}
+	s.patch("good-1", mergePatch, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "b"}}}).want(t, http.StatusOK)
+}
+
 func eventuallyListed(t *testing.T, s *server, query string) {
 	t.Helper()
 	var answer response
