@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/identity"
@@ -44,18 +45,18 @@ type Store struct {
 	Digester manifest.Digester
 }
 
-func newStore(db *database, present identity.Identity) Store {
+func newStore(db *database, present identity.Identity, unreadable *store.Unreadable) Store {
 	digester := manifest.Digester{}
 	if present.ID != "" {
 		digester.SecretKey = present.SecretKey[:]
 	}
 	return Store{
 		Packs:       pack.New(db.client, storagePrefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes)),
-		Heads:       chain.NewHeads(db.client, storagePrefix),
-		Inventories: chain.NewInventories(db.client, storagePrefix),
+		Heads:       chain.NewHeads(db.client, storagePrefix).Telling(unreadable),
+		Inventories: chain.NewInventories(db.client, storagePrefix).Telling(unreadable),
 		Standings:   chainstanding.New(db.client, storagePrefix),
-		Claims:      claim.New(db.client, storagePrefix),
-		Runs:        run.New(db.client, storagePrefix),
+		Claims:      claim.New(db.client, storagePrefix).Telling(unreadable),
+		Runs:        run.New(db.client, storagePrefix).Telling(unreadable),
 		Digester:    digester,
 	}
 }
@@ -74,7 +75,7 @@ type api struct {
 
 func newAPI(c *Config) *api {
 	return &api{
-		store:      newStore(c.Extra.database, c.Extra.decision.Identity),
+		store:      newStore(c.Extra.database, c.Extra.decision.Identity, c.Extra.unreadable),
 		extra:      &c.Extra,
 		authorizer: c.Generic.Authorization.Authorizer,
 		admission:  c.Generic.AdmissionControl,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/controller/signals"
 	"github.com/penstock-project/penstock/pkg/server/registration"
+	"github.com/penstock-project/penstock/pkg/store"
 )
 
 // termMetrics are the metrics of the term that runs here, if one does: a replica
@@ -49,21 +50,31 @@ func (m *termMetrics) Gather() ([]*dto.MetricFamily, error) {
 func (s *Server) measured() (prometheus.Gatherer, error) {
 	process := prometheus.NewRegistry()
 	err := process.Register(signals.Process{
-		Leading:  s.term.leading,
-		Degraded: func() bool { return s.extra.decision.Degraded != "" },
-		Full:     s.extra.room.full.Load,
-		Unreadable: func() int {
-			ctx, cancel := context.WithTimeout(context.Background(), recordsPatience)
-			defer cancel()
-			return len(s.extra.unreadable.List(ctx))
-		},
-		Expiries: s.expiries,
-		Skew:     s.extra.host.skew.seconds,
+		Leading:    s.term.leading,
+		Degraded:   func() bool { return s.extra.decision.Degraded != "" },
+		Full:       s.extra.room.full.Load,
+		Unreadable: s.unreadable,
+		Expiries:   s.expiries,
+		Skew:       s.extra.host.skew.seconds,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of the server: %w", err)
 	}
 	return firstWins{process, s.term}, nil
+}
+
+// unreadable are the numbers of records that cannot be read, by kind.
+func (s *Server) unreadable() map[string]int {
+	ctx, cancel := context.WithTimeout(context.Background(), recordsPatience)
+	defer cancel()
+	found, keys := map[string]int{}, store.NewKeys(storagePrefix)
+	for _, kind := range store.RecordKinds() {
+		found[kind] = 0
+	}
+	for _, record := range s.extra.unreadable.List(ctx) {
+		found[keys.KindOf(record.Key)]++
+	}
+	return found
 }
 
 // expiries of the certificate that is shown, and of the authority behind it.

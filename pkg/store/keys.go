@@ -5,6 +5,7 @@ package store
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -101,6 +102,30 @@ func nameIn(key, prefix, suffix string) (string, bool) {
 	}
 	name, err := url.PathUnescape(escaped)
 	return name, err == nil
+}
+
+// RecordKinds are what KindOf returns for records that one of something belongs to.
+func RecordKinds() []string {
+	return []string{"clusterextensionrevisions", "configurationplans", "head", "inventory", "runs", "claim"}
+}
+
+// KindOf returns what a record is that one of something belongs to: the resource of an
+// object of the API, or head, inventory, runs or claim; "other" for any other key.
+func (k Keys) KindOf(key string) string {
+	parts := strings.Split(strings.TrimPrefix(key, k.All()), "/")
+	kind := ""
+	switch {
+	case len(parts) == 2 && parts[0] == "claims":
+		kind = "claim"
+	case len(parts) == 3 && (parts[0] == "chains" || parts[0] == "plans"):
+		kind = parts[2]
+	case len(parts) == 3:
+		kind = parts[1]
+	}
+	if slices.Contains(RecordKinds(), kind) {
+		return kind
+	}
+	return "other"
 }
 
 // Claims is the beginning of the keys of all claims.

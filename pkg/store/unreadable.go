@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,17 @@ func (u *Unreadable) Note(key string, value []byte, why error) bool {
 	}
 	u.found[key] = unreadable{value: sum, why: why.Error()}
 	return true
+}
+
+// Told is Note for whoever reads a record: when the error says that the value of the key is
+// damaged, or of a format that is not known, it is noted. It returns the error.
+func (u *Unreadable) Told(key string, value []byte, err error) error {
+	var damaged *DamagedError
+	var format *FormatError
+	if errors.As(err, &damaged) || errors.As(err, &format) {
+		u.Note(key, value, err)
+	}
+	return err
 }
 
 // Record is a record that cannot be read.

@@ -12,8 +12,9 @@ type Process struct {
 	// writes, Degraded whether it is
 	// one that must not be served. Both are required.
 	Leading, Full, Degraded func() bool
-	// Unreadable is how many records of the store cannot be read. It is required.
-	Unreadable func() int
+	// Unreadable is how many records of the store cannot be read, by kind. It is
+	// required.
+	Unreadable func() map[string]int
 	// Expiries are the times when certificates end, by name; zero times are left
 	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
 	// required.
@@ -40,7 +41,9 @@ func (p Process) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(desc(name), prometheus.GaugeValue, value)
 	}
-	out <- prometheus.MustNewConstMetric(desc(nameUnreadable), prometheus.GaugeValue, float64(p.Unreadable()))
+	for kind, records := range p.Unreadable() {
+		out <- prometheus.MustNewConstMetric(desc(nameUnreadable), prometheus.GaugeValue, float64(records), kind)
+	}
 	for name, end := range p.Expiries() {
 		if !end.IsZero() {
 			out <- prometheus.MustNewConstMetric(desc(nameExpiry), prometheus.GaugeValue, float64(end.Unix()), name)

@@ -20,11 +20,19 @@ import (
 type Heads struct {
 	kv   clientv3.KV
 	keys store.Keys
+	// unreadable is told of heads that cannot be read; nil is told nothing.
+	unreadable *store.Unreadable
 }
 
 // NewHeads returns the heads below an etcd prefix.
 func NewHeads(kv clientv3.KV, prefix string) *Heads {
 	return &Heads{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// Telling has records that cannot be read noted. It returns the same heads.
+func (s *Heads) Telling(unreadable *store.Unreadable) *Heads {
+	s.unreadable = unreadable
+	return s
 }
 
 // headFormat is what is written. Format 1 had no holds, and fewer fields in the
@@ -175,11 +183,11 @@ func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error)
 		return Head{Name: name}, store.Value{}, err
 	}
 	head, err := decodeHead(key, stored.Bytes)
-	if err != nil {
-		return Head{}, store.Value{}, err
+	if err == nil && head.Name != name {
+		err = headFormat().Damaged(key, fmt.Errorf("it is the head of chain %q", head.Name))
 	}
-	if head.Name != name {
-		return Head{}, store.Value{}, headFormat().Damaged(key, fmt.Errorf("it is the head of chain %q", head.Name))
+	if err != nil {
+		return Head{}, store.Value{}, s.unreadable.Told(key, stored.Bytes, err)
 	}
 	return head, stored, nil
 }

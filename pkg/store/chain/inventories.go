@@ -18,11 +18,19 @@ import (
 type Inventories struct {
 	kv   clientv3.KV
 	keys store.Keys
+	// unreadable is told of inventories that cannot be read; nil is told nothing.
+	unreadable *store.Unreadable
 }
 
 // NewInventories returns the inventories below an etcd prefix.
 func NewInventories(kv clientv3.KV, prefix string) *Inventories {
 	return &Inventories{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// Telling has records that cannot be read noted. It returns the same inventories.
+func (s *Inventories) Telling(unreadable *store.Unreadable) *Inventories {
+	s.unreadable = unreadable
+	return s
 }
 
 // FencedError says that another writer has changed the inventory since it was
@@ -58,7 +66,7 @@ func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64,
 	}
 	inv, err := decodeInventory(key, stored.Bytes)
 	if err != nil {
-		return Inventory{}, 0, fmt.Errorf("loading the inventory of chain %q: %w", chain, err)
+		return Inventory{}, 0, fmt.Errorf("loading the inventory of chain %q: %w", chain, s.unreadable.Told(key, stored.Bytes, err))
 	}
 	return inv, stored.ModRevision, nil
 }

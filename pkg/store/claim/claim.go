@@ -31,11 +31,19 @@ type KV interface {
 type Claims struct {
 	kv   KV
 	keys store.Keys
+	// unreadable is told of claims that cannot be read; nil is told nothing.
+	unreadable *store.Unreadable
 }
 
 // New returns the claims below an etcd prefix.
 func New(kv KV, prefix string) *Claims {
 	return &Claims{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// Telling has records that cannot be read noted. It returns the same claims.
+func (c *Claims) Telling(unreadable *store.Unreadable) *Claims {
+	c.unreadable = unreadable
+	return c
 }
 
 // HeldError says that somebody else holds a claim.
@@ -200,7 +208,12 @@ func (c *Claims) get(ctx context.Context, key string) (held, error) {
 	if len(response.Kvs) == 0 {
 		return held{}, nil
 	}
-	return decode(response.Kvs[0])
+	return c.decode(response.Kvs[0])
+}
+
+func (c *Claims) decode(stored *mvccpb.KeyValue) (held, error) {
+	found, err := decode(stored)
+	return found, c.unreadable.Told(string(stored.Key), stored.Value, err)
 }
 
 func decode(stored *mvccpb.KeyValue) (held, error) {

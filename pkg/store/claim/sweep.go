@@ -41,7 +41,7 @@ func (c *Claims) Sweep(ctx context.Context, gone Gone) (freed int, err error) {
 
 // sweep gives one claim free if nobody has written it since it was read.
 func (c *Claims) sweep(ctx context.Context, found *mvccpb.KeyValue, gone Gone) (bool, error) {
-	present, err := decode(found)
+	present, err := c.decode(found)
 	if err != nil || present.pending {
 		return false, err
 	}

@@ -39,11 +39,19 @@ type Row struct {
 type Runs struct {
 	kv   clientv3.KV
 	keys store.Keys
+	// unreadable is told of rows that cannot be read; nil is told nothing.
+	unreadable *store.Unreadable
 }
 
 // New returns the rows below an etcd prefix.
 func New(kv clientv3.KV, prefix string) *Runs {
 	return &Runs{kv: kv, keys: store.NewKeys(prefix)}
+}
+
+// Telling has records that cannot be read noted. It returns the same rows.
+func (r *Runs) Telling(unreadable *store.Unreadable) *Runs {
+	r.unreadable = unreadable
+	return r
 }
 
 func format() store.Format {
@@ -136,7 +144,7 @@ func (r *Runs) load(ctx context.Context, name string) ([]Row, int64, error) {
 	}
 	rows, err := decode(key, stored.Bytes)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, r.unreadable.Told(key, stored.Bytes, err)
 	}
 	return rows, stored.ModRevision, nil
 }

@@ -117,7 +117,7 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 			return fmt.Errorf("readyz: got %d: %s", code, body)
 		}
 		metrics, _ := askServer(t, server, c, "/metrics")
-		return missing(body+metrics, []string{recordsPrefix + "held-1", "\npenstock_store_unreadable_records 1\n"})
+		return missing(body+metrics, []string{recordsPrefix + "held-1", "\npenstock_store_unreadable_records{kind=\"clusterextensionrevisions\"} 1\n"})
 	})
 	if body, code := askServer(t, server, c, "/readyz?exclude=store-records"); code != http.StatusOK {
 		t.Errorf("without the check it is not ready: %s", body)
