@@ -1,6 +1,6 @@
-// Package fences keeps the imports of the source tree pointing one way: what is a
-// library stays one. docs/adr and the package comments say why; this test says
-// whether it is still so.
+// Package fences has tests of the whole source tree: imports point one way, so that a
+// library stays a library; names use the words of the glossary; pages name tests,
+// packages and pages that exist. docs/adr and the package comments give the reasons.
 package fences
 
 import (

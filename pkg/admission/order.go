@@ -1,6 +1,6 @@
-// Package admission is who may: the plugins that judge writes of our kinds, and in
-// which order they do. What is well-formed is for the strategies of the registry
-// to say. docs/adr/0005 says why these are no webhooks.
+// Package admission decides who may write our kinds: it has the plugins and their order.
+// The strategies of the registry decide what is well-formed. docs/adr/0005 says why
+// these are not webhooks.
 package admission
 
 import (

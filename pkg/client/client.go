@@ -1,5 +1,5 @@
-// Package client is what commands share that talk to Penstock's API: how they find
-// the cluster, and what the server warns them of.
+// Package client has what commands need to talk to Penstock's API: how they find the
+// cluster, and how they show the server's warnings.
 package client
 
 import (

@@ -7,9 +7,9 @@
 // Manifests are hostile input: nothing panics, output is bounded by Limits, time
 // by the context, and text that reaches a terminal has no control characters.
 //
-// This package is the door: it compares with tree, has the result written by
-// render and reviewed by review, and keeps both within the limits. Imports point
-// one way, from the door down:
+// Other packages use only this package: it compares with tree, lets render write the
+// result and review comment on it, and keeps both within the limits. Imports point one
+// way, downwards:
 //
 //	diff -> render, review -> tree -> schema, printable
 //

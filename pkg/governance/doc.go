@@ -1,4 +1,4 @@
-// Package governance is what a ConfigurationPlan may do: its states, which plan an
-// approval is for, and what its conditions say. All of it is a function of values;
-// what reads the cluster and acts on it is package controller/plan.
+// Package governance has the rules of ConfigurationPlans: their states, which plan an
+// approval is for, and what the conditions say. All of it are functions of values;
+// package controller/plan reads the cluster and acts on it.
 package governance

@@ -1,12 +1,12 @@
-// Package redact keeps values that an operator of the cluster calls secret, and
-// the content of Secrets, out of what people are shown: diffs, conditions, events
-// and logs. More people may read those than the objects they speak of.
+// Package redact removes the content of Secrets, and values that the administrator of
+// the cluster calls secret, from what people see: diffs, conditions, events and logs.
+// More people may read those than the objects that they describe.
 //
-// Whoever knows an object's fields hides them by their place (Mask). Messages of
-// others, such as the API server of the cluster and its admission webhooks, say
-// what they like: of an error about a Secret only the reason and the names of
-// fields are kept, and from other texts the values are taken out wherever they
-// occur (Values). It is pure: no client, no clock.
+// Code that knows an object's fields hides them by their path (Mask). Messages of
+// others, such as the API server of the cluster and its admission webhooks, may contain
+// anything. Of an error about a Secret only the reason and the names of fields are kept;
+// in other texts the values are replaced wherever they occur (Values). The package is
+// pure: no client, no clock.
 package redact
 
 import (

@@ -1,9 +1,9 @@
-// Package request is what admission plugins must know of a request and cannot see
-// in its attributes: all manifests of a new revision, however large they are;
-// which of them it only named; what is imported together with it;
-// whether a delete leaves the objects; and whether the request came from within
-// this process. The endpoints and the handler chain say so, plugins read it. It
-// travels in contexts, which no client can write to.
+// Package request carries what admission plugins must know of a request and cannot see
+// in its attributes: all manifests of a new revision, however large they are; which of
+// them the request only named; what is imported together with it; whether a delete
+// leaves the objects; and whether the request came from within this process. The
+// endpoints and the handler chain set these values in the context, which no client can
+// write to; plugins read them.
 package request
 
 import (

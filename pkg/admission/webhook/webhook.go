@@ -1,10 +1,10 @@
-// Package webhook answers the host's admission reviews: it judges writes of kinds
-// that we do not serve. For our own kinds there are plugins.
+// Package webhook answers the host's admission reviews of kinds that we do not serve.
+// Plugins check our own kinds.
 //
-// Whoever reaches our port may ask, because kube-apiserver brings no credentials. So
-// an answer depends on the review alone and tells nothing else, and what is asked is
-// bounded before it is read. What depends on who may do what is in the matchConditions
-// of a registration: the host evaluates those, and does not ask us.
+// Whoever reaches our port may ask, because kube-apiserver sends no credentials. So an
+// answer depends only on the review and reveals nothing else, and the size of a request
+// is checked before it is read. Conditions about rights are in the matchConditions of a
+// registration: the host evaluates those, and does not ask us.
 package webhook
 
 import (

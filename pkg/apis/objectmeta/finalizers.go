@@ -1,6 +1,6 @@
-// Package objectmeta is what all our types have in common with kube-apiserver's own,
-// and the library leaves to whoever uses it: checks of metadata, and what a new object
-// says of itself.
+// Package objectmeta has what all our types share with kube-apiserver's own types and
+// the API server library does not provide: checks of metadata, and the metadata that the
+// server sets on new objects.
 package objectmeta
 
 import (

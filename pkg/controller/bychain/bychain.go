@@ -1,5 +1,5 @@
-// Package bychain is how controllers look at revisions: by chain. What they
-// reconcile is a chain, whichever of its revisions changed.
+// Package bychain reads revisions by chain for the controllers: they reconcile a chain,
+// whichever of its revisions changed.
 package bychain
 
 import (

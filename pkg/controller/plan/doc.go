@@ -1,4 +1,4 @@
-// Package plan is the loop that computes, executes and watches ConfigurationPlans.
-// What a plan may do is said by package governance, what it writes is written by
-// the rollout engine; this package reads the cluster and keeps status.
+// Package plan is the controller that computes, executes and watches ConfigurationPlans.
+// Package governance says what a plan may do, and the rollout engine writes the targets;
+// this package reads the cluster and writes status.
 package plan

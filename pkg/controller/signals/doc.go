@@ -1,5 +1,5 @@
-// Package signals measures what whoever is on call has to know: how the revisions
-// are, since when, what the engine does to the target cluster and why.
+// Package signals has the metrics for people on call: the state of the revisions, since
+// when they have it, and what the engine does to the target cluster and why.
 //
 // What revisions say of themselves is read from the manager's cache when somebody
 // scrapes: nothing has to be kept in step, and a revision that is gone has no

@@ -1,8 +1,7 @@
 // Package printable writes text of manifests so that a terminal prints it and does
-// nothing else. Manifests are written by others: whatever does not print is
-// escaped, which are control characters, which move the cursor or change the title
-// of the window, and format characters, which turn the direction of text round or
-// hide it.
+// nothing else. Manifests come from others, so characters that do not print are escaped:
+// control characters, which move the cursor or change the title of the window, and
+// format characters, which reverse the direction of text or hide it.
 package printable
 
 import (

@@ -1,7 +1,7 @@
-// Package render makes text of what tree found: YAML and unified diffs for people,
-// JSON for machines. What is hidden has no value in a tree, so nothing here can show
-// it; what does not print is escaped (printable). It does not know what a change
-// means, nor who asked.
+// Package render makes text of what tree found: YAML and unified diffs for people, JSON
+// for machines. Hidden fields have no value in a tree, so nothing here can show them.
+// Characters that do not print are escaped (printable). The package knows neither what a
+// change means, nor who asked.
 package render
 
 import (

@@ -1,7 +1,7 @@
-// Package tree makes trees of typed values of manifests, and says how one becomes
-// another. It is the algorithm of pkg/diff: what a server fills in is left out,
-// what is secret is hidden before anything can print it, lists are compared by
-// their keys, as sets, or by what is equal and what resembles each other.
+// Package tree turns manifests into trees of typed values, and computes the changes from
+// one tree to another. It is the algorithm of pkg/diff: it leaves out fields that a
+// server sets, hides secret values before anything can print them, and compares lists by
+// their keys, as sets, or by equal and similar items.
 //
 // It is for the packages of pkg/diff alone, which read what it found: render makes
 // text of it, review says what it means, diff is the door. It knows none of them,

@@ -1,6 +1,6 @@
-// Package profile is the seam between plans and what they configure. A profile is
-// a folder with one file of intent: what it needs, and what it makes of the facts
-// of a cluster. It sees no client.
+// Package profile is the interface between plans and the components that they configure.
+// A profile is a folder with one file: what it needs, and which objects it wants, given
+// the facts of a cluster. It uses no client.
 package profile
 
 import (

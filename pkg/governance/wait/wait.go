@@ -1,5 +1,5 @@
-// Package wait says when a target is healthy, from what is observed alone. What is
-// not observed yet is waited for; nothing here is ever assumed.
+// Package wait says when a target is healthy, from observed state only. It waits for
+// what is not observed yet, and assumes nothing.
 package wait
 
 import (

@@ -1,4 +1,5 @@
-// Package encoding is how objects of our groups travel, and how they are stored.
+// Package encoding has the codecs of our groups: for requests and answers, and for the
+// store.
 package encoding
 
 import (

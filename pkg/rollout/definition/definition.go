@@ -1,6 +1,6 @@
-// Package definition judges custom resources by a CustomResourceDefinition that is
-// not in the cluster yet, with the code by which an API server does: a revision that
-// brings both is found out before anything of it is written.
+// Package definition checks custom resources against a CustomResourceDefinition that is
+// not in the cluster yet, with the code of the API server. So a revision that has both
+// is checked before any of its objects is written.
 package definition
 
 import (

@@ -1,6 +1,6 @@
-// Package kubeconfig is the way into a target cluster by a kubeconfig that somebody
-// else keeps: it is taken for data, so that reading one neither runs programs nor
-// opens files, and it may be replaced by another one while it is used.
+// Package kubeconfig connects to a target cluster with a kubeconfig that somebody else
+// maintains. It treats the kubeconfig as data, so that reading one neither runs programs
+// nor opens files. The kubeconfig may be replaced by another one while it is used.
 package kubeconfig
 
 import (

@@ -1,6 +1,6 @@
-// Package targetclient is the only door to a target cluster: every request that changes
-// or reads an object of a rollout goes through it, carries its precondition, and
-// is limited and counted here.
+// Package targetclient is the client of a target cluster: every request that changes or
+// reads an object of a rollout goes through it, carries its precondition, and is limited
+// and counted here.
 package targetclient
 
 import (

@@ -1,5 +1,5 @@
-// Package registration makes the host send requests for our API to this process, keeps
-// what that takes as it should be, and takes it back when somebody asks for that.
+// Package registration makes the host send requests for our API to this process. It
+// restores the objects that this needs, and removes them when somebody unregisters.
 package registration
 
 import (

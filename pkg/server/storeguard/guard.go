@@ -1,6 +1,6 @@
 // Package storeguard decides whether the store of this process is the one that the host
-// knows, and keeps a store closed that is not: discovery goes on, every resource answers
-// 503 with the reason.
+// knows. A store that is not stays closed: discovery continues, and every resource
+// answers 503 with the reason.
 package storeguard
 
 import (

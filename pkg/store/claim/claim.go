@@ -1,6 +1,6 @@
-// Package claim keeps who holds what only one may hold, such as a profile by a
-// plan. A claim is held until it is released, or until somebody who read that its
-// holder is gone takes it over; no time runs out.
+// Package claim records who holds something that only one may hold, such as the plan
+// that holds a profile. A claim is held until it is released, or until somebody takes it
+// over who has read that its holder is gone. It never expires.
 //
 // Only a claim of a record that is still being written has a lease (see Attempt), so
 // that a crash leaves nothing behind.

@@ -1,5 +1,5 @@
-// Package run keeps what plans did: one row for each execution, by the plan's
-// name. The rows outlive the plan: they are the record of who had what done.
+// Package run records what plans did: one row for each execution, by the plan's name.
+// The rows stay when the plan is deleted: they record who approved what.
 package run
 
 import (

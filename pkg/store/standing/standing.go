@@ -1,5 +1,5 @@
-// Package standing makes two steps one: that a change of a chain's revisions is judged,
-// and that it is written.
+// Package standing joins two steps: checking a change of a chain's revisions, and
+// writing it.
 //
 // What a change of one revision comes to depends on the others of its chain: an object
 // that another revision has too stays, so nobody is asked for the right to delete it.

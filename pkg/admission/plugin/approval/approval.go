@@ -1,6 +1,6 @@
-// Package approval is the admission plugin that guards plans: who may approve one,
-// who may take a profile from another plan, and that nobody but this process says
-// what became of a plan.
+// Package approval is the admission plugin that guards plans: it checks who may approve
+// a plan, and who may take a profile from another plan. Only this process may write the
+// status of a plan.
 package approval
 
 import (

@@ -1,8 +1,8 @@
-// Package installlevels refuses revisions with manifests that do not say clearly
-// how they are to be rolled out: an install level that does not exist, or on an
-// object that is not create-only. A typing error would otherwise be found when
-// somebody's content is overwritten. docs/reference/stages.md says what the
-// annotations mean; the controller looks again before the first write.
+// Package installlevels refuses revisions whose manifests have a wrong install level:
+// one that does not exist, or one on an object that is not create-only. Otherwise a
+// typing error would show only when somebody's content is overwritten.
+// docs/reference/stages.md explains the annotations. The controller checks again before
+// the first write.
 package installlevels
 
 import (

@@ -2,10 +2,10 @@
 // nothing else. Penstock acts with rights of its own, so that without this check
 // the right to create a revision would be the right to everything.
 //
-// What a change comes to is worked out first (plan.go), then which rights that
-// takes (demand.go), then the cluster is asked whether the requester has them.
-// What cannot be found out is refused. docs/reference/powers.md says what is
-// asked, and what cannot be.
+// The plugin first computes what a change does (plan.go), then which rights that needs
+// (demand.go), and then asks the cluster whether the requester has them. When it cannot
+// find out, it refuses. docs/reference/powers.md says what is asked, and what cannot be
+// asked.
 package powers
 
 import (

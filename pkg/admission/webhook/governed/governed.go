@@ -1,6 +1,7 @@
-// Package governed keeps objects that an extension has rolled out from being deleted
-// by hand, in namespaces that ask for it. Drift is repaired anyway, but a Deployment
-// that is made anew has been away, and a PersistentVolumeClaim comes back empty.
+// Package governed keeps objects that an extension has rolled out from being deleted by
+// hand, in namespaces that ask for it. Penstock repairs drift anyway, but a Deployment
+// that is created anew was absent for a while, and a PersistentVolumeClaim comes back
+// empty.
 package governed
 
 import (

@@ -1,5 +1,5 @@
-// Package installlevel refuses install levels on objects of the host that nobody
-// could act upon, where somebody writes them.
+// Package installlevel refuses invalid install levels on objects of the host, when
+// somebody writes them.
 package installlevel
 
 import (

@@ -1,7 +1,6 @@
-// Package validation says what a well-formed revision is and what an update may
-// change. It is pure: functions of values, without clients, clocks or other
-// revisions. Who may write a revision, and whether its number is free in its
-// chain, others decide.
+// Package validation says what a well-formed revision is and what an update may change.
+// It is pure: functions of values, without clients, clocks or other revisions. Other
+// packages decide who may write a revision, and whether its number is free in its chain.
 //
 // Messages are for the person who wrote the revision: they name the field, what
 // was found and what is allowed, and never print the content of a manifest.

@@ -1,4 +1,4 @@
-// Package configurationprofile is the REST storage of configurationprofiles: what
-// plans can configure, and how the cluster is with regard to that. Nothing is
-// stored: package survey computes it whenever it is read.
+// Package configurationprofile is the REST storage of configurationprofiles: what plans
+// can configure, and in which state the cluster is. Nothing is stored: package survey
+// computes it for each read.
 package configurationprofile

@@ -1,6 +1,6 @@
-// Package expression evaluates CEL expressions over one object that users bring along.
-// They may be anything that CEL allows; what they cost is bounded all the same: in time
-// and in memory, step by step (see Meter), and in how long they take (see Eval).
+// Package expression evaluates CEL expressions of users over one object. Users may write
+// anything that CEL allows, so the cost is bounded: in steps and memory (see Meter), and
+// in time (see Eval).
 package expression
 
 import (

@@ -1,7 +1,7 @@
-// Package survey tells how a cluster is with regard to profiles: what they lack,
-// what a plan would do now, and whether they are in effect. It reads what is there
-// and has the cluster try the rest as a dry-run; it keeps nothing, and what it could
-// not read it calls unknown, with the reason.
+// Package survey computes the state of profiles in a cluster: what they lack, what a
+// plan would do now, and whether they are in effect. It reads the objects and lets the
+// cluster try the changes as a dry-run. It keeps nothing. What it could not read is
+// Unknown, with the reason.
 package survey
 
 import (

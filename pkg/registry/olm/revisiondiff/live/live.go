@@ -1,7 +1,7 @@
 // Package live says what a rollout of a revision would change in the cluster now.
-// The engine's preview finds that out in the name of an identity of its own; this
-// package sees to it that whoever asks learns nothing by it that they could not find
-// out themselves, with their own rights to get and to patch.
+// The engine's preview runs under its own identity, penstock-reader. This package
+// ensures that callers learn only what they could find out with their own rights to get
+// and to patch.
 package live
 
 import (
