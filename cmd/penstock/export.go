@@ -40,10 +40,10 @@ func newExportCommand() *cobra.Command {
 		Use:   "export -o FILE",
 		Short: "Write extensions, with all revisions and their history, into an archive",
 		Long: "Read revisions, manifests and histories through the API of a cluster and write them into one archive,\n" +
-			"from which penstock import brings them into another store.\n\n" +
-			"THE ARCHIVE HAS THE SECRETS OF THE REVISIONS IN CLEAR TEXT. Keep it as you keep them.\n\n" +
-			"It takes the rights to list clusterextensionrevisions, to get clusterextensionrevisions/manifests and\n" +
-			"revisionhistories, and to get the Secrets themselves in the cluster. With less, nothing is written.",
+			"from which penstock import creates them in another store.\n\n" +
+			"THE ARCHIVE HAS THE SECRETS OF THE REVISIONS IN CLEAR TEXT. Protect it as you protect them.\n\n" +
+			"It needs the rights to list clusterextensionrevisions, to get clusterextensionrevisions/manifests and\n" +
+			"revisionhistories, and to get the Secrets themselves in the cluster. If one is missing, nothing is written.",
 		Example: "  penstock export -o everything.tar.zst\n" +
 			"  penstock export --chain argocd --chain cert-manager -o two.tar.zst\n" +
 			"  penstock export -o - | age -r age1… > everything.tar.zst.age",
@@ -52,7 +52,7 @@ func newExportCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	options.Add(flags)
-	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to export; may be given several times. Without it all that have revisions.")
+	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to export; may be given several times. Without it, all extensions that have revisions.")
 	flags.StringVarP(&options.output, "output", "o", "", "File to write, replaced when it exists; - is standard output.")
 	if err := command.MarkFlagRequired("output"); err != nil {
 		panic(err) // The flag is not defined above.

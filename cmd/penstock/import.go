@@ -34,14 +34,14 @@ func newImportCommand() *cobra.Command {
 	options := importOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Bring the extensions of an archive into a store that does not have them",
+		Short: "Create the extensions of an archive in a store that does not have them",
 		Long: "Read an archive that penstock export wrote and create its extensions through the API of a cluster,\n" +
 			"with all revisions and their history. An extension that the store has, or had, is refused, and then\n" +
-			"nothing of the archive is imported. What was interrupted is finished by doing it again.\n\n" +
-			"Active revisions are rolled out. Objects that carry the marks of the extension already, because the\n" +
-			"archive comes from this very cluster, are recognised and stay what they are. Nothing is deleted.\n" +
-			"Use the newest archive there is: an old one rolls out what is old. With --paused nothing is rolled out.\n\n" +
-			"It takes the rights to create revisionhistories/import and clusterextensionrevisions.",
+			"nothing of the archive is imported. To finish an interrupted import, run it again.\n\n" +
+			"Active revisions are rolled out. Objects that have the marks of the extension already, because the\n" +
+			"archive comes from this cluster, are recognised and stay as they are. Nothing is deleted.\n" +
+			"Use the newest archive: an old one rolls out old content. With --paused nothing is rolled out.\n\n" +
+			"It needs the rights to create revisionhistories/import and clusterextensionrevisions.",
 		Example: "  penstock import everything.tar.zst --check\n" +
 			"  penstock import everything.tar.zst\n" +
 			"  penstock import everything.tar.zst --chain argocd --paused",
@@ -50,9 +50,9 @@ func newImportCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	options.Add(flags)
-	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to import; may be given several times. Without it all of the archive.")
-	flags.BoolVar(&options.paused, "paused", false, "Make active revisions paused ones: nothing is written to the cluster until their lifecycleState is Active again.")
-	flags.BoolVar(&options.check, "check", false, "Find out whether the import would be accepted, and write nothing.")
+	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to import; may be given several times. Without it, all extensions of the archive.")
+	flags.BoolVar(&options.paused, "paused", false, "Import active revisions as paused ones: nothing is written to the cluster until their lifecycleState is Active again.")
+	flags.BoolVar(&options.check, "check", false, "Check whether the import would be accepted, and write nothing.")
 	return command
 }
 

@@ -42,12 +42,12 @@ func newRenderCommand() *cobra.Command {
 		Use:   "render DIR|FILE|- --name NAME --revision N",
 		Short: "Turn plain manifests into a ClusterExtensionRevision",
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
-			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, hidden ones excepted.\n" +
-			"With - the manifests come from standard input. What is wrong is reported with file and line.\n\n" +
+			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, except hidden ones.\n" +
+			"With - the manifests come from standard input. Errors name the file and the line.\n\n" +
 			"With --layout release the files are those of an OpenShift release, named 0000_<run level>_<component>_<anything>:\n" +
-			"each run level becomes a phase, and annotations say for which clusters a manifest is. What an annotation asks\n" +
-			"and no flag answers is an error. Manifests with release.openshift.io/delete are left out: what a revision does\n" +
-			"not list any more is deleted when it has succeeded.",
+			"each run level becomes a phase, and annotations say for which clusters a manifest is. It is an error\n" +
+			"when a flag that an annotation needs is missing. Manifests with release.openshift.io/delete are left out:\n" +
+			"objects that a revision does not list any more are deleted when it has succeeded.",
 		Example: "  penstock render ./manifests --name cert-manager --revision 1 | kubectl create -f -\n" +
 			"  penstock render ./manifests --name cert-manager --revision 2 --paused | kubectl create -f -\n" +
 			"  penstock render ./release --layout release --profile self-managed-high-availability --name cluster --revision 1\n" +
@@ -65,14 +65,14 @@ func newRenderCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.name, "name", "", "Name of the extension; the revision is named <name>-<revision>.")
-	flags.Int64Var(&options.revision, "revision", 0, "Number of the revision, 1 or more, larger than those before it.")
+	flags.Int64Var(&options.revision, "revision", 0, "Number of the revision, 1 or more, larger than all earlier ones.")
 	flags.StringVar(&options.collisionProtection, "collision-protection", "",
-		"What may be done with objects that exist already: Prevent, IfNoController or None. Without it the server's default holds, Prevent.")
+		"Which existing objects may be taken over: none (Prevent), those without a controller (IfNoController), or all (None). The server's default is Prevent.")
 	flags.StringVar(&options.version, "bundle-version", "",
-		"Version of the extension that the manifests are, for the history; an annotation of the revision.")
+		"Version of the extension, for the history; stored as an annotation of the revision.")
 	flags.BoolVar(&options.paused, "paused", false,
-		"Make the revision Paused: nothing of it is written until its lifecycleState is set to Active, and what it would change can be read first.")
-	flags.StringVar(&options.layout, "layout", plainLayout, "What the directory is: plain, or release for the manifests of an OpenShift release.")
+		"Create the revision Paused: nothing is written until its lifecycleState is set to Active, so that its changes can be read first.")
+	flags.StringVar(&options.layout, "layout", plainLayout, "Layout of the directory: plain, or release for the manifests of an OpenShift release.")
 	options.addReleaseFlags(flags)
 	flags.StringVarP(&options.output, "output", "o", "yaml", "Format: yaml or json.")
 	for _, required := range []string{"name", "revision"} {

@@ -14,12 +14,12 @@ func newRestoreCommand() *cobra.Command {
 	var dataDir string
 	command := &cobra.Command{
 		Use:   "restore SNAPSHOT --data-dir DIR",
-		Short: "Make a store of a snapshot",
-		Long: "Make the store of a data directory of a snapshot that penstock serve --snapshot-dir took.\n" +
-			"The directory must not have a store. Nothing in the cluster is looked at or changed.\n\n" +
-			"What happened after the snapshot is not in it. So penstock serve does not serve the restored store\n" +
-			"before it is told to, with the value of --accept-identity that it asks for. Active revisions are\n" +
-			"rolled out then, as they were at the time of the snapshot; nothing is deleted for it.",
+		Short: "Restore a store from a snapshot",
+		Long: "Create a store in a data directory from a snapshot that penstock serve --snapshot-dir took.\n" +
+			"The directory must not have a store. The command neither reads nor changes anything in the cluster.\n\n" +
+			"A snapshot lacks all later changes. So penstock serve does not serve the restored store\n" +
+			"until you set the value of --accept-identity that it asks for. Then active revisions are\n" +
+			"rolled out as they were at the time of the snapshot. Nothing is deleted because of this.",
 		Example: "  penstock restore /backup/penstock-20261121T160000Z.db --data-dir /var/lib/penstock",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {

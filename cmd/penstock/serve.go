@@ -23,10 +23,10 @@ func newServeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the API server and the controllers",
-		Long: "Serve Penstock's API, keep its store, and roll revisions out.\n\n" +
-			"With --register the host cluster is made to send requests for the API to this process.\n" +
-			"The registration stays when the process ends, so that a restart does not take the API away;\n" +
-			"penstock unregister takes it back.",
+		Long: "Serve Penstock's API, keep its store, and roll out revisions.\n\n" +
+			"With --register, the host cluster sends requests for the API to this process.\n" +
+			"The registration stays when the process ends, so that a restart does not remove the API;\n" +
+			"penstock unregister removes it.",
 		Example: "  penstock serve --kubeconfig ~/.kube/config --data-dir /var/lib/penstock --register",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -41,7 +41,7 @@ func newServeCommand() *cobra.Command {
 	}
 	sets := options.Flags()
 	sets.FlagSet("rollout").BoolVar(&settings.Preflight, "preflight", true,
-		"Try by dry-run what a phase would write before any of it is written. Without, every write is one request and not two, and a phase stays half written while one of its objects is refused.")
+		"Try all writes of a phase by dry-run before the first write. Without it, a write is one request instead of two, and a phase stays half written while one of its objects is refused.")
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}

@@ -37,15 +37,15 @@ func newUnregisterCommand() *cobra.Command {
 	options := unregisterOptions{Flags: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
 		Use:   "unregister",
-		Short: "Take Penstock out of a cluster, and leave everything running that it rolled out",
-		Long: "Remove from a cluster what makes it send requests to Penstock: APIServices, webhooks, and the\n" +
-			"identities of its jobs. Nothing waits for Penstock from then on, whether or not it runs; what it\n" +
-			"rolled out stays as it is, and so does its store. Do this before you stop Penstock for good.\n\n" +
-			"With --release-finalizers all revisions are let go of first, as kubectl delete --cascade=orphan does:\n" +
-			"their objects run on without Penstock's marks, and the revisions are gone. A revision that is not gone\n" +
-			"in time is released without its controller. This cannot be taken back.\n\n" +
+		Short: "Remove Penstock from a cluster, and leave everything running that it rolled out",
+		Long: "Remove the objects that make a cluster send requests to Penstock: APIServices, webhooks, and the\n" +
+			"identities of its jobs. From then on the cluster does not wait for Penstock, whether or not it runs. The objects\n" +
+			"that it rolled out stay as they are, and so does its store. Do this before you stop Penstock for good.\n\n" +
+			"With --release-finalizers, all revisions are released first, as by kubectl delete --cascade=orphan:\n" +
+			"their objects continue to run without Penstock's marks, and the revisions are gone. A revision that is not gone\n" +
+			"in time is released without its controller. This cannot be undone.\n\n" +
 			"Without it the revisions stay in the store. The namespace is marked, and no process registers again until\n" +
-			"the mark is removed; then penstock serve --register goes on where it was.",
+			"the mark is removed; then penstock serve --register continues where it was.",
 		Example: "  penstock unregister --release-finalizers    # for good\n" +
 			"  penstock unregister                         # for a while",
 		Args: cobra.NoArgs,
@@ -54,8 +54,8 @@ func newUnregisterCommand() *cobra.Command {
 	flags := command.Flags()
 	options.Add(flags)
 	flags.StringVar(&options.namespace, "namespace", server.DefaultNamespace, "Namespace of Penstock in the cluster.")
-	flags.BoolVar(&options.release, "release-finalizers", false, "Let go of all revisions before; their objects stay.")
-	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "How long revisions may take to let go of their objects, with --release-finalizers.")
+	flags.BoolVar(&options.release, "release-finalizers", false, "Release all revisions first; their objects stay.")
+	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "How long revisions may take to release their objects, with --release-finalizers.")
 	return command
 }
 

@@ -13,15 +13,15 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Kubeconfig file for the host cluster. In a pod it may be left out.")
 	fs.StringVar(&o.TargetKubeconfig, "target-kubeconfig", o.TargetKubeconfig,
-		"Kubeconfig file for the cluster that all revisions are rolled out into, when it is not the host. It must have everything in itself: no programs, no other files. It is read again when it changes.")
+		"Kubeconfig file for the cluster that all revisions are rolled out into, when it is not the host. It must be complete in itself: no programs, no other files. It is read again when it changes.")
 	fs.StringVar(&o.AcceptTarget, "accept-target", o.AcceptTarget,
-		"Give up what was rolled out into another cluster than the one to be used now. The value is the one that the refusal ends with, and is good for that cluster only.")
+		"Give up the objects that were rolled out into another cluster than the present one. Use the value at the end of the refusal; it is valid for that cluster only.")
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the store, created when absent. One process at a time may use it.")
 	fs.Var(&o.DataQuota, "data-quota",
 		"Size of the store's database at which it takes no more writes.")
 	fs.StringVar(&o.SnapshotDir, "snapshot-dir", o.SnapshotDir,
-		"Directory for snapshots of the store, created when absent; penstock restore makes a store of one. They hold the Secrets of all revisions. Without it none are taken.")
+		"Directory for snapshots of the store, created when absent; penstock restore creates a store from one. They hold the Secrets of all revisions. Without this flag no snapshots are taken.")
 	fs.DurationVar(&o.SnapshotInterval, "snapshot-interval", o.SnapshotInterval, "How often to take a snapshot, with --snapshot-dir.")
 	fs.IntVar(&o.SnapshotKeep, "snapshot-keep", o.SnapshotKeep, "How many snapshots to keep, with --snapshot-dir; older ones are removed.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
@@ -31,15 +31,15 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.RegisterHost, "register-host", o.RegisterHost,
 		"DNS name or IPv4 address at which kube-apiserver reaches this process, with --register.")
 	fs.IntVar(&o.RegisterServicePort, "register-service-port", o.RegisterServicePort,
-		"Port of a Service \"penstock\" in --namespace that leads to all replicas, with --register: it is used, not written, and --register-host is not needed. 0: a Service is made that leads to --register-host.")
+		"Port of a Service \"penstock\" in --namespace that leads to all replicas, with --register. Penstock uses it and does not write it, and --register-host is not needed. 0: Penstock creates a Service that leads to --register-host.")
 	fs.StringVar(&o.RegisterCAFile, "register-ca-file", o.RegisterCAFile,
 		"PEM bundle that verifies --tls-cert-file, with --register. The file is read again when it changes.")
 	fs.StringVar(&o.AcceptIdentity, "accept-identity", o.AcceptIdentity,
-		"Serve a store although it is not the one that the host cluster knows. The value is the one that the refusal ends with: it is good for this one decision, and for no other store or later loss.")
+		"Serve a store although it is not the one that the host cluster knows. Use the value at the end of the refusal; it is valid for this one decision, and for no other store or later loss.")
 	fs.StringArrayVar(&o.Redact, "redact", o.Redact,
-		"Field whose value appears in no diff, condition, event or log, as is the content of Secrets. May be given several times. "+redact.Grammar+".")
+		"Field whose value appears in no diff, condition, event or log, like the content of Secrets. May be given several times. "+redact.Grammar+".")
 	fs.StringSliceVar(&o.GuardInstallLevels, "guard-install-levels", o.GuardInstallLevels,
-		"Resources of the host cluster, as group/resource, whose annotation release.openshift.io/install-level is checked when it is set or changed. Empty for none.")
+		"Resources of the host cluster, as group/resource, whose annotation release.openshift.io/install-level is checked when it is set or changed. Empty means none.")
 
 	etcd := &o.Recommended.Etcd.StorageConfig
 	fs = sets.FlagSet("external etcd")
