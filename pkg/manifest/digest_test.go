@@ -117,3 +117,20 @@ func TestDigestValidate(t *testing.T) {
 		})
 	}
 }
+
+// TestSecretDigestIsOfItsName: who compares digests learns of two Secrets of one namespace
+// and name whether they are equal, and nothing of others.
+func TestSecretDigestIsOfItsName(t *testing.T) {
+	digester := Digester{SecretKey: []byte("one")}
+	seen := map[Digest]string{}
+	for _, at := range []string{`"namespace":"a","name":"b"`, `"namespace":"b","name":"b"`, `"namespace":"a","name":"c"`} {
+		object, err := digester.FromJSON([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{` + at + `},"data":{"pin":"MTIzNA=="}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, same := seen[object.Digest]; same {
+			t.Errorf("the Secrets with %s and %s have the same digest", other, at)
+		}
+		seen[object.Digest] = at
+	}
+}

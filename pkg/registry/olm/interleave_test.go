@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +36,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/judged"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -56,17 +58,28 @@ type bench struct {
 	revisions   *clusterextensionrevision.REST
 	status      *status.REST
 	rollback    *clusterextensionrevision.RollbackREST
+	heads       *chain.Heads
 	inventories *chain.Inventories
+	imports     *revisionimport.REST
 	plugin      *powers.Plugin
 	digester    manifest.Digester
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	memory := storetest.NewMemory()
+	return newBenchOn(t, memory, memory)
+}
+
+// newBenchOn is newBench for a process that reaches a store by a KV of its own.
+func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	b := &bench{t: t, etcd: storetest.NewMemory(), plugin: powers.New(), digester: manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}}
-	b.inventories = chain.NewInventories(b.etcd, prefix)
+	client := memory.Client(t.Context())
+	client.KV = kv
+	b := &bench{t: t, etcd: memory, plugin: powers.New(), digester: manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}}
+	b.inventories = chain.NewInventories(kv, prefix)
 	config := storagebackend.NewDefaultConfig(prefix, nil)
 	options := generic.RESTOptions{
 		StorageConfig:  config.ForResource(v1alpha1.Resource("clusterextensionrevisions")),
@@ -74,11 +87,12 @@ func newBench(t *testing.T) *bench {
 		// Without a cache every read is one that another write can come before.
 		Decorator: func(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error), newFunc, newList func() runtime.Object,
 			_ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-			return judged.Raw(b.etcd.Client(t.Context()), nil, config, newFunc, newList, resourcePrefix)
+			return judged.Raw(client, nil, config, newFunc, newList, resourcePrefix)
 		},
 	}
+	b.heads = chain.NewHeads(kv, prefix)
 	stored, err := clusterextensionrevision.NewStorage(clusterextensionrevision.Deps{
-		Scheme: scheme, Bodies: pack.New(b.etcd, prefix, b.digester), Heads: chain.NewHeads(b.etcd, prefix), Standings: standing.New(b.etcd, prefix),
+		Scheme: scheme, Bodies: pack.New(kv, prefix, b.digester), Heads: b.heads, Standings: standing.New(kv, prefix),
 		Digester: b.digester, Authorizer: byName{},
 		OptsGetter: encoding.Stored{RESTOptionsGetter: options, Codecs: serializer.NewCodecFactory(scheme), Version: v1alpha1.SchemeGroupVersion},
 	})
@@ -89,6 +103,10 @@ func newBench(t *testing.T) *bench {
 	b.plugin.SetDeps(powers.Deps{Authorizer: byName{}, Kinds: configMaps{}, Roles: noRoles{}, Chains: b})
 	b.rollback = clusterextensionrevision.NewRollbackREST(clusterextensionrevision.RollbackDeps{
 		Revisions: b.revisions, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},
+	})
+	b.imports = revisionimport.NewREST(revisionimport.Deps{
+		Scheme: scheme, Revisions: b.revisions, Heads: b.heads, Histories: noHistories{}, Authorizer: byName{},
+		Importer: clusterextensionrevision.NewImporter(b.revisions, scheme, b.plugin),
 	})
 	return b
 }

@@ -19,19 +19,30 @@ const (
 	BeforeWrite Crash = "before the write"
 	// AfterWrite loses the answer: etcd has done it.
 	AfterWrite Crash = "after the write"
+	// WriteLost and AnswerLost are the same two, once, for a process that lives on: it does
+	// not know which of them it was.
+	WriteLost  Crash = "the write is lost"
+	AnswerLost Crash = "the answer is lost"
+	// Disturbed calls Disturb before that write, once, and passes it on.
+	Disturbed Crash = "the write is disturbed"
 )
 
 // CrashingKV passes writes on, up to a chosen one. That one crashes, and nothing
-// works any more behind it, as for a process that was killed. A transaction
+// works any more behind it, as for a process that was killed, unless it lives on. A transaction
 // counts as a write when one of its branches writes.
 type CrashingKV struct {
 	clientv3.KV
+	// Disturb is what is done before a write that is Disturbed.
+	Disturb func()
+
 	lease clientv3.Lease
 	how   Crash
 
 	mu      sync.Mutex
 	left    int
 	crashed bool
+	// spent is set when the one failure of a process that lives on has been.
+	spent bool
 }
 
 var _ clientv3.KV = &CrashingKV{}
@@ -48,6 +59,13 @@ func (c *CrashingKV) Crashed() bool {
 	return c.crashed
 }
 
+// Failed tells whether a write failed, of a process that lives on too.
+func (c *CrashingKV) Failed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crashed || c.spent
+}
+
 // write counts a write. It returns whether to pass it on, and the error to
 // answer with.
 func (c *CrashingKV) write() (bool, error) {
@@ -56,9 +74,19 @@ func (c *CrashingKV) write() (bool, error) {
 	if c.crashed {
 		return false, ErrCrash
 	}
-	if c.left > 0 {
+	switch {
+	case c.spent:
+		return true, nil
+	case c.left > 0:
 		c.left--
 		return true, nil
+	case c.how == Disturbed:
+		c.spent = true
+		c.Disturb()
+		return true, nil
+	case c.how == WriteLost || c.how == AnswerLost:
+		c.spent = true
+		return c.how == AnswerLost, ErrCrash
 	}
 	c.crashed = true
 	return c.how == AfterWrite, ErrCrash
