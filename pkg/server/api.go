@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
@@ -88,7 +89,7 @@ func (a *api) withBodies(next http.Handler) http.Handler {
 	return clusterextensionrevision.WithBodies(next, clusterextensionrevision.FilterDeps{
 		Digester:     a.store.Digester,
 		Serializer:   encoding.Text(a.extra.codecs),
-		Budget:       clusterextensionrevision.NewBudget(clusterextensionrevision.DefaultBudget),
+		Budget:       requestbody.NewBudget(requestbody.DefaultBudget),
 		MaxBodyBytes: a.maxBody,
 		Stored:       a.stored,
 		Authorizer:   a.authorizer,

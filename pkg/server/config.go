@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -254,7 +255,8 @@ func (c *Config) applyOptions(o *Options) error {
 		handler = storeguard.WithDegraded(handler, reason, servedGroups(), c.Extra.codecs)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
-		return withWebhooks(handler, webhooks)
+		// Webhooks have a time of their own for a body as a whole.
+		return withWebhooks(requestbody.WithPatience(handler, requestbody.DefaultPatience), webhooks)
 	}
 	c.Generic.AddReadyzChecks(storeguard.Check(reason), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
 	return nil

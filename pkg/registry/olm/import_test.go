@@ -515,7 +515,7 @@ func TestImportSlowSender(t *testing.T) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		// TestPatient checks the answer: here the connection may end first.
+		// TestPatience checks the answer: here the connection may end first.
 		if res, err := http.DefaultClient.Do(req); err == nil {
 			_ = res.Body.Close()
 		}

@@ -4,7 +4,6 @@ package olm
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -45,9 +44,6 @@ type Deps struct {
 	// Imports is where chains of other stores are made known, the heads in full; nil
 	// takes none in.
 	Imports revisionimport.Heads
-	// ImportPatience is how long nothing may come of an archive that is imported; 0 is
-	// revisionimport.DefaultPatience.
-	ImportPatience time.Duration
 	// Live compares revisions with the cluster; nil answers 501.
 	Live revisiondiff.Live
 	// Unreadable is told of records that cannot be read; nil is told nothing.
@@ -104,7 +100,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		served["revisionhistories/import"] = revisionimport.NewREST(revisionimport.Deps{
 			Scheme: deps.Scheme, Revisions: storage.Revision, Heads: deps.Imports, Histories: histories,
 			Importer:   clusterextensionrevision.NewImporter(storage.Revision, deps.Scheme, deps.Admission),
-			Authorizer: deps.Authorizer, Owners: deps.Owners, Patience: deps.ImportPatience,
+			Authorizer: deps.Authorizer, Owners: deps.Owners,
 		})
 	}
 	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = served

@@ -45,6 +45,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/standing"
@@ -67,13 +68,15 @@ type server struct {
 	policy  *policy
 	rules   *rules
 	storage *clusterextensionrevision.Storage
+	// handler is what serves at url.
+	handler http.Handler
 }
 
 type settings struct {
 	owners       *owners
 	stored       storedVersions
 	live         revisiondiff.Live
-	budget       *clusterextensionrevision.Budget
+	budget       *requestbody.Budget
 	maxBodyBytes int64
 	patience     time.Duration
 }
@@ -110,7 +113,7 @@ func newServer(t *testing.T, settings settings) *server {
 		config.MaxRequestBodyBytes = settings.maxBodyBytes
 	}
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(clusterextensionrevision.WithBodies(handler, clusterextensionrevision.FilterDeps{
+		chain := genericapiserver.DefaultBuildHandlerChain(clusterextensionrevision.WithBodies(handler, clusterextensionrevision.FilterDeps{
 			Digester:     digester,
 			Serializer:   encoding.Text(codecs),
 			Budget:       settings.budget,
@@ -120,6 +123,10 @@ func newServer(t *testing.T, settings settings) *server {
 			},
 			Authorizer: s.rules,
 		}), c)
+		if settings.patience == 0 {
+			settings.patience = requestbody.DefaultPatience
+		}
+		return requestbody.WithPatience(chain, settings.patience)
 	}
 	apiServer, err := config.Complete(nil).New("test", genericapiserver.NewEmptyDelegate())
 	if err != nil {
@@ -148,8 +155,6 @@ func newServer(t *testing.T, settings settings) *server {
 		Forget:    s.heads,
 
 		Inventories: chain.NewInventories(client, prefix),
-
-		ImportPatience: settings.patience,
 	}
 	if settings.owners != nil {
 		deps.Owners = settings.owners
@@ -172,7 +177,8 @@ func newServer(t *testing.T, settings settings) *server {
 	if err != nil {
 		t.Fatalf("waiting for the watch cache: %v", err)
 	}
-	front := httptest.NewServer(apiServer.Handler)
+	s.handler = apiServer.Handler
+	front := httptest.NewServer(s.handler)
 	t.Cleanup(front.Close)
 	s.url = front.URL
 	return s

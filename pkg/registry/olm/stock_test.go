@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 )
 
 const duplicated = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"NAME"},
@@ -16,7 +16,7 @@ const duplicated = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"Cl
 // the library, as for any other kind.
 func TestStockAnswers(t *testing.T) {
 	const limit = 100 << 10
-	s := newServer(t, settings{maxBodyBytes: limit, budget: clusterextensionrevision.NewBudget(1 << 20)})
+	s := newServer(t, settings{maxBodyBytes: limit, budget: requestbody.NewBudget(1 << 20)})
 	large := file("e-1", inline(configMap("a", strings.Repeat("x", 2*limit))))
 	unknown := with(file("e-1", inline(configMap("a", "1"))), 1, "spec", "bogus")
 

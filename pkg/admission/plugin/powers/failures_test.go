@@ -175,7 +175,7 @@ func TestTurns(t *testing.T) {
 	all := turns{users: map[string]*turn{}}
 	var ends []func()
 	for range userConcurrency {
-		_, done, err := all.take(t.Context(), "mallory")
+		done, err := all.take(t.Context(), "mallory")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,13 +183,13 @@ func TestTurns(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, _, err := all.take(gone, "mallory"); !errors.Is(err, context.Canceled) {
+	if _, err := all.take(gone, "mallory"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a client that left still waits: %v", err)
 	}
 	waiting := make(chan error, userWaiting)
 	for range userWaiting {
 		go func() {
-			_, done, err := all.take(t.Context(), "mallory")
+			done, err := all.take(t.Context(), "mallory")
 			if err == nil {
 				done()
 			}
@@ -206,7 +206,7 @@ func TestTurns(t *testing.T) {
 		all.leave("mallory")
 		runtime.Gosched()
 	}
-	_, done, err := all.take(t.Context(), "alice")
+	done, err := all.take(t.Context(), "alice")
 	if err != nil {
 		t.Errorf("alice waits for mallory: %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/fairshare"
 )
 
 // inquiry finds out what the user of one request may do. Every question is asked
@@ -17,9 +19,9 @@ import (
 type inquiry struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	who        user.Info
-	// asking bounds the questions of all requests that are open at a time, mine those of
-	// the same user.
-	asking, mine chan struct{}
+	// asking bounds the questions of all requests that are open at a time: no user has more
+	// of them than are left for others, however many names somebody has.
+	asking *fairshare.Pool
 
 	mu      sync.Mutex
 	answers map[right]bool
@@ -32,14 +34,10 @@ func (i *inquiry) all(ctx context.Context, questions []right) error {
 	group.SetLimit(requestConcurrency)
 	for _, question := range i.open(questions) {
 		group.Go(func() error {
-			for _, places := range []chan struct{}{i.mine, i.asking} {
-				select {
-				case places <- struct{}{}:
-					defer func() { <-places }()
-				case <-ctx.Done():
-					return ctx.Err()
-				}
+			if err := i.asking.Take(ctx, i.who.GetName(), 1); err != nil {
+				return err
 			}
+			defer i.asking.Return(i.who.GetName(), 1)
 			allowed, err := i.ask(ctx, question)
 			if err != nil {
 				return err

@@ -25,6 +25,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/fairshare"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -101,7 +102,7 @@ type Chains interface {
 type Plugin struct {
 	*admission.Handler
 	deps   Deps
-	asking chan struct{}
+	asking *fairshare.Pool
 	turns  turns
 }
 
@@ -114,7 +115,7 @@ var (
 func New() *Plugin {
 	return &Plugin{
 		Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete),
-		asking:  make(chan struct{}, totalConcurrency),
+		asking:  fairshare.NewPool(totalConcurrency),
 		turns:   turns{users: map[string]*turn{}},
 	}
 }
@@ -177,12 +178,11 @@ const statusRefusal = "status of a revision is the record of what was rolled out
 
 // judgeInTurn is judge when it is the requester's turn.
 func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
-	mine, done, err := p.turns.take(ctx, i.who.GetName())
+	done, err := p.turns.take(ctx, i.who.GetName())
 	if err != nil {
 		return failed, nil, err
 	}
 	defer done()
-	i.mine = mine
 	return p.judge(ctx, c, i)
 }
 

@@ -8,11 +8,9 @@ import (
 )
 
 const (
-	// userConcurrency is how many requests of one user are judged at a time, and
-	// userQuestions how many questions about them are open: half of what all users
-	// have together, so that what one of them sends never takes all of it.
+	// userConcurrency is how many requests of one user are judged at a time. Their
+	// questions share what all users have together (see inquiry).
 	userConcurrency = 4
-	userQuestions   = totalConcurrency / 2
 	// userWaiting is how many more requests of one user wait for that.
 	userWaiting = 64
 	// busyRetrySeconds is when somebody who was sent away may come again.
@@ -32,25 +30,23 @@ type turn struct {
 	// requests that are judged or wait.
 	requests int
 	judging  chan struct{}
-	asking   chan struct{}
 }
 
-// take waits until a request of a user can be judged, and returns the places for its
-// questions. Call done when it is judged.
-func (t *turns) take(ctx context.Context, user string) (asking chan struct{}, done func(), err error) {
+// take waits until a request of a user can be judged. Call done when it is judged.
+func (t *turns) take(ctx context.Context, user string) (done func(), err error) {
 	mine, err := t.enter(user)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	select {
 	case mine.judging <- struct{}{}:
-		return mine.asking, func() {
+		return func() {
 			<-mine.judging
 			t.leave(user)
 		}, nil
 	case <-ctx.Done():
 		t.leave(user)
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
@@ -59,7 +55,7 @@ func (t *turns) enter(user string) (*turn, error) {
 	defer t.mu.Unlock()
 	mine := t.users[user]
 	if mine == nil {
-		mine = &turn{judging: make(chan struct{}, userConcurrency), asking: make(chan struct{}, userQuestions)}
+		mine = &turn{judging: make(chan struct{}, userConcurrency)}
 		t.users[user] = mine
 	}
 	if mine.requests >= userConcurrency+userWaiting {

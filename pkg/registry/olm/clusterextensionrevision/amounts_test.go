@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 )
 
 // elements is a JSON list of n elements that differ.
@@ -82,7 +83,7 @@ func TestAmounts(t *testing.T) {
 			}
 			var got received
 			answer := httptest.NewRecorder()
-			filterFor(NewBudget(DefaultBudget), 64<<20, &got).ServeHTTP(answer, req)
+			filterFor(requestbody.NewBudget(requestbody.DefaultBudget), 64<<20, &got).ServeHTTP(answer, req)
 			switch {
 			case tc.want == "" && (answer.Code != http.StatusOK || got.body == ""):
 				t.Errorf("%s: status %d: %s", tc.reason, answer.Code, answer.Body)

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 )
 
 // FilterDeps is what WithBodies needs.
@@ -26,7 +27,7 @@ type FilterDeps struct {
 	// Serializer writes the answer when a body takes too much memory.
 	Serializer runtime.NegotiatedSerializer
 	// Budget bounds the memory of all bodies; nil is no bounds.
-	Budget *Budget
+	Budget *requestbody.Budget
 	// MaxBodyBytes is the server's MaxRequestBodyBytes; 0 is no limit.
 	MaxBodyBytes int64
 	// Stored returns a revision as it is stored, as Storage.Stored does. It is
@@ -59,11 +60,9 @@ func WithBodies(next http.Handler, deps FilterDeps) http.Handler {
 			next.ServeHTTP(w, req)
 			return
 		}
-		share, err := deps.Budget.take(f.expectedLength(req))
-		if err == nil {
-			defer share.giveBack()
-			req, err = f.admit(req, share)
-		}
+		share := deps.Budget.Share(userOf(req))
+		defer share.GiveBack()
+		req, err := f.admit(req, share)
 		if err != nil {
 			responsewriters.ErrorNegotiated(err, deps.Serializer, v1alpha1.SchemeGroupVersion, w, req)
 			return
@@ -95,44 +94,35 @@ func writesRevision(info *request.RequestInfo) bool {
 	return info.Verb == "create" || info.Verb == "update" || info.Verb == "patch"
 }
 
-// expectedLength is how long the body may be, in bytes: what the client
-// announces, or as much as it may send.
-func (f *filter) expectedLength(req *http.Request) int64 {
-	limit := f.deps.MaxBodyBytes
-	if limit <= 0 {
-		limit = DefaultBudget
+// userOf names who sent a request. What they send counts together.
+func userOf(req *http.Request) string {
+	if who, ok := request.UserFrom(req.Context()); ok {
+		return who.GetName()
 	}
-	if req.ContentLength < 0 {
-		return limit
-	}
-	return min(req.ContentLength, limit)
+	return ""
 }
 
 // admit returns the request as the endpoint should see it, or the answer when
 // decoding its body, here or there, would take too much memory. Manifests that it
 // took out are in the new request's context.
-func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
+func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Request, error) {
 	info, ok := request.RequestInfoFrom(req.Context())
 	form := formOf(req.Header.Get("Content-Type"), req.Method)
 	writes, lists := ok && writesRevision(info), ok && bringsLists(info)
-	if !lists && form != yamlForm && req.ContentLength >= 0 && req.ContentLength <= freeBodyBytes {
-		return req, nil
-	}
 	ctx, held := req.Context(), newStaged()
 	if writes {
 		ctx, held = withStaged(ctx)
 		req = req.WithContext(ctx)
 	}
-	body, complete := readBody(req, f.deps.MaxBodyBytes)
-	if !complete {
-		return req, nil
+	body, complete, err := requestbody.Read(req, f.deps.MaxBodyBytes, share)
+	if err != nil || !complete {
+		return req, err
 	}
 	if ok && info.IsResourceRequest && !writes && len(body) > maxOtherBodyBytes {
 		return req, tooLargeBody("the body of this request", len(body), maxOtherBodyBytes)
 	}
 	replacement := body
 	if lists {
-		var err error
 		if replacement, err = f.replace(ctx, info, body, form, held, share); err != nil {
 			return req, err
 		}
@@ -140,7 +130,7 @@ func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 	req.Body = io.NopCloser(bytes.NewReader(replacement))
 	req.ContentLength = int64(len(replacement))
 	// From here on the endpoint decodes what is left.
-	if err := share.set(form.weigh(replacement) + held.bytes()); err != nil {
+	if err := share.Set(form.weigh(replacement) + held.bytes()); err != nil {
 		return req, err
 	}
 	return req, form.check(replacement)
@@ -149,7 +139,7 @@ func (f *filter) admit(req *http.Request, share *share) (*http.Request, error) {
 // replace returns the body of a write of our kinds as the endpoint should see it. When
 // it is one of a revision, it puts the manifests that came with it into held, which is
 // sealed then. Nothing is done with a body that brings too much.
-func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form form, held *staged, share *share) ([]byte, error) {
+func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form form, held *staged, share *requestbody.Share) ([]byte, error) {
 	defer held.seal()
 	tree, err := form.decode(body, share)
 	if err != nil {
@@ -231,42 +221,3 @@ func (f *filter) fillFacts(ctx context.Context, name string, entries []map[strin
 		known[keyOfTree(entry)].ontoTree(entry)
 	}
 }
-
-// maxPreallocated bounds the memory that is taken at a client's word for how
-// long its body will be, in bytes.
-const maxPreallocated = 32 << 20
-
-// readBody reads the whole body. When it is longer than the limit, or cannot be
-// read to its end, the request keeps a body that yields the same again, and
-// complete is false.
-func readBody(req *http.Request, limit int64) (body []byte, complete bool) {
-	original := req.Body
-	var source io.Reader = original
-	if limit > 0 {
-		source = io.LimitReader(original, limit+1)
-	}
-	// Growing as io.ReadAll does would leave several times the body as garbage.
-	var buffer bytes.Buffer
-	buffer.Grow(int(min(max(req.ContentLength, 0), maxPreallocated)) + bytes.MinRead)
-	_, err := buffer.ReadFrom(source)
-	body = buffer.Bytes()
-	if err == nil && (limit <= 0 || int64(len(body)) <= limit) {
-		// The server drains and closes what it gave us itself; closing here
-		// gives the connection's buffer back early.
-		_ = original.Close()
-		return body, true
-	}
-	rest := io.Reader(original)
-	if err != nil {
-		rest = failingReader{err}
-	}
-	req.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), rest), original}
-	return nil, false
-}
-
-type failingReader struct{ err error }
-
-func (r failingReader) Read([]byte) (int, error) { return 0, r.err }

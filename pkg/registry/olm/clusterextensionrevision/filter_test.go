@@ -1,7 +1,6 @@
 package clusterextensionrevision
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 )
 
 const (
@@ -49,7 +49,7 @@ type received struct {
 }
 
 // filterFor returns the filter before an endpoint that records.
-func filterFor(budget *Budget, limit int64, got *received) http.Handler {
+func filterFor(budget *requestbody.Budget, limit int64, got *received) http.Handler {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	endpoint := http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
@@ -163,8 +163,8 @@ func TestFilterLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestFilterIncompleteBodies: a body that is too long, or breaks off, reaches
-// the endpoint as it came, error included.
+// TestFilterIncompleteBodies: a body that is too long reaches the endpoint as it came; one
+// that breaks off is answered here.
 func TestFilterIncompleteBodies(t *testing.T) {
 	body := `{"spec":{"phases":[]}}`
 	var got received
@@ -173,94 +173,67 @@ func TestFilterIncompleteBodies(t *testing.T) {
 		t.Errorf("a body beyond the limit arrived as %q, error %v", got.body, got.readErr)
 	}
 
-	broken := errors.New("connection reset")
+	got = received{}
 	req := requestFor("POST", "create", "", "application/json", "")
-	req.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(body[:5])), failingReader{broken}))
-	filterFor(nil, 0, &got).ServeHTTP(httptest.NewRecorder(), req)
-	if got.body != body[:5] || !errors.Is(got.readErr, broken) {
-		t.Errorf("a body that breaks off arrived as %q, error %v", got.body, got.readErr)
+	req.Body = io.NopCloser(io.MultiReader(strings.NewReader(body[:5]), failingReader{errors.New("connection reset")}))
+	answer := httptest.NewRecorder()
+	filterFor(nil, 0, &got).ServeHTTP(answer, req)
+	if got.body != "" || answer.Code != http.StatusBadRequest {
+		t.Errorf("a body that breaks off: answer %d, the endpoint got %q", answer.Code, got.body)
 	}
 }
 
-// TestFilterBudget: large bodies that come while others are being decoded are
-// sent away, small ones never.
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+// TestFilterBudget: large bodies that come while others are held are sent away, small
+// ones never.
 func TestFilterBudget(t *testing.T) {
-	budget := NewBudget(1 << 20)
-	large := `{"x":"` + strings.Repeat("x", 200<<10) + `"}`
-	holder, err := budget.take(200 << 10)
-	if err != nil {
+	budget := requestbody.NewBudget(1 << 20)
+	large := `{"x":"` + strings.Repeat("x", 100<<10) + `"}`
+	holder := budget.Share("alice")
+	if err := holder.Set(900 << 10); err != nil {
 		t.Fatal(err)
 	}
 	var got received
 	handler := filterFor(budget, 3<<20, &got)
 
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, requestFor("POST", "create", "", "application/json", large))
-	if answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") != "1" {
-		t.Errorf("status %d, Retry-After %q, want 429 and 1", answer.Code, answer.Header().Get("Retry-After"))
-	}
-	var status struct{ Reason string }
-	if err := json.Unmarshal(answer.Body.Bytes(), &status); err != nil || status.Reason != "TooManyRequests" {
-		t.Errorf("reason %q (%v), want TooManyRequests: %s", status.Reason, err, answer.Body)
+	for name, length := range map[string]int64{"announced": int64(len(large)), "unannounced": -1} {
+		req := requestFor("POST", "create", "", "application/json", large)
+		req.ContentLength = length
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, req)
+		if answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s: status %d, Retry-After %q, want 429 and 1", name, answer.Code, answer.Header().Get("Retry-After"))
+		}
+		var status struct{ Reason string }
+		if err := json.Unmarshal(answer.Body.Bytes(), &status); err != nil || status.Reason != "TooManyRequests" {
+			t.Errorf("%s: reason %q (%v), want TooManyRequests: %s", name, status.Reason, err, answer.Body)
+		}
 	}
 
 	unannounced := requestFor("POST", "create", "", "application/json", `{}`)
 	unannounced.ContentLength = -1
-	answer = httptest.NewRecorder()
-	handler.ServeHTTP(answer, unannounced)
-	if answer.Code != http.StatusTooManyRequests {
-		t.Errorf("a body of unknown length got %d, want 429", answer.Code)
+	for name, req := range map[string]*http.Request{
+		"unannounced": unannounced,
+		"announced":   requestFor("PATCH", "patch", "e-1", "application/merge-patch+json", `{}`),
+	} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, req)
+		if answer.Code != http.StatusOK || got.body != `{}` {
+			t.Errorf("a small body, %s, got %d, want 200: it counts for what is here of it", name, answer.Code)
+		}
 	}
 
-	answer = httptest.NewRecorder()
-	handler.ServeHTTP(answer, requestFor("PATCH", "patch", "e-1", "application/merge-patch+json", `{}`))
-	if answer.Code != http.StatusOK || got.body != `{}` {
-		t.Errorf("a small body got %d, want 200", answer.Code)
-	}
-
-	holder.giveBack()
-	answer = httptest.NewRecorder()
+	holder.GiveBack()
+	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, requestFor("POST", "create", "", "application/json", large))
 	if answer.Code != http.StatusOK || got.body != large {
 		t.Errorf("with the budget free the large body got %d, want 200", answer.Code)
 	}
-	if !budget.weights.TryAcquire(1 << 20) {
-		t.Error("a request kept its share of the budget")
-	}
-}
-
-func TestBudget(t *testing.T) {
-	const kib = 1 << 10
-	budget := NewBudget(1000 * kib)
-	huge, err := budget.take(10 << 30)
-	if err != nil {
-		t.Fatalf("a body that may get larger than the budget can never pass: %v", err)
-	}
-	if _, err := budget.take(100 * kib); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("another one passed beside it: %v", err)
-	}
-	set := func(s *share, bytes int64, refused func(error) bool) {
-		t.Helper()
-		if err := s.set(bytes); (err != nil) != (refused != nil) || err != nil && !refused(err) {
-			t.Errorf("setting %d KiB: %v", bytes/kib, err)
-		}
-	}
-	set(huge, 500*kib, nil)
-	second, err := budget.take(100 * kib)
-	if err != nil {
-		t.Fatalf("what was given back is not free: %v", err)
-	}
-	set(second, 501*kib, apierrors.IsTooManyRequests)
-	set(second, 500*kib, nil)
-	set(second, 50*kib, nil)
-	set(huge, 2000*kib, apierrors.IsTooManyRequests)
-	second.giveBack()
-	set(huge, 2000*kib, nil)
-	set(huge, 2000*kib+1, apierrors.IsRequestEntityTooLargeError)
-	huge.giveBack()
-	huge.giveBack()
-	if !budget.weights.TryAcquire(1000 * kib) {
-		t.Error("not all was given back")
+	if err := budget.Share("nobody").Set(1 << 20); err != nil {
+		t.Errorf("a request kept its share of the budget: %v", err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 )
 
 // form is how a body is written.
@@ -68,8 +70,8 @@ func (f form) check(body []byte) error {
 
 // decode returns a body as a tree, or nil when it is not for us (see decodeJSON).
 // The error is the answer when that takes too much memory.
-func (f form) decode(body []byte, share *share) (map[string]any, error) {
-	if err := share.set(weighJSON(body)); err != nil {
+func (f form) decode(body []byte, share *requestbody.Share) (map[string]any, error) {
+	if err := share.Set(weighJSON(body)); err != nil {
 		return nil, err
 	}
 	if f != jsonForm && f != yamlForm {
@@ -81,7 +83,7 @@ func (f form) decode(body []byte, share *share) (map[string]any, error) {
 	if tree != nil || f == jsonForm {
 		return tree, nil
 	}
-	if err := share.set(weighYAML(body)); err != nil {
+	if err := share.Set(weighYAML(body)); err != nil {
 		return nil, err
 	}
 	if err := checkAliases(body); err != nil {
@@ -92,7 +94,7 @@ func (f form) decode(body []byte, share *share) (map[string]any, error) {
 		// The endpoint says so in its own words.
 		return nil, nil
 	}
-	if err := share.set(weighYAML(body) + weighJSON(converted)); err != nil {
+	if err := share.Set(weighYAML(body) + weighJSON(converted)); err != nil {
 		return nil, err
 	}
 	return decodeJSON(converted), nil

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 )
 
 // allocated returns how many bytes f allocates, garbage included.
@@ -139,7 +140,7 @@ func TestBodiesThatGrow(t *testing.T) {
 		"InString":      {"what kubectl remembers is decoded too", requestFor("POST", "create", "", "application/json", inString), http.StatusRequestEntityTooLarge, 16 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			budget := NewBudget(64 << 20)
+			budget := requestbody.NewBudget(64 << 20)
 			var got received
 			handler := filterFor(budget, limit, &got)
 			answer := httptest.NewRecorder()
@@ -150,8 +151,8 @@ func TestBodiesThatGrow(t *testing.T) {
 			if used > tc.most {
 				t.Errorf("%s: refusing it took %d bytes, want %d at most", tc.reason, used, tc.most)
 			}
-			if !budget.weights.TryAcquire(64 << 20) {
-				t.Errorf("%s: it kept its share of the budget", tc.reason)
+			if err := budget.Share("nobody").Set(64 << 20); err != nil {
+				t.Errorf("%s: it kept its share of the budget: %v", tc.reason, err)
 			}
 		})
 	}
@@ -173,7 +174,7 @@ func TestLargeRevisionsPass(t *testing.T) {
 	} {
 		var got received
 		answer := httptest.NewRecorder()
-		filterFor(NewBudget(DefaultBudget), 64<<20, &got).ServeHTTP(answer, requestFor("POST", "create", "", "application/json", text))
+		filterFor(requestbody.NewBudget(requestbody.DefaultBudget), 64<<20, &got).ServeHTTP(answer, requestFor("POST", "create", "", "application/json", text))
 		if answer.Code != http.StatusOK || len(got.staged) != len(entries) {
 			t.Errorf("%s: %d bytes: status %d, %d manifests of %d: %.200s", name, len(text), answer.Code, len(got.staged), len(entries), answer.Body)
 		}

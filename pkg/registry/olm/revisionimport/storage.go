@@ -80,13 +80,7 @@ type Deps struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Owners is asked whether the owner of a revision exists here; nil keeps none.
 	Owners clusterextensionrevision.Owners
-	// Patience is how long nothing may come of an archive; 0 is DefaultPatience.
-	Patience time.Duration
 }
-
-// DefaultPatience is how long an import waits for more of its archive. Others wait for
-// it to end.
-const DefaultPatience = 10 * time.Second
 
 // REST serves the subresource import: a POST of an archive with one chain.
 type REST struct {
@@ -99,9 +93,6 @@ var _ rest.Connecter = &REST{}
 
 // NewREST returns the subresource.
 func NewREST(deps Deps) *REST {
-	if deps.Patience == 0 {
-		deps.Patience = DefaultPatience
-	}
 	return &REST{deps: deps, turns: semaphore.NewWeighted(1)}
 }
 
@@ -142,13 +133,13 @@ func parseMode(req *http.Request) (mode, error) {
 
 // Connect returns the handler of one import.
 func (r *REST) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	return http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		m, err := parseMode(req)
 		if err != nil {
 			responder.Error(err)
 			return
 		}
-		status, history, err := r.run(ctx, name, newPatient(w, req, r.deps.Patience), m)
+		status, history, err := r.run(ctx, name, req.Body, m)
 		if err != nil {
 			responder.Error(err)
 			return

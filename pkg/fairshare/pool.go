@@ -1,0 +1,154 @@
+// Package fairshare divides among users what there is a fixed amount of: memory, or
+// places. Nobody gets more than is left for others.
+package fairshare
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Pool is an amount that is taken in parts and returned.
+//
+// A user never has more than what is free at the moment they take it: one user gets
+// half of a pool, each of two a third, each of n one part in n+1. So something is left
+// for the next user, however many there are before them.
+type Pool struct {
+	size int64
+
+	mu    sync.Mutex
+	used  int64
+	users map[string]int64
+	// waiting requests of each user, the oldest first. Users are in the order in which
+	// they are served.
+	waiting map[string][]*waiter
+	order   []string
+}
+
+// waiter waits for an amount. Its channel is closed when it has it.
+type waiter struct {
+	amount int64
+	served chan struct{}
+}
+
+// NewPool returns a pool of a size, in whatever is divided.
+func NewPool(size int64) *Pool {
+	return &Pool{size: size, users: map[string]int64{}, waiting: map[string][]*waiter{}}
+}
+
+// Size is all there is.
+func (p *Pool) Size() int64 { return p.size }
+
+// TryTake takes an amount for a user now, or tells that the user may not have it.
+func (p *Pool) TryTake(user string, amount int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.may(user, amount) {
+		return false
+	}
+	p.give(user, amount)
+	return true
+}
+
+// TryTakeAlone is TryTake for who may have all of the pool as long as nothing is taken
+// but what they have already.
+func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	alone := p.used == has && has+amount <= p.size
+	if !alone && !p.may(user, amount) {
+		return false
+	}
+	p.give(user, amount)
+	return true
+}
+
+// Take waits until a user may have an amount, and returns the context's error when
+// it ends before. Users are served in turn.
+func (p *Pool) Take(ctx context.Context, user string, amount int64) error {
+	w := p.enqueue(user, amount)
+	select {
+	case <-w.served:
+		return nil
+	case <-ctx.Done():
+		p.leave(user, w)
+		return ctx.Err()
+	}
+}
+
+// Return gives an amount of a user back.
+func (p *Pool) Return(user string, amount int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used -= amount
+	if p.users[user] -= amount; p.users[user] == 0 {
+		delete(p.users, user)
+	}
+	p.serve()
+}
+
+// may tells whether a user may have so much more.
+func (p *Pool) may(user string, amount int64) bool {
+	return p.users[user]+amount <= p.size-p.used-amount
+}
+
+func (p *Pool) give(user string, amount int64) {
+	p.used += amount
+	p.users[user] += amount
+}
+
+func (p *Pool) enqueue(user string, amount int64) *waiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := &waiter{amount: amount, served: make(chan struct{})}
+	if len(p.waiting[user]) == 0 {
+		p.order = append(p.order, user)
+	}
+	p.waiting[user] = append(p.waiting[user], w)
+	p.serve()
+	return w
+}
+
+// leave takes back what a waiter asked for, or got at the last moment.
+func (p *Pool) leave(user string, w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.waiting[user], w); i >= 0 {
+		p.waiting[user] = slices.Delete(p.waiting[user], i, i+1)
+		if len(p.waiting[user]) == 0 {
+			p.forget(user)
+		}
+		return
+	}
+	p.used -= w.amount
+	if p.users[user] -= w.amount; p.users[user] == 0 {
+		delete(p.users, user)
+	}
+	p.serve()
+}
+
+func (p *Pool) forget(user string) {
+	delete(p.waiting, user)
+	p.order = slices.DeleteFunc(p.order, func(other string) bool { return other == user })
+}
+
+// serve gives what may be given, to one user after the other.
+func (p *Pool) serve() {
+	for {
+		next := slices.IndexFunc(p.order, func(user string) bool { return p.may(user, p.waiting[user][0].amount) })
+		if next < 0 {
+			return
+		}
+		user := p.order[next]
+		w := p.waiting[user][0]
+		p.give(user, w.amount)
+		close(w.served)
+		p.waiting[user] = p.waiting[user][1:]
+		p.order = slices.Delete(p.order, next, next+1)
+		if len(p.waiting[user]) > 0 {
+			p.order = append(p.order, user)
+		} else {
+			delete(p.waiting, user)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package fairshare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// One user gets half, two a third each, and there is always something for the next.
+func TestShares(t *testing.T) {
+	p := NewPool(60)
+	fill := func(user string) int64 {
+		got := int64(0)
+		for p.TryTake(user, 1) {
+			got++
+		}
+		return got
+	}
+	for i, want := range []int64{30, 15, 7, 4, 2, 1} {
+		if got := fill(fmt.Sprint("mallory-", i)); got != want {
+			t.Errorf("user %d got %d, want %d: half of what was left", i, got, want)
+		}
+	}
+	p.Return("mallory-0", 30)
+	if got := fill("alice"); got != 15 {
+		t.Errorf("after 30 were returned alice got %d of 31, want 15", got)
+	}
+}
+
+// Whoever is alone may have everything, until somebody else is there.
+func TestAlone(t *testing.T) {
+	p := NewPool(60)
+	if !p.TryTake("alice", 20) || !p.TryTakeAlone("alice", 20, 40) {
+		t.Error("alice is alone and does not get everything")
+	}
+	p.Return("alice", 40)
+	if !p.TryTake("bob", 1) || p.TryTakeAlone("alice", 20, 30) {
+		t.Error("alice gets nearly everything beside bob")
+	}
+	if p.TryTakeAlone("alice", 0, 61) {
+		t.Error("alice got more than there is")
+	}
+}
+
+// Users are served in turn, whoever has more requests waiting; who leaves takes nothing.
+func TestTurns(t *testing.T) {
+	p := NewPool(4)
+	if !p.TryTake("mallory", 2) || !p.TryTake("trent", 1) {
+		t.Fatal("the pool is not divided as expected")
+	}
+	served := make(chan string)
+	ask := func(user string) {
+		before := waiting(p)
+		go func() {
+			if err := p.Take(t.Context(), user, 1); err != nil {
+				t.Error(err)
+			}
+			served <- user
+		}()
+		for waiting(p) == before {
+			// It is about to wait.
+			continue
+		}
+	}
+	ask("mallory")
+	ask("mallory")
+	ask("bob")
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := p.Take(gone, "trent", 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("who left got %v", err)
+	}
+	p.Return("trent", 1)
+	if got := <-served; got != "bob" {
+		t.Errorf("%s was served, who has the most", got)
+	}
+	p.Return("mallory", 2)
+	p.Return("bob", 1)
+	if a, b := <-served, <-served; a != "mallory" || b != "mallory" {
+		t.Errorf("%s and %s were served", a, b)
+	}
+}
+
+func waiting(p *Pool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, requests := range p.waiting {
+		n += len(requests)
+	}
+	return n
+}
+
+// Whatever is taken and returned: no more is taken than there is, nobody gets more than
+// was left, and in the end nothing is remembered.
+func TestPool(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := NewPool(rapid.Int64Range(1, 100).Draw(t, "size"))
+		has := map[string][]int64{}
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			user := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "user")
+			if held := has[user]; len(held) > 0 && rapid.Bool().Draw(t, "return") {
+				p.Return(user, held[0])
+				has[user] = held[1:]
+				continue
+			}
+			amount := rapid.Int64Range(0, 40).Draw(t, "amount")
+			if p.TryTake(user, amount) {
+				has[user] = append(has[user], amount)
+				if p.users[user] > p.size-p.used {
+					t.Fatalf("%s has %d, %d of %d are left", user, p.users[user], p.size-p.used, p.size)
+				}
+			}
+		}
+		for user, held := range has {
+			for _, amount := range held {
+				p.Return(user, amount)
+			}
+		}
+		if p.used != 0 || len(p.users) != 0 {
+			t.Fatalf("%d are used by %v when all was returned", p.used, p.users)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package olm_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/registry/requestbody"
+)
+
+// bodyLimit is what the program allows.
+const bodyLimit = 64 << 20
+
+// Whoever announces large bodies and sends nothing keeps nobody else from sending
+// theirs, and is told so after some time, on a connection that ends.
+func TestSlowBodies(t *testing.T) {
+	const connections = 100
+	s := newServer(t, settings{maxBodyBytes: bodyLimit, budget: requestbody.NewBudget(256 << 20), patience: 5 * time.Second})
+	secure := httptest.NewUnstartedServer(s.handler)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+
+	for i, open := range []func(n int) <-chan answered{
+		func(int) <-chan answered { return openPlain(t, s.url) },
+		func(int) <-chan answered { return openStream(t, secure) },
+	} {
+		name := []string{"HTTP1", "HTTP2"}[i]
+		t.Run(name, func(t *testing.T) {
+			var answers []<-chan answered
+			for n := range connections {
+				answers = append(answers, open(n))
+			}
+			large := file(fmt.Sprintf("e%d-1", i), inline(configMap("a", strings.Repeat("x", 900<<10))))
+			start := time.Now()
+			s.create(large).want(t, http.StatusCreated)
+			if took := time.Since(start); took > 4*time.Second {
+				t.Errorf("another user's create took %s", took)
+			}
+			allowed := map[int]bool{http.StatusRequestTimeout: true, http.StatusTooManyRequests: true}
+			if name == "HTTP1" {
+				// The server takes a read that fails for the end of the client, and the
+				// library ends the request, perhaps before its answer.
+				allowed[0], allowed[http.StatusGatewayTimeout] = true, true
+			}
+			for _, c := range answers {
+				select {
+				case got := <-c:
+					if !got.ended || !allowed[got.code] {
+						t.Fatalf("a body that did not come: answer %d, connection or stream ended %t", got.code, got.ended)
+					}
+				case <-time.After(30 * time.Second):
+					t.Fatal("nobody told that nothing more is waited for")
+				}
+			}
+		})
+	}
+}
+
+// answered is what became of a request whose body does not come.
+type answered struct {
+	code int
+	// ended tells that nothing holds the connection or stream any more.
+	ended bool
+}
+
+const announced = "POST " + revisions + " HTTP/1.1\r\nHost: test\r\nTest-User: mallory\r\nContent-Type: application/json\r\nContent-Length: 67108864\r\n\r\n"
+
+func openPlain(t *testing.T, url string) <-chan answered {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, announced); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan answered, 1)
+	go func() {
+		reader := bufio.NewReader(conn)
+		res, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			got <- answered{ended: true}
+			return
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_, err = reader.ReadByte()
+		got <- answered{code: res.StatusCode, ended: err != nil}
+	}()
+	return got
+}
+
+func openStream(t *testing.T, server *httptest.Server) <-chan answered {
+	t.Helper()
+	body, sender := io.Pipe()
+	t.Cleanup(func() { _ = sender.Close() })
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+revisions, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = bodyLimit
+	req.Header.Set("Test-User", "mallory")
+	req.Header.Set("Content-Type", "application/json")
+	got := make(chan answered, 1)
+	go func() {
+		res, err := server.Client().Do(req)
+		if err != nil {
+			got <- answered{}
+			return
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		got <- answered{code: res.StatusCode, ended: err == nil && res.ProtoMajor == 2}
+	}()
+	return got
+}

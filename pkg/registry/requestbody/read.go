@@ -1,0 +1,93 @@
+package requestbody
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// maxPreallocated bounds the memory that is taken at a client's word for how
+// long their body will be, in bytes.
+const maxPreallocated = 128 << 10
+
+// Read reads the whole body of a request of a user, whose share grows with what is here
+// of it. When the body is longer than the limit, 0 for none, the request keeps one
+// that yields the same again, and complete is false. The error is the answer for a client
+// whose body did not come, or came when there was no room.
+func Read(req *http.Request, limit int64, share *Share) (body []byte, complete bool, err error) {
+	done, err := share.budget.begin(req.Context(), share.user)
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	original := req.Body
+	var source io.Reader = original
+	if limit > 0 {
+		source = io.LimitReader(original, limit+1)
+	}
+	body, err = readAll(source, req.ContentLength, share)
+	switch {
+	case err != nil:
+		return nil, false, answer(err)
+	case limit <= 0 || int64(len(body)) <= limit:
+		// The server drains and closes what it gave us itself; closing here
+		// gives the connection's buffer back early.
+		_ = original.Close()
+		share.free = len(body) <= freeBytes
+		return body, true, nil
+	}
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), original), original}
+	return nil, false, nil
+}
+
+// readAll is io.ReadAll for who pays for the buffer before it grows. It grows to four times
+// what is here, to the announced length at last, or to twice of it when none was announced:
+// as io.ReadAll does it, it would leave several times the body as garbage.
+func readAll(source io.Reader, announced int64, share *Share) ([]byte, error) {
+	body := make([]byte, 0, min(max(announced, 0), maxPreallocated)+bytes.MinRead)
+	if err := share.read(int64(cap(body))); announced > freeBytes && err != nil {
+		return nil, err
+	}
+	for {
+		if len(body) == cap(body) {
+			size := 2 * int64(cap(body))
+			if end := announced + bytes.MinRead; end > int64(len(body)) {
+				size = min(2*size, end)
+			}
+			if err := share.read(size); err != nil {
+				return nil, err
+			}
+			body = append(make([]byte, 0, size), body...)
+		}
+		n, err := source.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// answer is what a client is told whose body could not be read to its end, if it is still
+// there. It has to be an answer of the API: of other errors the library writes lines into
+// the log, for everybody who leaves.
+func answer(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, errOver) {
+		return apierrors.NewTimeoutError("the request ended before its body was here", 0)
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the body of the request did not come whole: %s", err))
+}
