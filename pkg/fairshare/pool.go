@@ -10,9 +10,10 @@ import (
 
 // Pool is an amount that is taken in parts and returned.
 //
-// A user never has more than what is free at the moment they take it: one user gets
-// half of a pool, each of two a third, each of n one part in n+1. So something is left
-// for the next user, however many there are before them.
+// With what they take, users never have more than is free afterwards. The first one gets
+// at most half of a pool, and the next one at most half of the rest if the first keeps
+// its half; users who take and return all the time come to equal parts. Nothing is taken
+// away: many users who one after the other take all they may, and keep it, leave little.
 type Pool struct {
 	size int64
 
@@ -64,7 +65,8 @@ func (p *Pool) TryTakeAlone(user string, has, amount int64) bool {
 }
 
 // Take waits until a user may have an amount, and returns the context's error when
-// it ends before. Users are served in turn.
+// it ends before. Users are served in turn. Those who have nothing get it at once, also
+// beyond the size of the pool: it is for places, of which everybody needs one.
 func (p *Pool) Take(ctx context.Context, user string, amount int64) error {
 	w := p.enqueue(user, amount)
 	select {
@@ -101,6 +103,7 @@ func (p *Pool) enqueue(user string, amount int64) *waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := &waiter{amount: amount, served: make(chan struct{})}
+	// Others of the same user come first when there are any.
 	if len(p.waiting[user]) == 0 {
 		p.order = append(p.order, user)
 	}
@@ -135,7 +138,9 @@ func (p *Pool) forget(user string) {
 // serve gives what may be given, to one user after the other.
 func (p *Pool) serve() {
 	for {
-		next := slices.IndexFunc(p.order, func(user string) bool { return p.may(user, p.waiting[user][0].amount) })
+		next := slices.IndexFunc(p.order, func(user string) bool { 
+			return p.users[user] == 0 || p.may(user, p.waiting[user][0].amount)
+		})
 		if next < 0 {
 			return
 		}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -47,8 +50,8 @@ func TestAlone(t *testing.T) {
 
 // Users are served in turn, whoever has more requests waiting; who leaves takes nothing.
 func TestTurns(t *testing.T) {
-	p := NewPool(4)
-	if !p.TryTake("mallory", 2) || !p.TryTake("trent", 1) {
+	p := NewPool(6)
+	if !p.TryTake("mallory", 3) || !p.TryTake("trent", 1) || !p.TryTake("bob", 1) {
 		t.Fatal("the pool is not divided as expected")
 	}
 	served := make(chan string)
@@ -61,8 +64,7 @@ func TestTurns(t *testing.T) {
 			served <- user
 		}()
 		for waiting(p) == before {
-			// It is about to wait.
-			continue
+			runtime.Gosched() // It is about to wait.
 		}
 	}
 	ask("mallory")
@@ -74,13 +76,31 @@ func TestTurns(t *testing.T) {
 		t.Errorf("who left got %v", err)
 	}
 	p.Return("trent", 1)
-	if got := <-served; got != "bob" {
-		t.Errorf("%s was served, who has the most", got)
-	}
 	p.Return("mallory", 2)
-	p.Return("bob", 1)
-	if a, b := <-served, <-served; a != "mallory" || b != "mallory" {
-		t.Errorf("%s and %s were served", a, b)
+	got := []string{<-served, <-served}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"bob", "mallory"}) || waiting(p) != 1 {
+		t.Errorf("%v were served, %d wait; want each user once", got, waiting(p))
+	}
+	p.Return("bob", 2)
+	if got := <-served; got != "mallory" {
+		t.Errorf("%s was served", got)
+	}
+}
+
+// Everybody has a place, however many there are who keep theirs.
+func TestFirst(t *testing.T) {
+	p := NewPool(4)
+	ended, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range 20 {
+		user := fmt.Sprint("mallory-", i)
+		for p.TryTake(user, 1) {
+			continue
+		}
+		if err := p.Take(ended, fmt.Sprint("alice-", i), 1); err != nil {
+			t.Errorf("number %d has no place: %v", i, err)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ type inquiry struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	who        user.Info
 	// asking bounds the questions of all requests that are open at a time: no user has more
-	// of them than are left for others, however many names somebody has.
+	// of them than stay free for others.
 	asking *fairshare.Pool
 
 	mu      sync.Mutex
