@@ -138,7 +138,7 @@ func (p *Pool) forget(user string) {
 // serve gives what may be given, to one user after the other.
 func (p *Pool) serve() {
 	for {
-		next := slices.IndexFunc(p.order, func(user string) bool { 
+		next := slices.IndexFunc(p.order, func(user string) bool {
 			return p.users[user] == 0 || p.may(user, p.waiting[user][0].amount)
 		})
 		if next < 0 {

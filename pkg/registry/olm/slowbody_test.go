@@ -27,13 +27,13 @@ func TestSlowBodies(t *testing.T) {
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 
-	for i, open := range []func(n int) <-chan answered{
-		func(int) <-chan answered { return openPlain(t, s.url) },
-		func(int) <-chan answered { return openStream(t, secure) },
+	for i, open := range []func(n int) <-chan outcome{
+		func(int) <-chan outcome { return openPlain(t, s.url) },
+		func(int) <-chan outcome { return openStream(t, secure) },
 	} {
 		name := []string{"HTTP1", "HTTP2"}[i]
 		t.Run(name, func(t *testing.T) {
-			var answers []<-chan answered
+			var answers []<-chan outcome
 			for n := range connections {
 				answers = append(answers, open(n))
 			}
@@ -63,8 +63,8 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// answered is what became of a request whose body does not come.
-type answered struct {
+// outcome is what became of a request whose body does not come.
+type outcome struct {
 	code int
 	// ended tells that nothing holds the connection or stream any more.
 	ended bool
@@ -72,7 +72,7 @@ type answered struct {
 
 const announced = "POST " + revisions + " HTTP/1.1\r\nHost: test\r\nTest-User: mallory\r\nContent-Type: application/json\r\nContent-Length: 67108864\r\n\r\n"
 
-func openPlain(t *testing.T, url string) <-chan answered {
+func openPlain(t *testing.T, url string) <-chan outcome {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -82,22 +82,22 @@ func openPlain(t *testing.T, url string) <-chan answered {
 	if _, err := io.WriteString(conn, announced); err != nil {
 		t.Fatal(err)
 	}
-	got := make(chan answered, 1)
+	got := make(chan outcome, 1)
 	go func() {
 		reader := bufio.NewReader(conn)
 		res, err := http.ReadResponse(reader, nil)
 		if err != nil {
-			got <- answered{ended: true}
+			got <- outcome{ended: true}
 			return
 		}
 		_, _ = io.Copy(io.Discard, res.Body)
 		_, err = reader.ReadByte()
-		got <- answered{code: res.StatusCode, ended: err != nil}
+		got <- outcome{code: res.StatusCode, ended: err != nil}
 	}()
 	return got
 }
 
-func openStream(t *testing.T, server *httptest.Server) <-chan answered {
+func openStream(t *testing.T, server *httptest.Server) <-chan outcome {
 	t.Helper()
 	body, sender := io.Pipe()
 	t.Cleanup(func() { _ = sender.Close() })
@@ -108,15 +108,15 @@ func openStream(t *testing.T, server *httptest.Server) <-chan answered {
 	req.ContentLength = bodyLimit
 	req.Header.Set("Test-User", "mallory")
 	req.Header.Set("Content-Type", "application/json")
-	got := make(chan answered, 1)
+	got := make(chan outcome, 1)
 	go func() {
 		res, err := server.Client().Do(req)
 		if err != nil {
-			got <- answered{}
+			got <- outcome{}
 			return
 		}
 		_, err = io.Copy(io.Discard, res.Body)
-		got <- answered{code: res.StatusCode, ended: err == nil && res.ProtoMajor == 2}
+		got <- outcome{code: res.StatusCode, ended: err == nil && res.ProtoMajor == 2}
 	}()
 	return got
 }
