@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -186,5 +187,44 @@ func TestLinksOf(t *testing.T) {
 	}
 	if got := anchorOf(" 1. Who may `use` it? "); got != "1-who-may-use-it" {
 		t.Errorf("anchor %q", got)
+	}
+}
+
+// TestPronouns: users, writers and readers are "they", in pages and in sources. Code
+// within a line of a page may quote messages of before.
+func TestPronouns(t *testing.T) {
+	root := os.DirFS("..")
+	word := regexp.MustCompile(`(?i)\b(he|his|him|himself)\b`)
+	code := regexp.MustCompile("`[^`\n]*`")
+	look := func(file string) error {
+		text, err := fs.ReadFile(root, file)
+		if err != nil {
+			return err
+		}
+		if path.Ext(file) == ".md" {
+			text = code.ReplaceAll(text, nil)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if found := word.FindString(line); found != "" {
+				t.Errorf("%s:%d: %q: write they, or the noun: %s", file, i+1, found, strings.TrimSpace(line))
+			}
+		}
+		return nil
+	}
+	for _, top := range []string{"README.md", "docs", "pkg", "cmd", "test", "hack", "artifacts"} {
+		err := fs.WalkDir(root, top, func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "models-schema"):
+				return fs.SkipDir
+			case entry.IsDir() || file == "pkg/pages_test.go" || !slices.Contains([]string{".md", ".go", ".sh"}, path.Ext(file)):
+				return nil
+			}
+			return look(file)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -41,15 +41,15 @@ type Reason struct {
 // Reasons are all reasons of a plan's conditions.
 func Reasons() []Reason {
 	return []Reason{
-		{ReasonPending, "nobody has looked at the plan yet"},
+		{ReasonPending, "the plan has not been looked at yet"},
 		{ReasonDrafting, "the plan is being computed"},
 		{ReasonReviewRequired, "the plan waits for its approval"},
 		{ReasonInProgress, "the plan is being executed"},
 		{ReasonCompleted, "the targets are as the plan says"},
 		{ReasonCompletedWithErrors, "the plan was executed, and items failed"},
-		{ReasonItemFailed, "an item was refused or did not become healthy in time; the items behind it are Pending"},
-		{ReasonMissingDependency, "the cluster lacks something; the message says what to install. It is noticed when it comes"},
-		{ReasonPlanStale, "a target is not as it was reviewed, or somebody else came to have a field that would be taken; the message says who. Targets are looked at before the first write, and each again before its own. Retry computes the plan anew"},
+		{ReasonItemFailed, "an item was refused or did not become healthy in time; the items after it are Pending"},
+		{ReasonMissingDependency, "the cluster lacks something; the message says what to install. The plan notices when it is installed"},
+		{ReasonPlanStale, "a target differs from what was reviewed, or another manager now has a field that would be taken; the message says who. All targets are checked before the first write, and each again before its own write. Retry computes the plan anew"},
 		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
 		{ReasonConflict, "the plan waits: fields belong to others, the message says whose. onConflict: Take takes them"},
 		{ReasonProfileLocked, "another active plan has the profile; the message names it"},
@@ -61,8 +61,8 @@ func Reasons() []Reason {
 		{ReasonNoDrift, "nobody changed what the plan set"},
 		{ReasonLogicChanged, "the plan would be another one today; set action DryRun, or retry, to see it"},
 		{ReasonUpToDate, "the plan would be the same today"},
-		{ReasonRestored, "the plan has put back what was there before a run of it"},
-		{ReasonUnknown, "it is not known yet"},
+		{ReasonRestored, "the plan has restored the state before one of its runs"},
+		{ReasonUnknown, "not known yet"},
 	}
 }
 

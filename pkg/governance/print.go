@@ -11,7 +11,7 @@ import (
 func Print() string {
 	var b strings.Builder
 	b.WriteString("# States of a ConfigurationPlan\n\n" +
-		"Printed from the tables that the program runs (`pkg/governance`); a test keeps this page equal to them.\n\n" +
+		"This page is printed from the tables that the program uses (`pkg/governance`); a test keeps this page equal to them.\n\n" +
 		"## Transitions\n\n| from | event | to | when |\n|---|---|---|---|\n")
 	for _, row := range Table() {
 		from := make([]string, len(row.From))
@@ -28,7 +28,7 @@ func Print() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, row.On, row.To, row.When)
 	}
-	b.WriteString("\nAny other event of a phase is a mistake of the program: it is reported and changes nothing.\n\n" +
+	b.WriteString("\nAny other event in a phase is an error of the program: it is reported and changes nothing.\n\n" +
 		"A plan holds its profile while it is ")
 	var active []string
 	for _, phase := range Phases() {
