@@ -386,6 +386,48 @@ func TestBomb(t *testing.T) {
 	}
 }
 
+// Headers of a tar file may say more about the next entry, as often as they like. They are
+// not entries: no limit of an entry is theirs.
+func TestHeaderBomb(t *testing.T) {
+	var text bytes.Buffer
+	compressor, err := zstd.NewWriter(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A header of PAX records for an entry that never comes: one that is long, or many.
+	comment := fmt.Sprintf("%d comment=%s\n", 1<<20-16, strings.Repeat("x", 1<<20-16-len("1048560 comment=\n")))
+	header := make([]byte, 512)
+	block := &tar.Header{Typeflag: tar.TypeXHeader, Name: "x", Size: int64(len(comment)), Format: tar.FormatUSTAR}
+	copy(header, block.Name)
+	copy(header[100:], "0000644\x000000000\x000000000\x00")
+	copy(header[124:], fmt.Sprintf("%011o\x0000000000000\x00        ", block.Size))
+	header[156] = block.Typeflag
+	copy(header[257:], "ustar\x0000")
+	sum := 0
+	for _, b := range header {
+		sum += int(b)
+	}
+	copy(header[148:], fmt.Sprintf("%06o\x00 ", sum))
+	const headers = 1 << 10
+	padding := make([]byte, (512-len(comment)%512)%512)
+	for range headers {
+		for _, part := range [][]byte{header, []byte(comment), padding} {
+			if _, err := compressor.Write(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := compressor.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text.Len() > 1<<20 {
+		t.Fatalf("the bomb has %d bytes", text.Len())
+	}
+	if _, err := NewReader(bytes.NewReader(text.Bytes()), DefaultLimits()); !errors.Is(err, errHeaders) {
+		t.Errorf("%d headers of 1 MiB: got error %v, want that one is too long", headers, err)
+	}
+}
+
 func TestWriterRefuses(t *testing.T) {
 	items := sample(t)
 	cases := map[string]struct {

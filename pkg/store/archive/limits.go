@@ -32,6 +32,10 @@ const (
 	// maxNameLength is that of a chain: with it every name of an entry fits into
 	// the plain header of a tar file.
 	maxNameLength = 52
+	// maxHeaderBytes is for the header of an entry in a tar file, with the rest of the
+	// block before it. Ours have 512 bytes. Others may say more of an entry before its
+	// header, a MiB each time, as often as they like.
+	maxHeaderBytes = 16 << 10
 	// maxWindow bounds the memory of the decompressor. Our own archives need 8
 	// MiB.
 	maxWindow = 32 << 20

@@ -92,7 +92,7 @@ func (r *Reader) next() (Item, error) {
 	if len(r.order.left) > 0 {
 		return r.revision(r.order.left[0])
 	}
-	entry, err := r.tar.Next()
+	entry, err := r.header()
 	if err != nil {
 		return Item{}, cut(err)
 	}
@@ -103,9 +103,12 @@ func (r *Reader) next() (Item, error) {
 }
 
 func (r *Reader) begin() error {
-	entry, err := r.tar.Next()
+	entry, err := r.header()
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return cut(err)
+	}
+	if errors.Is(err, errHeaders) {
+		return err
 	}
 	if err != nil || entry.Name != headerName {
 		return errNone
@@ -211,7 +214,7 @@ func (r *Reader) end(entry *tar.Header) error {
 	if !bytes.Equal(got, want) {
 		return fmt.Errorf("the archive is damaged: %s", firstDifference(string(got), string(want)))
 	}
-	if extra, err := r.tar.Next(); err == nil {
+	if extra, err := r.header(); err == nil {
 		return fmt.Errorf("the archive goes on behind its end, with %.200q", extra.Name)
 	} else if !errors.Is(err, io.EOF) {
 		return cut(err)
@@ -245,7 +248,7 @@ func firstDifference(got, want string) string {
 
 // expect returns the next entry, which must have this name.
 func (r *Reader) expect(name string) (*tar.Header, error) {
-	entry, err := r.tar.Next()
+	entry, err := r.header()
 	if err != nil {
 		return nil, cut(err)
 	}
@@ -253,6 +256,13 @@ func (r *Reader) expect(name string) (*tar.Header, error) {
 		return nil, fmt.Errorf("the entry %.200q is where %s belongs", entry.Name, name)
 	}
 	return entry, nil
+}
+
+// header goes to the next entry.
+func (r *Reader) header() (*tar.Header, error) {
+	r.rest.header = maxHeaderBytes
+	defer func() { r.rest.header = 0 }()
+	return r.tar.Next()
 }
 
 // record reads an entry of JSON. A field that is not known is an error: new
@@ -322,7 +332,11 @@ func cut(err error) error {
 type bounded struct {
 	from        io.Reader
 	left, limit int64
+	// header is what may still be read of the header of an entry; 0 outside of one.
+	header int64
 }
+
+var errHeaders = errors.New("the header of an entry is longer than is allowed")
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
@@ -333,7 +347,17 @@ func (b *bounded) Read(p []byte) (int, error) {
 		}
 		return 0, fmt.Errorf("the archive has more than the %d bytes that are allowed, decompressed", b.limit)
 	}
-	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	allowed := min(int64(len(p)), b.left)
+	if b.header > 0 {
+		// The last byte is never read: 0 is for what is no header.
+		if allowed = min(allowed, b.header-1); allowed == 0 {
+			return 0, errHeaders
+		}
+	}
+	n, err := b.from.Read(p[:allowed])
 	b.left -= int64(n)
+	if b.header > 0 {
+		b.header -= int64(n)
+	}
 	return n, err
 }
