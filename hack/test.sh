@@ -6,14 +6,22 @@
 #   hack/test.sh                 everything: what make test and .ci/run do
 #   hack/test.sh unit e2e        some steps
 #
-# Steps: tools verify unit cluster; integration and e2e are the two halves of
-# cluster. TESTFLAGS is given to go test, for instance
-# TESTFLAGS='-run TestDecide -count=1'.
+# Steps: tools verify tests. tests is unit and cluster in one run of go test, so
+# that unit tests use the processors while tests of a cluster wait; integration
+# and e2e are the two halves of cluster. TESTFLAGS is given to go test, for
+# instance TESTFLAGS='-run TestDecide -count=1'.
+#
+# FULL=1 takes all of what is otherwise a sample, and repeats checks of content
+# that passed before.
 #
 # On Linux it ends with a look for processes that a step left running: all that
 # was started here inherits a mark in its environment.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# What is built, and what go test remembers, does not depend on the folder of the
+# checkout: another clone finds it in the cache of builds.
+export GOFLAGS="${GOFLAGS:-} -trimpath"
 
 say() { printf "%s\n" "$@"; }
 mark="penstock-$$-${RANDOM}${RANDOM}"
@@ -65,8 +73,9 @@ gotest() {
 	local out status
 	out="$(mktemp)"
 	# shellcheck disable=SC2086 # several flags
+	# Without vet, which is a check of its own.
 	watched "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
-		--jsonfile "${out}" -- -timeout 20m ${TESTFLAGS:-} "$@" 2>&1
+		--jsonfile "${out}" -- -vet=off -timeout 20m ${TESTFLAGS:-} "$@" 2>&1
 	status=$?
 	note="$(awk -F'"' '/"Action":"(pass|fail)"/ && !/"Test":/ { n[/"Action":"pass"/ ? "ok" : "failed"]++ }
 		/"Action":"fail"/ && /"Test":/ { t++ } /\(cached\)/ { c++ }
@@ -90,13 +99,15 @@ reasons() {
 }
 
 # packages WHAT lists the packages of a group. Every package is in one, so that
-# a new folder is tested without being named here.
+# a new folder is tested without being named here. go test begins them in this
+# order: those that take longest come first.
 packages() {
 	case "$1" in
 	unit) go list ./... | grep -v '/penstock/test/' ;;
 	e2e) go list ./test/... | grep -E '/penstock/test/(e2e|demo)(/|$)' ;;
 	integration) go list ./test/... | grep -vE '/penstock/test/(e2e|demo)(/|$)' ;;
-	cluster) go list ./test/... ;;
+	cluster) packages e2e && packages integration ;;
+	tests) packages cluster && packages unit ;;
 	esac
 }
 
@@ -107,7 +118,7 @@ group() {
 	done < <(packages "$1")
 	# Tests against a control plane wait most of the time: more of them than there
 	# are processors.
-	[ "$1" = unit ] || flags=(-p 3 -parallel 4)
+	[ "$1" = unit ] || flags=(-p 4 -parallel 4)
 	gotest ${flags[@]+"${flags[@]}"} ${list[@]+"${list[@]}"}
 }
 
@@ -122,12 +133,15 @@ benchmarks() {
 	return "${status}"
 }
 
+# tools_folder is where tools are cached, for all clones.
+tools_folder() { echo "${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}"; }
+
 # runner builds gotestsum, pinned in hack/tools/test, into the cache of tools on
 # first use.
 runner() {
 	local version cache
 	version="$(sed -n 's|^require gotest.tools/gotestsum \(v[^ ]*\).*|\1|p' hack/tools/test/go.mod)"
-	cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/gotestsum-${version}-$(go env GOVERSION)"
+	cache="$(tools_folder)/gotestsum-${version}-$(go env GOVERSION)"
 	gotestsum="${cache}/gotestsum"
 	[ ! -x "${gotestsum}" ] || return 0
 	mkdir -p "${cache}"
@@ -161,14 +175,40 @@ program() {
 	note="${sum}"
 }
 
+# passed SCRIPT prints the file that exists when the script has passed for the
+# content that it looks at, in any clone; nothing when it does not say, in a line
+# "# inputs: PATH...", what that is.
+passed() {
+	local inputs=() files
+	read -ra inputs < <(sed -n 's/^# inputs: //p' "$1")
+	[ "${#inputs[@]}" -gt 0 ] || return 0
+	# A file that was removed but not committed is still listed.
+	files="$(git ls-files --cached --others --exclude-standard -- "$1" "${inputs[@]}" | sort |
+		while IFS= read -r file; do [ ! -f "${file}" ] || printf '%s\n' "${file}"; done)"
+	printf '%s/verified/%s-%s\n' "$(tools_folder)" "$(basename "$1" .sh)" \
+		"$({ go env GOVERSION; echo "${files}"; git hash-object --no-filters --stdin-paths <<<"${files}"; } | git hash-object --stdin)"
+}
+
 verify() {
-	local script bad=0 began
+	local script bad=0 began stamp
 	for script in hack/verify-*.sh; do
 		began="${SECONDS}"
 		say "-- ${script}"
-		watched "${script}" || { bad=$((bad + 1)); note+="${script} "; }
+		stamp="$(passed "${script}")"
+		if [ -n "${stamp}" ] && [ -e "${stamp}" ] && [ "${FULL:-}" != 1 ]; then
+			touch "${stamp}"
+			say "   passed before, for the same content"
+			continue
+		fi
+		if watched "${script}"; then
+			[ -z "${stamp}" ] || { mkdir -p "${stamp%/*}" && : >"${stamp}"; }
+		else
+			bad=$((bad + 1))
+			note+="${script} "
+		fi
 		say "   $((SECONDS - began)) s"
 	done
+	find "$(tools_folder)/verified" -type f -mtime +30 -delete 2>/dev/null
 	[ "${bad}" -eq 0 ]
 }
 
@@ -200,22 +240,22 @@ nothing_left() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(tools verify unit cluster)
+[ $# -gt 0 ] || steps=(tools verify tests)
 runner || exit 1
 for name in "${steps[@]}"; do
 	case "${name}" in
 	tools) step tools tools || break ;;
 	verify) step verify verify ;;
-	unit | cluster | integration | e2e)
+	unit | cluster | integration | e2e | tests)
 		# Some tests need the control plane and the program: built once here, with
 		# progress, and not inside of a test, where go test hides it.
 		[ -n "${PENSTOCK_TOOLS:-}" ] || tools || { failed+=(tools); break; }
 		[ "${name}" = unit ] || step program program || break
 		step "${name}" group "${name}"
-		[ "${name}" != unit ] || step "unit (bench)" benchmarks
+		case "${name}" in unit | tests) step "unit (bench)" benchmarks ;; esac
 		;;
 	*)
-		say "error: there is no step '${name}'; steps are tools, verify, unit, cluster, integration, e2e" >&2
+		say "error: there is no step '${name}'; steps are tools, verify, tests, unit, cluster, integration, e2e" >&2
 		exit 2
 		;;
 	esac

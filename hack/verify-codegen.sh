@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Fails when generated code is not what hack/update-codegen.sh makes of pkg/apis
 # now. It works on a copy and leaves the tree as it is.
+#
+# inputs: pkg/apis pkg/generated hack/update-codegen.sh hack/boilerplate.go.txt hack/models-schema hack/tools/codegen go.mod go.sum
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

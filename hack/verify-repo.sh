@@ -44,7 +44,10 @@ done
 # 3. What has an interpreter is executable, and nothing else is.
 while IFS= read -r file; do
 	[ -f "${file}" ] || continue
-	if [ "$(head -c 2 "${file}" | tr -d '\0')" = '#!' ]; then
+	begin=''
+	# A file without text is read up to its first zero byte; an empty one fails.
+	LC_ALL=C IFS= read -r -d '' -n 2 begin <"${file}" || true
+	if [ "${begin}" = '#!' ]; then
 		[ -x "${file}" ] || complain "${file} begins with #! but is not executable: chmod +x"
 	elif [ -x "${file}" ] && [ ! -L "${file}" ]; then
 		complain "${file} is executable but no script: chmod -x"

@@ -2,6 +2,8 @@
 # Fails when an alert of artifacts/monitoring does not fire, or stay silent, as its
 # tests say. They are evaluated by Prometheus' own engine, pinned in hack/tools/rules
 # and compiled into the cache of tools on first use.
+#
+# inputs: artifacts/monitoring hack/tools/rules
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Fails when staticcheck finds something. Its version is pinned in
 # hack/tools/lint and compiled into the cache of tools on first use.
+#
+# inputs: *.go go.mod go.sum test/bench/go.mod test/bench/go.sum hack/tools/lint
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,5 +25,5 @@ while IFS= read -r package; do
 done < <(go list ./... | grep -v '/pkg/generated\(/\|$\)')
 "${cache}/staticcheck" -checks all,-ST1003 "${packages[@]}"
 # The benchmarks are a module of their own.
-(cd test/bench && GOFLAGS= GOWORK=off "${cache}/staticcheck" -checks all,-ST1003 ./...)
+(cd test/bench && GOFLAGS=-trimpath GOWORK=off "${cache}/staticcheck" -checks all,-ST1003 ./...)
 echo "staticcheck finds nothing in ${#packages[@]} packages"

@@ -5,5 +5,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 go vet ./...
-(cd test/bench && GOFLAGS= GOWORK=off go vet ./...)
+(cd test/bench && GOFLAGS=-trimpath GOWORK=off go vet ./...)
 echo "go vet finds nothing"

@@ -14,9 +14,8 @@ import (
 )
 
 // storeLost: all there is left of the store is an archive. The cluster still has
-// what was rolled out, and keeps it. It stops the server of the other scenarios.
+// what was rolled out, and keeps it.
 func storeLost(w world) {
-	w.alone()
 	server := w.program.Serve(w.t, w, w.dataDir)
 	ns := w.namespace("lost")
 	first := revision("lost", 1).phase("all", configMap(ns, "a", "x=1"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
@@ -104,16 +103,6 @@ func storeLost(w world) {
 	w.gone("deployment/d", "--namespace="+ns) // rolled out here, so given up here
 	w.MustKubectl("delete", "cer", "--all", timeout)
 	w.absent("configmap", "a", "--namespace="+ns)
-}
-
-// alone stops the server of the other scenarios, if it runs.
-func (w world) alone() {
-	w.t.Helper()
-	select {
-	case <-w.server.Ended():
-	default:
-		w.server.Stop(w.t)
-	}
 }
 
 // accepted serves a data directory that the cluster does not know, in spite of what

@@ -3,14 +3,16 @@
 // them out on a control plane whose Deployments become Available, meddles with
 // what was rolled out, and cleans up.
 //
-// All tests share one control plane and one server. Each has extension names,
-// a namespace and kinds of its own, so that they do not disturb each other:
+// All scenarios of a test share one control plane and one server. Each has
+// extension names, a namespace and kinds of its own, so that they do not disturb
+// each other:
 //
 //	go test ./test/e2e -run 'TestPenstock/Rollout/Drift'
 package e2e_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/dynamic"
@@ -34,8 +36,36 @@ type world struct {
 type scenario func(w world)
 
 func TestPenstock(t *testing.T) {
+	t.Parallel()
 	w := start(t)
-	w.group("Kubectl", map[string]scenario{
+	var all sync.WaitGroup
+	// One story after the other, the longest of all: they begin at once.
+	all.Go(func() { w.run("Plans", plans) })
+	all.Go(func() { w.group("Kubectl", kubectlScenarios()) })
+	all.Go(func() { w.group("Rollout", rolloutScenarios()) })
+	all.Go(func() { w.group("Real", map[string]scenario{"CertManager": certManager}) })
+	all.Wait()
+	// Alone, after all that makes requests.
+	w.run("DryRun", dryRun)
+	w.run("Idle", idle)
+	w.run("OwnRights", ownRights)
+	w.run("Restart", restart)
+}
+
+// TestStores: stores that are lost, restored and given up, in a cluster that has
+// had others. Each scenario has servers of its own, one after the other.
+func TestStores(t *testing.T) {
+	t.Parallel()
+	w := host(t)
+	t.Run("StoreLost", func(t *testing.T) { storeLost(w.in(t)) })
+	t.Run("Restore", func(t *testing.T) { restore(w.in(t)) })
+	// The last one: nothing is left of Penstock.
+	t.Run("Unregister", func(t *testing.T) { unregister(w.in(t)) })
+}
+
+// kubectlScenarios are about reading and writing revisions.
+func kubectlScenarios() map[string]scenario {
+	return map[string]scenario{
 		"Create":          create,
 		"Table":           table,
 		"Watch":           watchTable,
@@ -57,8 +87,12 @@ func TestPenstock(t *testing.T) {
 		"ManyAtOnce":      manyAtOnce,
 		"StatusIsNotOurs": statusIsNotOurs,
 		"ExportRights":    exportRights,
-	})
-	w.group("Rollout", map[string]scenario{
+	}
+}
+
+// rolloutScenarios are about what becomes of revisions in the cluster.
+func rolloutScenarios() map[string]scenario {
+	return map[string]scenario{
 		"Lighthouse":       lighthouse,
 		"Paused":           paused,
 		"Drift":            drift,
@@ -90,40 +124,33 @@ func TestPenstock(t *testing.T) {
 		"Levels":           levels,
 		"LevelRace":        levelRace,
 		"LevelRefusals":    levelRefusals,
-	})
-	w.run("Plans", plans)
-	w.group("Real", map[string]scenario{"CertManager": certManager})
-	// Alone, after all that makes requests.
-	w.run("DryRun", dryRun)
-	w.run("Idle", idle)
-	w.run("OwnRights", ownRights)
-	w.run("Restart", restart)
-	// They have servers of their own.
-	t.Run("StoreLost", func(t *testing.T) { storeLost(w.in(t)) })
-	t.Run("Restore", func(t *testing.T) { restore(w.in(t)) })
-	// The last one: nothing is left of Penstock.
-	t.Run("Unregister", func(t *testing.T) { unregister(w.in(t)) })
+	}
 }
 
-func start(t *testing.T) world {
+// host is a control plane on which no server runs yet.
+func host(t *testing.T) world {
 	t.Helper()
 	c := cluster.Start(t, cluster.Workloads())
-	program := penstock.Build(t)
-	dir := penstock.DataDir(t)
-	server := program.Serve(t, c, dir)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("what the server complained of:\n%s", server.Complaints())
-		}
-		if strings.Contains(server.Log(), "panic") {
-			t.Errorf("the server panicked:\n%s", server.Log())
-		}
-	})
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{Cluster: c, t: t, program: program, server: server, dataDir: dir, client: client}
+	return world{Cluster: c, t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), client: client}
+}
+
+func start(t *testing.T) world {
+	t.Helper()
+	w := host(t)
+	w.server = w.program.Serve(t, w.Cluster, w.dataDir)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what the server complained of:\n%s", w.server.Complaints())
+		}
+		if strings.Contains(w.server.Log(), "panic") {
+			t.Errorf("the server panicked:\n%s", w.server.Log())
+		}
+	})
+	return w
 }
 
 // in returns the world for a subtest: what fails, fails there.
@@ -132,8 +159,8 @@ func (w world) in(t *testing.T) world {
 	return w
 }
 
-// group runs scenarios, as many at a time as there are processors, and returns
-// when all have ended.
+// group runs scenarios, as many at a time as go test allows, and returns when all
+// have ended.
 func (w world) group(name string, scenarios map[string]scenario) {
 	w.t.Run(name, func(t *testing.T) {
 		for name, do := range scenarios {
@@ -145,7 +172,7 @@ func (w world) group(name string, scenarios map[string]scenario) {
 	})
 }
 
-// run runs one scenario while no other does.
+// run runs one scenario.
 func (w world) run(name string, do scenario) {
 	w.t.Run(name, func(t *testing.T) { w.in(t).do(do) })
 }

@@ -14,7 +14,6 @@ import (
 // gone on. What the snapshot asks for is brought back; nothing is deleted, as the
 // store does not know what came after.
 func restore(w world) {
-	w.alone()
 	lost := penstock.DataDir(w.t)
 	server := w.accepted(lost, "the store is empty")
 	ns := w.namespace("drill")

@@ -9,7 +9,6 @@ import (
 // unregister is the way out: what was rolled out runs on, without marks, and
 // nothing waits for Penstock, neither while it still runs nor when it is gone.
 func unregister(w world) {
-	w.alone()
 	w.MustKubectl("delete", "configmap", "penstock-store", "--namespace=penstock-system", "--ignore-not-found")
 	server := w.program.Serve(w.t, w, penstock.DataDir(w.t))
 	ns := w.namespace("leaving")

@@ -87,23 +87,28 @@ func TestHostileRevision(t *testing.T) {
 		// most is the size of an answer, in bytes.
 		most      int
 		truncated bool
+		// once: as JSON only, as the same is read as a Table by another path.
+		once bool
 	}{
-		revisions:                             {4 * mib, false},
-		revisions + "/h-2":                    {2 * mib, false},
-		revisions + "/h-2/diff":               {24 * mib, true},
-		revisions + "/h-2/diff?unified=false": {16 * mib, true},
-		revisions + "/h-2/diff?objectKind=Hostile.example.com": {2 * mib, true},
-		diffs + "/h-2..h-1":                                {24 * mib, true},
-		diffs + "/h-1..h-3":                                {24 * mib, true},
-		diffs + "/..h-1":                                   {24 * mib, true},
-		revisions + "/h-1/history":                         {mib, false},
-		histories + "/h":                                   {mib, false},
-		revisions + "/h-2/manifests":                       {v1alpha1.MaxManifestBytes + mib, false},
-		manifests + "/h-2:Hostile.example.com:default:0-0": {mib, false},
-		manifests + "/h-2:ConfigMap:default:1-0":           {4 * mib, false},
-		revisions + "/h-2/manifests?objectKind=Secret&objectName=63-1": {mib, false},
+		revisions:                             {4 * mib, false, false},
+		revisions + "/h-2":                    {2 * mib, false, false},
+		revisions + "/h-2/diff":               {24 * mib, true, false},
+		revisions + "/h-2/diff?unified=false": {16 * mib, true, true},
+		revisions + "/h-2/diff?objectKind=Hostile.example.com": {2 * mib, true, false},
+		diffs + "/h-2..h-1":                                {24 * mib, true, true},
+		diffs + "/h-1..h-3":                                {24 * mib, true, true},
+		diffs + "/..h-1":                                   {24 * mib, true, false},
+		revisions + "/h-1/history":                         {mib, false, false},
+		histories + "/h":                                   {mib, false, false},
+		revisions + "/h-2/manifests":                       {v1alpha1.MaxManifestBytes + mib, false, false},
+		manifests + "/h-2:Hostile.example.com:default:0-0": {mib, false, false},
+		manifests + "/h-2:ConfigMap:default:1-0":           {4 * mib, false, false},
+		revisions + "/h-2/manifests?objectKind=Secret&objectName=63-1": {mib, false, false},
 	} {
 		for form, accept := range map[string]string{"JSON": "application/json", "Table": asTable} {
+			if tc.once && form == "Table" {
+				continue
+			}
 			t.Run(form+path, func(t *testing.T) {
 				got := s.subtest(t).do(call{method: http.MethodGet, path: path, accept: accept}).want(t, http.StatusOK)
 				if size := len(got.raw); size > tc.most {
