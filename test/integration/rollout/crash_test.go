@@ -147,6 +147,7 @@ type scene struct {
 // TestCrash lets the process die at its k-th write, for every k, with the write
 // done and not done, and starts another one on the inventory as it was stored.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.runControllers()
 	w.finalizeNamespaces()

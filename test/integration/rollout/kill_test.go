@@ -37,29 +37,27 @@ type killer struct {
 }
 
 // TestKill kills the program itself behind its k-th write to the cluster, for every
-// second k of an install and of an upgrade of the example, and every third of a
-// deletion, and starts it again. FULL=1 makes it every k; TestCrash has every k of the
-// engine.
+// fifth k of an install, a deletion and an upgrade of the example, and starts it again.
+// FULL=1 makes it every k; TestCrash has every k of the engine.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.runControllers()
 	w.finalizeNamespaces()
 	k := &killer{world: w, top: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), gate: newToll(t, w.Config())}
 	k.server = k.program.Serve(t, k.gate, k.dataDir)
-	step := func(step int) int {
-		if os.Getenv("FULL") == "1" {
-			return 1
-		}
-		return step
+	step := 5
+	if os.Getenv("FULL") == "1" {
+		step = 1
 	}
 	t.Run("install", func(t *testing.T) {
-		k.enumerate(t, step(2), func(t *testing.T, n int) bool { return k.in(t).install(n) })
+		k.enumerate(t, step, func(t *testing.T, n int) bool { return k.in(t).install(n) })
 	})
 	t.Run("delete", func(t *testing.T) {
-		k.enumerate(t, step(3), func(t *testing.T, n int) bool { return k.in(t).delete(n) })
+		k.enumerate(t, step, func(t *testing.T, n int) bool { return k.in(t).delete(n) })
 	})
 	t.Run("upgrade", func(t *testing.T) {
-		k.enumerate(t, step(2), func(t *testing.T, n int) bool { return k.in(t).upgrade(n) })
+		k.enumerate(t, step, func(t *testing.T, n int) bool { return k.in(t).upgrade(n) })
 	})
 	t.Logf("%d restarts took %s, until the API was served again", k.restarts, k.took)
 }

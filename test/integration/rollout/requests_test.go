@@ -51,6 +51,7 @@ type costs map[targetclient.Reason]int
 // object (docs/reference/performance-rollout.md). The requests are counted where
 // they are sent; kube-apiserver's audit log must show the same ones.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	// n objects, of which m are concerned.
 	const n, m = 12, 3
 	w := start(t)

@@ -28,6 +28,7 @@ type rolled struct {
 // TestRollback is onFailure, what a rollback holds, and the time that a rollout has
 // to stay as it is, with the program itself.
 func TestRollback(t *testing.T) {
+	t.Parallel()
 	r := &rolled{world: start(t), program: penstock.Build(t), dataDir: penstock.DataDir(t)}
 	r.server = r.serve(t)
 	t.Run("on failure", func(t *testing.T) { r.in(t).onFailure("failed", func() {}) })

@@ -16,6 +16,7 @@ import (
 
 // TestRollout is what a chain goes through, on one cluster side by side.
 func TestRollout(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.runControllers()
 	w.finalizeNamespaces()
