@@ -48,7 +48,7 @@ clean: ## Remove bin and end what cluster-up started; the caches stay
 ##@ Test
 
 .PHONY: test
-test: ## All checks and tests, as CI runs them
+test: ## All checks and tests, as CI runs them; FULL=1 for all of what is otherwise a sample
 	@hack/test.sh
 
 .PHONY: verify unit integration e2e
@@ -58,11 +58,15 @@ verify: ## Format, vet, staticcheck, generated code, modules, contents of the re
 unit: ## Tests beside the code
 	@hack/test.sh unit
 
-integration: ## Tests against a real control plane: test/cluster, test/integration; half of what make test runs at once
+integration: ## Tests against a real control plane, without those of the program as a user runs it
 	@hack/test.sh integration
 
 e2e: ## Tests of the program as a user runs it: test/e2e
 	@hack/test.sh e2e
+
+.PHONY: test-busy
+test-busy: ## All tests once with two busy loops beside them: none may fail because the machine is slow
+	@hack/test-busy.sh
 
 .PHONY: test-race
 test-race: ## Unit tests with the race detector; needs a C compiler
