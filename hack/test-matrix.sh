@@ -12,9 +12,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 hosts=("$@")
 [ $# -gt 0 ] || hosts=(v1.34 v1.35 v1.36)
-packages=(./test/integration/engine ./test/integration/server)
+packages=(./test/engine/client ./test/server)
 run='^(TestFacts|TestHost|TestObserve|TestManners)$'
-[ -z "${FULL:-}" ] || { packages=(./test/integration/...); run=.; }
+[ -z "${FULL:-}" ] || { packages=(./test/engine/... ./test/server); run=.; }
 
 summary=()
 failed=0

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 func main() {

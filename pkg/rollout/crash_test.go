@@ -13,7 +13,7 @@ import (
 )
 
 // TestCrashAfterEveryWrite lets the process die at its k-th write, for every k,
-// with the write done and not done, and starts another one. test/integration/rollout
+// with the write done and not done, and starts another one. test/engine/rollout
 // does the same with a real API server.
 func TestCrashAfterEveryWrite(t *testing.T) {
 	cases := map[string]struct {

@@ -38,7 +38,7 @@ func testNames() observe.Names {
 
 // model is a cluster as far as the engine relies on one: objects with owned
 // fields, preconditions, and a watch that lags behind as far as a test says. It is
-// written from the facts that test/integration/engine proves of a real server.
+// written from the facts that test/engine/client proves of a real server.
 type model struct {
 	mu      sync.Mutex
 	version int

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // install starts a cluster and Penstock, and installs the first version.

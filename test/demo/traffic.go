@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // harmless are the kinds of requests that an idle Penstock may send, in the order

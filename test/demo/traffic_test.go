@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 func TestClassify(t *testing.T) {

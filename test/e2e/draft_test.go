@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/penstock-project/penstock/test/framework/objects"
 )
 
 // object is a manifest.
@@ -73,43 +75,20 @@ func (d draft) String() string {
 }
 
 func manifest(apiVersion, kind, namespace, name string) object {
-	metadata := map[string]any{"name": name}
-	if namespace != "" {
-		metadata["namespace"] = namespace
-	}
-	return object{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
+	return objects.New(apiVersion, kind, namespace, name)
 }
 
 // configMap has data of the form key=value.
 func configMap(namespace, name string, data ...string) object {
-	o := manifest("v1", "ConfigMap", namespace, name)
-	content := map[string]any{}
-	for _, pair := range data {
-		key, value, _ := strings.Cut(pair, "=")
-		content[key] = value
-	}
-	o["data"] = content
-	return o
+	return objects.ConfigMap(namespace, name, data...)
 }
 
 func secret(namespace, name, password string) object {
-	o := manifest("v1", "Secret", namespace, name)
-	o["stringData"] = map[string]any{"password": password}
-	return o
+	return objects.Secret(namespace, name, "password="+password)
 }
 
 func deployment(namespace, name, image string) object {
-	o := manifest("apps/v1", "Deployment", namespace, name)
-	labels := map[string]any{"app": name}
-	o["spec"] = map[string]any{
-		"replicas": 1,
-		"selector": map[string]any{"matchLabels": labels},
-		"template": map[string]any{
-			"metadata": map[string]any{"labels": labels},
-			"spec":     map[string]any{"containers": []any{map[string]any{"name": "main", "image": image}}},
-		},
-	}
-	return o
+	return objects.Deployment(namespace, name, image)
 }
 
 // definition of a namespaced kind in the group <plural>.example.com.

@@ -17,8 +17,8 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 // world is the shared control plane with Penstock on it, as a test sees it.

@@ -3,8 +3,8 @@ package e2e_test
 import (
 	"slices"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // engineUser is in whose name objects of extensions are written.

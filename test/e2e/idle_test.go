@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // ours passes requests of the parts that roll out and govern: the engines, their

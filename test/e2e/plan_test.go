@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
-	"github.com/penstock-project/penstock/test/pools"
+	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/pools"
 )
 
 const crdsDir = "../../../shared/data/crds"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
 // planRoles is who may do what with plans, by the roles of artifacts/deploy.

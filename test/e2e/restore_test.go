@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // restore is the drill: the store goes back to a snapshot, while the cluster has

@@ -3,7 +3,7 @@ package e2e_test
 import (
 	"strings"
 
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 // unregister is the way out: what was rolled out runs on, without marks, and

@@ -18,7 +18,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	typed "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
-	"github.com/penstock-project/penstock/test/rule"
+	"github.com/penstock-project/penstock/test/framework/rule"
 )
 
 // author writes revisions. It gives up what is refused: the server may be gone,

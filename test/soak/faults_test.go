@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/penstock"
-	"github.com/penstock-project/penstock/test/replicas"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
 // TestFaults is three replicas on three members of etcd, to which happens what FAULTS

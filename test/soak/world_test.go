@@ -17,8 +17,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/objects"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 const (
@@ -177,21 +178,17 @@ func (c *chain) phases(random *rand.Rand) []any {
 func entry(o *unstructured.Unstructured) map[string]any { return map[string]any{"object": o.Object} }
 
 func object(apiVersion, kind, namespace, name string, more map[string]any) *unstructured.Unstructured {
-	metadata := map[string]any{"name": name}
-	if namespace != "" {
-		metadata["namespace"] = namespace
-	}
-	o := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
+	o := objects.New(apiVersion, kind, namespace, name)
 	maps.Copy(o, more)
 	return &unstructured.Unstructured{Object: o}
 }
 
 func configMap(namespace, name, value string) *unstructured.Unstructured {
-	return object("v1", "ConfigMap", namespace, name, map[string]any{"data": map[string]any{"value": value, "other": "1"}})
+	return &unstructured.Unstructured{Object: objects.ConfigMap(namespace, name, "value="+value, "other=1")}
 }
 
 func secret(namespace, name, value string) *unstructured.Unstructured {
-	return object("v1", "Secret", namespace, name, map[string]any{"stringData": map[string]any{"password": value}})
+	return &unstructured.Unstructured{Object: objects.Secret(namespace, name, "password="+value)}
 }
 
 func serviceAccount(namespace, name string) *unstructured.Unstructured {

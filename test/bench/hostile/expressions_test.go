@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/test/bench/measure"
-	"github.com/penstock-project/penstock/test/hostile"
+	"github.com/penstock-project/penstock/test/framework/hostile"
 )
 
 // mostPerPass is the processor time that expressions may take in a pass.

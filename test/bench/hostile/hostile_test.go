@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/bench/measure"
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/cluster/plane"
-	"github.com/penstock-project/penstock/test/hostile"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/hostile"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 const (

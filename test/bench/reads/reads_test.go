@@ -8,7 +8,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/bench/measure"
 	"github.com/penstock-project/penstock/test/bench/operator"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 // settings are how much is measured.

@@ -14,8 +14,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 const (

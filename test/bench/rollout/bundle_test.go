@@ -14,7 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/source/directory"
 	"github.com/penstock-project/penstock/test/bench/operator"
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // release is what is rolled out under a name.

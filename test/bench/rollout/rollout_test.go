@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/test/bench/measure"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 // Names of the systems.

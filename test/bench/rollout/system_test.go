@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/test/bench/rollout/order"
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // system is one way to roll out, at work on one control plane. Its methods return

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-project/penstock/test/cluster/plane"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 // waiting is how much of a time a system did nothing but wait for the cluster: for

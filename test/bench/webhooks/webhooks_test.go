@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/test/bench/measure"
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/decls"
 
-	"github.com/penstock-project/penstock/test/hostile"
+	"github.com/penstock-project/penstock/test/framework/hostile"
 )
 
 // TestEnvironments: expressions are evaluated with the functions that they are checked

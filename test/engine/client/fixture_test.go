@@ -1,0 +1,324 @@
+// Package client_test proves against a real kube-apiserver what the rollout
+// engine relies on: the facts of server-side apply that it is built on, the one
+// door to the cluster (package targetclient), and what is known of it (package observe).
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+var (
+	_ rollout.Writer   = (*targetclient.Client)(nil)
+	_ rollout.Reader   = (*targetclient.Client)(nil)
+	_ rollout.Observer = (*observe.Cache)(nil)
+)
+
+// patience is how long a test waits for what has to happen.
+const patience = 60 * time.Second
+
+const manager = "penstock/chain-a"
+
+func names() observe.Names {
+	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}
+}
+
+// world is a cluster with an outsider, who changes things behind our back.
+type world struct {
+	*cluster.Cluster
+	outsider dynamic.Interface
+}
+
+func start(t *testing.T) world {
+	t.Helper()
+	c := cluster.Start(t)
+	outsider, err := dynamic.NewForConfig(c.User("outsider", "system:masters").Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world{c, outsider}
+}
+
+// in returns the world for a subtest.
+func (w world) in(t *testing.T) world {
+	w.Cluster = w.Cluster.In(t)
+	return w
+}
+
+// config of an administrator whose requests are found by their agent.
+func (w world) config(agent string) *rest.Config {
+	config := w.Config()
+	config.UserAgent = agent
+	return config
+}
+
+func (w world) host(t *testing.T, agent string) *targetclient.Client {
+	t.Helper()
+	h, err := targetclient.New(targetclient.Options{Config: w.config(agent)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// kindOf is what a test needs to make objects of a kind and to change them.
+type kindOf struct {
+	schema.GroupVersionKind
+	resource schema.GroupVersionResource
+	// body of an object, without metadata.
+	body map[string]any
+	// value is the path of a value of the body, and another one for it.
+	value []string
+	other any
+	// added is the path of a field that the body does not have.
+	added []string
+	// status is a patch of the status subresource; nil where there is none.
+	status map[string]any
+	// settled tells whether the kind's own controller has written all it will;
+	// nil where there is none.
+	settled func(*unstructured.Unstructured) bool
+}
+
+// namesAccepted: the naming controller, the only one that writes to an established
+// definition, has seen the names of the spec.
+func namesAccepted(crd *unstructured.Unstructured) bool {
+	wanted, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
+	accepted, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "acceptedNames", "shortNames")
+	categories, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
+	listed, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "acceptedNames", "categories")
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	established := slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == "Established" && condition["status"] == "True"
+	})
+	return established && slices.Equal(wanted, accepted) && slices.Equal(categories, listed)
+}
+
+func kinds() map[string]kindOf {
+	return map[string]kindOf{
+		"ConfigMap": {
+			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+			resource:         schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			body:             map[string]any{"data": map[string]any{"a": "1", "b": "<2>"}},
+			value:            []string{"data", "a"}, other: "9", added: []string{"data", "c"},
+		},
+		"Deployment": {
+			GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+			resource:         schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+			body: map[string]any{"spec": map[string]any{
+				"replicas": int64(2), // not the default, which a removal would restore
+				"selector": map[string]any{"matchLabels": map[string]any{"app": "x"}},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": map[string]any{"app": "x"}},
+					"spec": map[string]any{"containers": []any{map[string]any{
+						"name": "c", "image": "example.com/c:1", "resources": map[string]any{"requests": map[string]any{"cpu": "0.5"}},
+					}}},
+				},
+			}},
+			value: []string{"spec", "replicas"}, other: int64(3), added: []string{"spec", "revisionHistoryLimit"},
+			status: map[string]any{"observedGeneration": int64(1), "replicas": int64(1)},
+		},
+		"CustomResourceDefinition": {
+			GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+			resource:         schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+			body: map[string]any{"spec": map[string]any{
+				"group": "facts.example.com", "scope": "Namespaced",
+				"names": map[string]any{"kind": "Fact", "plural": "facts", "shortNames": []any{"fct"}},
+				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "description": "one"}}}},
+			}},
+			value: []string{"spec", "names", "shortNames"}, other: []any{"fax"}, added: []string{"spec", "names", "categories"},
+			settled: namesAccepted,
+		},
+		"CustomResource": {
+			GroupVersionKind: widgets(),
+			resource:         widgets().GroupVersion().WithResource("widgets"),
+			body:             map[string]any{"spec": map[string]any{"size": int64(1), "colour": "red"}},
+			value:            []string{"spec", "size"}, other: int64(2), added: []string{"spec", "shape"},
+			status: map[string]any{"ready": true},
+		},
+	}
+}
+
+func widgets() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+}
+
+// widgetCRD serves widgets; installing it waits until it does.
+const widgetCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+  "metadata":{"name":"widgets.example.com","labels":{"penstock.dev/chain":"platform"}},
+  "spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Widget","plural":"widgets"},
+    "versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},
+      "schema":{"openAPIV3Schema":{"type":"object","properties":{
+        "spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
+        "status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}}`
+
+func (w world) installWidgets() {
+	w.MustKubectlInput(widgetCRD, "apply", "--server-side", "-f", "-")
+	w.MustKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/widgets.example.com")
+}
+
+// ref names an object of the kind. A CustomResourceDefinition has one name only.
+func (k kindOf) ref(namespace, name string) manifest.Ref {
+	ref := manifest.Ref{ID: manifest.ID{Group: k.Group, Kind: k.Kind, Namespace: namespace, Name: name}, Version: k.Version}
+	if k.Kind == "CustomResourceDefinition" {
+		ref.Namespace, ref.Name = "", "facts.facts.example.com"
+	}
+	return ref
+}
+
+// manifest of an object of chain-a.
+func (k kindOf) manifest(t *testing.T, ref manifest.Ref, change ...func(*unstructured.Unstructured)) []byte {
+	t.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": ref.APIVersion(), "kind": ref.Kind}}
+	for key, value := range k.body {
+		o.Object[key] = value
+	}
+	o = o.DeepCopy()
+	o.SetNamespace(ref.Namespace)
+	o.SetName(ref.Name)
+	o.SetLabels(map[string]string{"penstock.dev/chain": "chain-a"})
+	o.SetAnnotations(map[string]string{"penstock.dev/applied": "sha256:0"})
+	for _, c := range change {
+		c(o)
+	}
+	raw, err := json.Marshal(o.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// merge is a JSON merge patch that sets one field.
+func merge(t *testing.T, value any, path ...string) []byte {
+	t.Helper()
+	patch := map[string]any{}
+	at := patch
+	for _, key := range path[:len(path)-1] {
+		inner := map[string]any{}
+		at[key] = inner
+		at = inner
+	}
+	at[path[len(path)-1]] = value
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// namespace makes a namespace named after the test.
+func (w world) namespace(t *testing.T) string {
+	t.Helper()
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	ns.SetName(name)
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	if _, err := w.outsider.Resource(resource).Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// watcher is a running cache, with a channel that says when to look again.
+type watcher struct {
+	*observe.Cache
+	heard chan string
+}
+
+func (w world) watch(t *testing.T, config *rest.Config, mapping *targetclient.Client) watcher {
+	t.Helper()
+	heard := make(chan string, 1000)
+	c, err := observe.New(observe.Options{Config: config, Mapping: mapping.Discover, Names: names(), Notify: func(owner string) {
+		select {
+		case heard <- owner:
+		default:
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		case <-time.After(patience):
+			t.Errorf("Run did not return within %s of the end of its context", patience)
+		}
+	})
+	return watcher{c, heard}
+}
+
+// until looks at an object after every notification until it is as expected.
+func (w watcher) until(t *testing.T, id manifest.ID, what string, as func(observe.Observation, observe.Presence) bool) observe.Observation {
+	t.Helper()
+	timeout := time.After(patience)
+	for {
+		seen, presence := w.Get(id)
+		if as(seen, presence) {
+			return seen
+		}
+		select {
+		case <-w.heard:
+		case <-timeout:
+			t.Fatalf("waited %s for %s to be %s: is %s %+v, trouble: %v", patience, id, what, presence, seen, w.Trouble(id))
+		}
+	}
+}
+
+func (w watcher) untilKnown(t *testing.T, id manifest.ID, want observe.Presence) observe.Observation {
+	t.Helper()
+	return w.until(t, id, string(want), func(_ observe.Observation, p observe.Presence) bool { return p == want })
+}
+
+// quiet forgets the notifications so far.
+func (w watcher) quiet() {
+	for {
+		select {
+		case <-w.heard:
+		default:
+			return
+		}
+	}
+}
+
+// eventually polls what nobody tells about.
+func eventually(t *testing.T, what string, is func() (bool, string)) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, now := is()
+		if ok {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited %s for %s: %s", patience, what, now)
+		}
+	}
+}

@@ -1,0 +1,452 @@
+package rollout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+var (
+	_ rollout.Writer   = (*targetclient.Client)(nil)
+	_ rollout.Reader   = (*targetclient.Client)(nil)
+	_ rollout.Observer = (*observe.Cache)(nil)
+)
+
+// chain is one chain and what survives the death of a process: its layers, the
+// manifests and the stored inventory.
+type chain struct {
+	world
+	name   string
+	layers []rollout.Layer
+	bodies map[manifest.Digest][]byte
+	orphan map[int64]bool
+	allow  map[string]bool
+	ledger ledger
+	clock  clock.PassiveClock
+	// admin is the configuration that processes use.
+	admin *rest.Config
+	// parallel bounds the writes at a time; 0 is the default.
+	parallel int
+	// skipPreflight writes without dry-runs.
+	skipPreflight bool
+	// counter counts what is sent, over all processes.
+	counter *targetclient.Counter
+
+	process *process
+	// events of all passes since they were last asked for.
+	events []string
+}
+
+// ledger is a store of one inventory with compare-and-swap.
+type ledger struct {
+	mu        sync.Mutex
+	version   int
+	inventory rollout.Inventory
+}
+
+var errFenced = errors.New("somebody else has stored the inventory")
+
+func (l *ledger) load() (rollout.Inventory, int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return rollout.Inventory{Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached)}, l.version
+}
+
+func (l *ledger) store(inventory rollout.Inventory, version int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.version != version {
+		return errFenced
+	}
+	l.version++
+	l.inventory = inventory
+	return nil
+}
+
+// process is what dies.
+type process struct {
+	engine  *rollout.Engine
+	watches *observe.Cache
+	// heard has an element when a pass is due.
+	heard chan struct{}
+	stop  func()
+	// wrap lets a test stand between the engine and the inventory's store.
+	wrapSave func(save func() error) error
+}
+
+// interference stands between the engine and the rest of the world.
+type interference struct {
+	writer   func(rollout.Writer) rollout.Writer
+	observer func(rollout.Observer) rollout.Observer
+	save     func(save func() error) error
+}
+
+// chain is a new chain in a namespace of the same name, which it does not make,
+// with a process that runs until the test ends.
+func (w world) chain(name string) *chain {
+	w.t.Helper()
+	c := &chain{
+		world: w, name: name, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, allow: map[string]bool{},
+		clock: clock.RealClock{}, admin: w.Config(), counter: &targetclient.Counter{},
+	}
+	return c
+}
+
+// run starts a process in the place of the one before.
+func (c *chain) run(with ...interference) {
+	c.t.Helper()
+	c.kill()
+	config := func(part string, usual targetclient.Reason) *rest.Config {
+		config := rest.CopyConfig(c.admin)
+		config.UserAgent = c.name + "/" + part
+		config.Wrap(c.counter.WrapFor(usual))
+		return config
+	}
+	target, err := targetclient.New(targetclient.Options{Config: config("door", targetclient.Discovery)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	door := targetclient.Accounted{Client: target}
+	p := &process{heard: make(chan struct{}, 1)}
+	p.watches, err = observe.New(observe.Options{Config: config("watch", targetclient.Watch), Mapping: door.Discover, Names: names(), Notify: func(string) { p.wake() }})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.watches.Run(ctx) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				c.t.Errorf("running the watches: %v", err)
+			}
+		case <-time.After(patience):
+			c.t.Errorf("the watches do not stop")
+		}
+	})
+	c.t.Cleanup(p.stop)
+	options := rollout.Options{Writer: door, Reader: door, Observer: p.watches, Names: names(), Clock: c.clock, Parallel: c.parallel, SkipPreflight: c.skipPreflight}
+	for _, i := range with {
+		if i.writer != nil {
+			options.Writer = i.writer(options.Writer)
+		}
+		if i.observer != nil {
+			options.Observer = i.observer(options.Observer)
+		}
+		if i.save != nil {
+			p.wrapSave = i.save
+		}
+	}
+	p.engine = rollout.New(options)
+	c.process = p
+}
+
+// kill ends the process.
+func (c *chain) kill() {
+	if c.process != nil {
+		c.process.stop()
+		c.process = nil
+	}
+}
+
+// wake makes a pass due.
+func (p *process) wake() {
+	select {
+	case p.heard <- struct{}{}:
+	default:
+	}
+}
+
+// Body reads a manifest.
+func (c *chain) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
+	body, ok := c.bodies[ref.Digest]
+	if !ok {
+		return nil, fmt.Errorf("there is no manifest %s", ref.Digest)
+	}
+	return body, nil
+}
+
+// pass is one Reconcile on the inventory as it is stored.
+func (c *chain) pass() (rollout.Report, error) {
+	if c.process == nil {
+		c.run()
+	}
+	inventory, version := c.ledger.load()
+	save := func(_ context.Context, next rollout.Inventory) error {
+		store := func() error {
+			if err := c.ledger.store(next, version); err != nil {
+				return err
+			}
+			version++
+			return nil
+		}
+		if wrap := c.process.wrapSave; wrap != nil {
+			return wrap(store)
+		}
+		return store()
+	}
+	report, err := c.process.engine.Reconcile(context.Background(), rollout.Work{
+		Owner: c.name, Layers: c.layers, Inventory: inventory, Save: save, Bodies: c, Orphan: c.orphan, AllowCRDDeletion: c.allow,
+	})
+	for _, e := range report.Events {
+		c.events = append(c.events, e.Reason+": "+e.Message)
+	}
+	return report, err
+}
+
+// until does passes as a controller would, when something happened or time has
+// come, until one finds what is waited for.
+func (c *chain) until(what string, found func(rollout.Report) bool) rollout.Report {
+	c.t.Helper()
+	deadline := time.After(patience)
+	for {
+		report, err := c.pass()
+		if err != nil {
+			c.t.Fatalf("reconciling %s: %v", c.name, err)
+		}
+		if found(report) {
+			return report
+		}
+		var again <-chan time.Time
+		if report.RequeueAfter > 0 {
+			again = time.After(report.RequeueAfter)
+		}
+		select {
+		case <-c.process.heard:
+		case <-again:
+		case <-deadline:
+			c.t.Fatalf("waited %s for %s to be %s:\n%s", patience, c.name, what, strings.Join(failures(report), "\n"))
+		}
+	}
+}
+
+// complete is a chain whose newest layer is rolled out and that has nothing left
+// to remove.
+func complete(r rollout.Report) bool {
+	return len(r.Leaving) == 0 && (len(r.Layers) == 0 || r.Layers[0].Complete)
+}
+
+// roll makes revisions the layers, newest first, and waits until all is done.
+func (c *chain) roll(revisions ...*revision) rollout.Report {
+	c.t.Helper()
+	c.become(revisions...)
+	return c.until("complete", complete)
+}
+
+func (c *chain) become(revisions ...*revision) {
+	c.t.Helper()
+	c.layers = nil
+	for _, r := range revisions {
+		c.layers = append(c.layers, r.layer(c))
+	}
+}
+
+// stuck waits until a report has exactly these failures.
+func (c *chain) stuck(want ...string) rollout.Report {
+	c.t.Helper()
+	return c.until(fmt.Sprintf("stuck with %q", want), func(r rollout.Report) bool {
+		return strings.Join(want, "\n") == strings.Join(failures(r), "\n")
+	})
+}
+
+// failures prints what a report is not content with.
+func failures(r rollout.Report) []string {
+	var out []string
+	for _, layer := range r.Layers {
+		for _, phase := range layer.Phases {
+			for _, f := range phase.Failures {
+				out = append(out, fmt.Sprintf("%d/%s %s: %s", layer.Revision, phase.Name, f.ID, f.Reason))
+			}
+		}
+	}
+	for _, f := range r.Leaving {
+		out = append(out, fmt.Sprintf("leaving %s: %s", f.ID, f.Reason))
+	}
+	return out
+}
+
+// messages joins all messages of a report.
+func messages(r rollout.Report) string {
+	var out []string
+	for _, layer := range r.Layers {
+		for _, phase := range layer.Phases {
+			for _, f := range phase.Failures {
+				out = append(out, f.Message)
+			}
+		}
+	}
+	for _, f := range r.Leaving {
+		out = append(out, f.Message)
+	}
+	return strings.Join(out, "\n")
+}
+
+// revision is a revision in the making:
+//
+//	rev(1).phase("config", configMap("a", "x", "1")).phase("deploy", deployment("a", "y", "1"))
+type revision struct {
+	number int64
+	phases []phase
+	adopt  stage.Adoption
+	yields []manifest.FieldPath
+	paused bool
+}
+
+type phase struct {
+	name    string
+	objects []map[string]any
+}
+
+func rev(number int64) *revision { return &revision{number: number} }
+
+func (r *revision) phase(name string, objects ...map[string]any) *revision {
+	r.phases = append(r.phases, phase{name, objects})
+	return r
+}
+
+func (r *revision) adopting(a stage.Adoption) *revision {
+	r.adopt = a
+	return r
+}
+
+// yielding leaves fields of all objects to whoever changes them.
+func (r *revision) yielding(fields ...string) *revision {
+	for _, text := range fields {
+		field, err := manifest.ParseFieldPath(text)
+		if err != nil {
+			panic(err) // a mistake in a test
+		}
+		r.yields = append(r.yields, field)
+	}
+	return r
+}
+
+// objects of all phases.
+func (r *revision) objects() []map[string]any {
+	var all []map[string]any
+	for _, p := range r.phases {
+		all = append(all, p.objects...)
+	}
+	return all
+}
+
+// layer compiles the revision, and puts its manifests where the chain finds them.
+func (r *revision) layer(c *chain) rollout.Layer {
+	var phases []stage.Phase
+	for _, p := range r.phases {
+		compiled := stage.Phase{Name: p.name}
+		for _, object := range p.objects {
+			sealed := seal(object)
+			c.bodies[sealed.Digest] = sealed.JSON
+			compiled.Steps = append(compiled.Steps, stage.Step{Ref: sealed.Ref, Policy: stage.Policy{Adopt: r.adopt, Yield: r.yields}})
+		}
+		phases = append(phases, compiled)
+	}
+	stages, err := stage.Compile(phases, stage.Options{Probes: probe.Builtin()})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return rollout.Layer{Key: fmt.Sprintf("%s-%d", c.name, r.number), Revision: r.number, Stages: stages, Paused: r.paused}
+}
+
+// spent counts the chain's requests since a mark: try (a dry-run), apply, patch (of
+// whose fields are whose), delete, get, list, discover; and not the watches.
+func (c *chain) spent(mark plane.Mark) map[string]int {
+	c.t.Helper()
+	counts := map[string]int{}
+	for _, r := range c.requests(mark) {
+		switch {
+		case r.Verb == "patch" && strings.Contains(r.URI, "dryRun=All"):
+			counts["try"]++
+		case r.Verb == "patch" && strings.Contains(r.URI, "fieldManager="):
+			counts["apply"]++
+		case r.Resource == "":
+			counts["discover"]++
+		default:
+			counts[r.Verb]++
+		}
+	}
+	return counts
+}
+
+// requests of the chain since a mark, but for its watches.
+func (c *chain) requests(mark plane.Mark) plane.Requests {
+	c.t.Helper()
+	return c.Audit().Since(mark, plane.ByAgent(c.name+"/"), plane.Not(plane.ByVerb("watch")))
+}
+
+// quiet does some passes over a chain at rest and fails when they cost anything.
+func (c *chain) quiet() {
+	c.t.Helper()
+	mark := c.Audit().Mark()
+	_, version := c.ledger.load()
+	for range 3 {
+		if _, err := c.pass(); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	if requests := c.requests(mark); len(requests) > 0 {
+		c.t.Errorf("passes over what is at rest made requests:\n%s", requests)
+	}
+	if _, now := c.ledger.load(); now != version {
+		c.t.Errorf("passes over what is at rest stored the inventory")
+	}
+}
+
+// settled compares the cluster with the objects that are to be there, and the
+// inventory with both.
+func (c *chain) settled(t testing.TB, want ...map[string]any) {
+	t.Helper()
+	wanted := map[manifest.ID]bool{}
+	var labelled []string
+	inventory, _ := c.ledger.load()
+	for _, object := range want {
+		sealed := seal(object)
+		wanted[sealed.ID] = true
+		labelled = append(labelled, sealed.ID.String())
+		live := c.get(sealed.ID)
+		if live == nil {
+			t.Errorf("%s is missing", sealed.ID)
+			continue
+		}
+		seen := names().Observe(live)
+		if seen.Chain != c.name || seen.Applied != sealed.Digest || valueOf(live.Object) != valueOf(object) {
+			t.Errorf("%s is %q of chain %q at %s, want %q of %q at %s", sealed.ID, valueOf(live.Object), seen.Chain, seen.Applied, valueOf(object), c.name, sealed.Digest)
+		}
+		mine, _ := seen.Entry("penstock/" + c.name)
+		entry := inventory.Entries[sealed.ID]
+		if entry.UID != seen.UID || entry.Digest != sealed.Digest || entry.ManagedEntry != mine.Digest || entry.Version != sealed.Version {
+			t.Errorf("%s is recorded as %+v, and is %+v", sealed.ID, entry, seen)
+		}
+	}
+	for id := range inventory.Entries {
+		if !wanted[id] {
+			t.Errorf("%s is still in the inventory", id)
+		}
+	}
+	got := c.ours(c.name)
+	for _, id := range got {
+		if !slices.Contains(labelled, id) {
+			t.Errorf("%s is there and should not be", id)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package rollout_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+)
+
+// rolled is a cluster with the real program, which may be killed.
+type rolled struct {
+	world
+	program *penstock.Program
+	dataDir string
+	server  *penstock.Server
+}
+
+// TestRollback is onFailure, what a rollback holds, and the time that a rollout has
+// to stay as it is, with the program itself.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	r := &rolled{world: start(t), program: penstock.Build(t), dataDir: penstock.DataDir(t)}
+	r.server = r.serve(t)
+	t.Run("on failure", func(t *testing.T) { r.in(t).onFailure("failed", func() {}) })
+	t.Run("on failure, killed when the revision is there", func(t *testing.T) {
+		r.in(t).onFailure("killed", func() {
+			r.server.Kill(t)
+			r.server = r.serve(r.t)
+		})
+	})
+	t.Run("on failure, nothing to go back to", func(t *testing.T) { r.in(t).nothingBefore() })
+	t.Run("held", func(t *testing.T) { r.in(t).holds() })
+	t.Run("frozen", func(t *testing.T) { r.in(t).freezes() })
+	t.Run("budget", func(t *testing.T) { r.in(t).asks() })
+	t.Run("soak", func(t *testing.T) { r.in(t).soaks() })
+}
+
+// serve runs the program without the plugin that refuses what overdue does.
+func (r *rolled) serve(t testing.TB) *penstock.Server {
+	return r.program.Serve(t, r.Cluster, r.dataDir, "--disable-admission-plugins=Powers")
+}
+
+func (r *rolled) in(t *testing.T) story { return story{world: r.world.in(t), t: t} }
+
+// story is one subtest.
+type story struct {
+	world
+	t *testing.T
+}
+
+// submit creates a revision with a ConfigMap whose data is the number, and further
+// objects.
+func (s story) submit(chain string, number int, spec map[string]any, more ...any) {
+	s.t.Helper()
+	objects := []any{map[string]any{"object": map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": chain, "namespace": "default"}, "data": map[string]any{"n": fmt.Sprint(number)},
+	}}}
+	for _, object := range more {
+		objects = append(objects, map[string]any{"object": object})
+	}
+	body := map[string]any{"revision": int64(number), "phases": []any{map[string]any{"name": "all", "objects": objects}}}
+	for key, value := range spec {
+		body[key] = value
+	}
+	revision := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision",
+		"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", chain, number)}, "spec": body,
+	}}
+	if owner, owned := spec["owner"]; owned {
+		delete(body, "owner")
+		revision.SetOwnerReferences([]metav1.OwnerReference{owner.(metav1.OwnerReference)})
+	}
+	if _, err := s.outsider.Resource(revisionsOf()).Create(context.Background(), revision, metav1.CreateOptions{}); err != nil {
+		s.t.Fatalf("creating %s: %v", revision.GetName(), err)
+	}
+}
+
+// condition returns a condition of a revision as "Status/Reason message".
+func (s story) condition(name, kind string) string {
+	live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, item := range conditions {
+		if c := item.(map[string]any); c["type"] == kind {
+			return fmt.Sprintf("%s/%s %s", c["status"], c["reason"], c["message"])
+		}
+	}
+	return ""
+}
+
+func (s story) until(name, kind, want string) {
+	s.t.Helper()
+	eventually(s.t, fmt.Sprintf("%s of %s to be %q", kind, name, want), func() (bool, string) {
+		got := s.condition(name, kind)
+		return strings.HasPrefix(got, want), got
+	})
+}
+
+// annotate sets an annotation of a revision.
+func (s story) annotate(name, key, value string) {
+	s.t.Helper()
+	s.merge(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
+}
+
+func (s story) merge(name, patch string) {
+	s.t.Helper()
+	if _, err := s.outsider.Resource(revisionsOf()).Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		s.t.Fatalf("patching %s: %v", name, err)
+	}
+}
+
+// overdue lets an hour pass since a rollout began, and has it looked at.
+func (s story) overdue(name string) {
+	s.t.Helper()
+	s.until(name, "Progressing", "True/RollingOut")
+	revisions := s.outsider.Resource(revisionsOf())
+	eventually(s.t, "status to be written", func() (bool, string) {
+		live, err := revisions.Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+		for _, item := range conditions {
+			if c := item.(map[string]any); c["type"] == "Progressing" {
+				c["lastTransitionTime"] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+			}
+		}
+		if err := unstructured.SetNestedSlice(live.Object, conditions, "status", "conditions"); err != nil {
+			return false, err.Error()
+		}
+		_, err = revisions.UpdateStatus(context.Background(), live, metav1.UpdateOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+	s.annotate(name, "kubernetes.io/change-cause", "an hour later")
+}
+
+func (s story) stuck(chain string) map[string]any {
+	labels := map[string]any{"app": chain}
+	return map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": chain, "namespace": "default"},
+		"spec": map[string]any{"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{
+			"metadata": map[string]any{"labels": labels},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "registry.example/none"}}},
+		}},
+	}
+}
+
+// onFailure has a second revision whose Deployment never gets available: nobody
+// runs it here. meanwhile is called when the third is there.
+func (s story) onFailure(chain string, meanwhile func()) {
+	wantsBack := map[string]any{"onFailure": "Rollback", "progressDeadlineMinutes": int64(1)}
+	s.submit(chain, 1, wantsBack)
+	s.until(chain+"-1", "Succeeded", "True")
+	s.submit(chain, 2, wantsBack, s.stuck(chain))
+	s.overdue(chain + "-2")
+	third := s.third(chain)
+	meanwhile()
+	s.until(chain+"-2", "RolledBack", fmt.Sprintf("True/ProgressDeadlineExceeded %s-3 brings back the content of %s-1: %s-2 did not succeed within 1 minutes", chain, chain, chain))
+	s.until(chain+"-3", "Succeeded", "True")
+	deployment := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: chain}
+	eventually(s.t, "the failed revision to be gone from the cluster", func() (bool, string) {
+		return s.get(deployment) == nil, "the Deployment is there"
+	})
+	config := s.get(manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: chain})
+	if n, _, _ := unstructured.NestedString(config.Object, "data", "n"); n != "1" {
+		s.t.Errorf("the ConfigMap is of revision %s", n)
+	}
+	if uid := s.third(chain); uid != third {
+		s.t.Errorf("the rollback was replaced: %s, was %s", uid, third)
+	}
+	if _, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), chain+"-4", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		s.t.Errorf("there is a second rollback, or: %v", err)
+	}
+}
+
+// third waits for the revision that a rollback makes.
+func (s story) third(chain string) types.UID {
+	s.t.Helper()
+	var uid types.UID
+	eventually(s.t, "the rollback", func() (bool, string) {
+		live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), chain+"-3", metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error() + "\n" + s.condition(chain+"-2", "RolledBack")
+		}
+		uid = live.GetUID()
+		of := live.GetAnnotations()["penstock.dev/rollback-of"]
+		return of == chain+"-1", "it is a rollback of " + of
+	})
+	return uid
+}
+
+func (s story) nothingBefore() {
+	s.submit("first", 1, map[string]any{"onFailure": "Rollback", "progressDeadlineMinutes": int64(1)}, s.stuck("first"))
+	s.overdue("first-1")
+	s.until("first-1", "RolledBack", "False/NoEarlierSuccess")
+	s.until("first-1", "Stalled", "True/ProgressDeadlineExceeded")
+}
+
+func (s story) holds() {
+	owner := s.extension("held")
+	owned := func() map[string]any { return map[string]any{"owner": owner} }
+	s.submit("held", 1, owned())
+	s.until("held-1", "Succeeded", "True")
+	s.submit("held", 2, owned())
+	s.until("held-2", "Succeeded", "True")
+	s.rollback("held-1")
+	s.until("held-3", "Held", "True/IsRollback held-3 is a rollback: ClusterExtension held makes no revision until its generation is above 1, or")
+	extensions := schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
+	if _, err := s.outsider.Resource(extensions).Patch(context.Background(), "held", types.MergePatchType, []byte(`{"spec":{"a":"b"}}`), metav1.PatchOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.until("held-3", "Held", "False/Released ClusterExtension held has generation 2")
+	s.rollback("held-2")
+	s.until("held-4", "Held", "True/IsRollback held-4 is a rollback: ClusterExtension held makes no revision until its generation is above 2, or")
+	s.annotate("held-4", "penstock.dev/release-hold", "held-4")
+	s.until("held-4", "Held", "False/Released released by the annotation on held-4")
+}
+
+// extension makes a ClusterExtension, and their kind.
+func (s story) extension(name string) metav1.OwnerReference {
+	s.t.Helper()
+	s.create(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "clusterextensions.olm.operatorframework.io"},
+		"spec": map[string]any{
+			"group": "olm.operatorframework.io", "scope": "Cluster",
+			"names": map[string]any{"kind": "ClusterExtension", "listKind": "ClusterExtensionList", "plural": "clusterextensions", "singular": "clusterextension"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
+				"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			}}},
+		},
+	})
+	extension := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": map[string]any{"name": name}, "spec": map[string]any{"a": "a"},
+	}}
+	extensions := schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
+	var made *unstructured.Unstructured
+	eventually(s.t, "the kind to be served", func() (bool, string) {
+		var err error
+		made, err = s.outsider.Resource(extensions).Create(context.Background(), extension, metav1.CreateOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+	return *metav1.NewControllerRef(made, schema.GroupVersionKind{Group: "olm.operatorframework.io", Version: "v1", Kind: "ClusterExtension"})
+}
+
+func (s story) rollback(to string) {
+	s.t.Helper()
+	body := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "RevisionRollback", "metadata": map[string]any{"name": to},
+	}}
+	if _, err := s.outsider.Resource(revisionsOf()).Create(context.Background(), body, metav1.CreateOptions{}, "rollback"); err != nil {
+		s.t.Fatalf("rolling back to %s: %v", to, err)
+	}
+}
+
+func (s story) soaks() {
+	s.submit("soak", 1, map[string]any{"successDelaySeconds": int64(3600)})
+	s.until("soak-1", "Succeeded", "False/Soaking all objects are available; the revision has succeeded when they still are at ")
+	s.until("soak-1", "Available", "True")
+	// The end is noticed without anything happening then.
+	since := time.Now()
+	live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), "soak-1", metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	soon := int(since.Sub(live.GetCreationTimestamp().Time).Seconds()) + 3
+	s.merge("soak-1", fmt.Sprintf(`{"spec":{"successDelaySeconds":%d}}`, soon))
+	s.until("soak-1", "Succeeded", "True/RolledOut")
+}

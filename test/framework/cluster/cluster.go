@@ -1,0 +1,89 @@
+// Package cluster gives a test a real Kubernetes control plane of its own:
+//
+//	c := cluster.Start(t)                      // etcd and kube-apiserver, 2 to 3 s
+//	c := cluster.Start(t, cluster.Workloads()) // and Deployments become Available
+//
+// It fails the test instead of returning errors, and whatever becomes of the
+// test, nothing is left running. Package plane does the work, for callers that
+// are not tests.
+package cluster
+
+import (
+	"os"
+	"testing"
+
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// Cluster is a running control plane. The embedded Access is that of a cluster
+// administrator: c.Config(), c.Kubeconfig(), c.Kubectl(…).
+type Cluster struct {
+	*Access
+	plane *plane.Plane
+}
+
+// Option changes what Start runs.
+type Option func(*plane.Options)
+
+// Workloads adds controller-manager, scheduler, kwok and one ready Node.
+func Workloads() Option {
+	return func(o *plane.Options) { o.Workloads = true }
+}
+
+// APIServerArgs appends arguments of kube-apiserver, for instance
+// "--emulated-version=1.34".
+func APIServerArgs(args ...string) Option {
+	return func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) }
+}
+
+// Start runs a control plane until the test ends. Any number may run at the
+// same time.
+//
+// Without Workloads no controller runs: nothing is garbage collected, deleted
+// namespaces stay, there are no service accounts, and the ClusterRoles admin,
+// edit and view, which a controller fills, grant nothing.
+func Start(t testing.TB, opts ...Option) *Cluster {
+	t.Helper()
+	tools, err := plane.Tools(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatalf("cluster: %v", err)
+	}
+	options := plane.Options{Dir: folder(t), Tools: tools}
+	for _, opt := range opts {
+		opt(&options)
+	}
+	running, err := plane.Start(t.Context(), options)
+	if err != nil {
+		t.Fatalf("cluster: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := running.Stop(); err != nil {
+			t.Errorf("cluster: %v", err)
+		}
+	})
+	return &Cluster{Access: &Access{t: t, access: running.Access}, plane: running}
+}
+
+// In returns the same cluster for a subtest: what fails, fails there.
+func (c *Cluster) In(t testing.TB) *Cluster {
+	return &Cluster{Access: &Access{t: t, access: c.access}, plane: c.plane}
+}
+
+// Plane is the control plane underneath, for code that is shared with callers
+// that are not tests.
+func (c *Cluster) Plane() *plane.Plane { return c.plane }
+
+// User gives access to a user with a client certificate of its own, who may do what
+// RBAC grants to the name and the groups, without impersonation. A grant takes
+// effect a few milliseconds after it was created, when kube-apiserver sees it.
+func (c *Cluster) User(name string, groups ...string) *Access {
+	c.t.Helper()
+	access, err := c.plane.User(name, groups...)
+	if err != nil {
+		c.t.Fatalf("cluster: %v", err)
+	}
+	return &Access{t: c.t, access: access}
+}
+
+// Audit is what kube-apiserver was asked.
+func (c *Cluster) Audit() *Audit { return &Audit{t: c.t, audit: c.plane.Audit()} }

@@ -1,0 +1,26 @@
+// Package framework holds what all tests against a real control plane are made of.
+// There is nothing in it but its packages:
+//
+//	plane      etcd, kube-apiserver and, if asked for, the controllers of workloads,
+//	           as processes; for programs (make demo, make cluster-up) and tests
+//	cluster    a plane for one test: it fails the test instead of returning errors
+//	penstock   the program: built once, served, killed and started again
+//	objects    the smallest ConfigMap, Secret, Deployment … that a kube-apiserver takes
+//	pools      what the Machine Config Operator does, without machines
+//	replicas   several replicas of the program on a shared etcd, faults between them,
+//	           and what must be true of all of them afterwards
+//	rule       what the cluster must hold, computed from the revisions that there are
+//	hostile    requests and expressions that do harm, for tests and benchmarks
+//
+// What a test is about decides where it is:
+//
+//	test/engine   the engine against a kube-apiserver, without our API
+//	test/server   the API server: its manners, rights, certificates, stores, replicas
+//	test/e2e      the program as a user runs it, by kubectl
+//	test/soak     minutes of trouble (make soak)
+//	test/bench    measurements (make bench-reads and others)
+//	test/demo     the demonstration (make demo)
+//
+// A test begins with cluster.Start. A control plane costs two seconds of a
+// processor: what can live beside the tests that are there joins them as a subtest.
+package framework

@@ -1,0 +1,57 @@
+// Package objects makes the objects of tests, as decoded JSON: the smallest that a
+// kube-apiserver takes. A test that needs more of one sets its fields.
+package objects
+
+import "strings"
+
+// New is an object with nothing but its identity; an empty namespace is that of an
+// object without one.
+func New(apiVersion, kind, namespace, name string) map[string]any {
+	metadata := map[string]any{"name": name}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
+}
+
+// Namespace is a Namespace.
+func Namespace(name string) map[string]any { return New("v1", "Namespace", "", name) }
+
+// ConfigMap has data of the form key=value.
+func ConfigMap(namespace, name string, data ...string) map[string]any {
+	o := New("v1", "ConfigMap", namespace, name)
+	o["data"] = pairs(data)
+	return o
+}
+
+// Secret has data of the form key=value, in plain text.
+func Secret(namespace, name string, data ...string) map[string]any {
+	o := New("v1", "Secret", namespace, name)
+	o["stringData"] = pairs(data)
+	return o
+}
+
+// Deployment has one replica of one container, named main.
+func Deployment(namespace, name, image string) map[string]any {
+	o := New("apps/v1", "Deployment", namespace, name)
+	labels := map[string]any{"app": name}
+	o["spec"] = map[string]any{
+		"replicas": int64(1),
+		"selector": map[string]any{"matchLabels": labels},
+		"template": map[string]any{
+			"metadata": map[string]any{"labels": labels},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "main", "image": image}}},
+		},
+	}
+	return o
+}
+
+// pairs are the fields that key=value texts set.
+func pairs(texts []string) map[string]any {
+	fields := map[string]any{}
+	for _, text := range texts {
+		key, value, _ := strings.Cut(text, "=")
+		fields[key] = value
+	}
+	return fields
+}

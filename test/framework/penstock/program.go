@@ -1,0 +1,117 @@
+// Package penstock gives a test the real program: built from this source tree,
+// run against a cluster of the test, stopped or killed, and started again.
+//
+//	program := penstock.Build(t)
+//	server := program.Serve(t, c, penstock.DataDir(t)) // the host serves our API
+//	out := program.Run(t, "", "render", dir, "--name=x", "--revision=1")
+//
+// It fails the test instead of returning errors, and whatever becomes of the
+// test, nothing is left running.
+package penstock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// patience bounds every wait for the program: what takes longer does not happen.
+const patience = time.Minute
+
+// Program is the program that was built.
+type Program struct{ path string }
+
+// Build returns $PENSTOCK_PROGRAM, which hack/test.sh builds once for all tests,
+// or builds the program. Then it is removed when the test ends; a test that has
+// subtests builds it once for all of them.
+func Build(t testing.TB) *Program {
+	t.Helper()
+	if path := os.Getenv("PENSTOCK_PROGRAM"); path != "" {
+		return &Program{path: path}
+	}
+	dir, err := os.MkdirTemp("", "penstock-program-")
+	if err != nil {
+		t.Fatalf("penstock: %v", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "penstock")
+	root, err := plane.Root()
+	if err != nil {
+		t.Fatalf("penstock: %v", err)
+	}
+	// The state of the work tree is no input of a test; without it the version
+	// is always "devel".
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path,
+		"github.com/penstock-project/penstock/cmd/penstock")
+	// The program is that of its own module, with the libraries that it ships
+	// with, also for tests of a module of their own.
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("penstock: building the program: %v\n%s", err, out)
+	}
+	return &Program{path: path}
+}
+
+// Path is where the program is.
+func (p *Program) Path() string { return p.path }
+
+// DataDir returns a directory for the store that is removed when the test ends.
+// Its path is short enough for a unix socket, which that of t.TempDir need not
+// be.
+func DataDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "penstock-data-")
+	if err != nil {
+		t.Fatalf("penstock: %v", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "data")
+}
+
+// Output is what a run of the program printed and how it ended.
+type Output struct {
+	Args     []string
+	Stdout   string
+	Stderr   string
+	ExitCode int
+}
+
+// String is the run as a terminal would show it.
+func (o Output) String() string {
+	return fmt.Sprintf("$ penstock %s\n%s%s(exit %d)", strings.Join(o.Args, " "), o.Stdout, o.Stderr, o.ExitCode)
+}
+
+// Run runs a verb that comes to an end; a non-zero exit does not fail the test.
+func (p *Program) Run(t testing.TB, stdin string, args ...string) Output {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("penstock: running penstock %s: %v", strings.Join(args, " "), err)
+	}
+	return Output{Args: args, Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}
+}
+
+// MustRun is Run that has to succeed; it returns stdout.
+func (p *Program) MustRun(t testing.TB, stdin string, args ...string) string {
+	t.Helper()
+	out := p.Run(t, stdin, args...)
+	if out.ExitCode != 0 {
+		t.Fatal(out)
+	}
+	return out.Stdout
+}

@@ -1,0 +1,199 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// collectorManners are what kube-controller-manager's garbage collector does.
+func collectorManners() map[string]manner {
+	return map[string]manner{
+		"OwnerBackground": {do: func(s *subject) { owner(s, "Background") }},
+		"OwnerForeground": {do: func(s *subject) { owner(s, "Foreground") }},
+		"OwnerOrphan":     {do: func(s *subject) { owner(s, "Orphan") }},
+		"Owned":           {do: owned},
+		"OwnedByNobody":   {do: ownedByNobody},
+	}
+}
+
+// settled waits until something is as it should be, and notes that.
+func (s *subject) settled(what, want string, look func() string) {
+	s.t.Helper()
+	eventually(s.t, what, func() error {
+		if got := look(); got != want {
+			return fmt.Errorf("%s, want %s", got, want)
+		}
+		return nil
+	})
+	s.note(what, "%s", want)
+}
+
+// reference to an object as an owner.
+func reference(owner map[string]any) []any {
+	return []any{map[string]any{
+		"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": at(owner, "metadata", "name"), "uid": at(owner, "metadata", "uid"),
+		"blockOwnerDeletion": true,
+	}}
+}
+
+// dependent makes a ConfigMap of an owner, and returns how it is.
+func (s *subject) dependent(owner map[string]any) func() string {
+	s.t.Helper()
+	clients, err := dynamic.NewForConfig(s.Config())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	maps := clients.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
+	name := s.base + "-" + s.singular
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "ownerReferences": reference(owner)},
+	}}
+	if _, err := maps.Create(s.t.Context(), object, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() string {
+		live, err := maps.Get(s.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return string(apierrors.ReasonForError(err))
+		}
+		return fmt.Sprintf("there, %d owners", len(live.GetOwnerReferences()))
+	}
+}
+
+// owner is deleted, and something hangs on it.
+func owner(s *subject, policy string) {
+	dependent := s.dependent(s.create("a").body)
+	s.note("at first", "%s", dependent())
+	s.must(call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{"propagationPolicy": policy}})
+	own := func() string { return fmt.Sprint(at(s.get("a").body, "metadata", "finalizers")) }
+	switch policy {
+	case "Background":
+		s.note("dependent while the owner is there", "%s", dependent())
+	case "Foreground":
+		s.settled("dependent while the owner is there", "NotFound", dependent)
+	case "Orphan":
+		s.settled("dependent while the owner is there", "there, 0 owners", dependent)
+	}
+	s.settled("finalizers left", "["+s.finalizer+"]", own)
+	s.release("a")
+	s.tell("owner", call{method: http.MethodGet, name: s.name("a")})
+	if policy == "Orphan" {
+		s.note("dependent", "%s", dependent())
+		return
+	}
+	s.settled("dependent", "NotFound", dependent)
+}
+
+// owned objects go with their owner, which is of the host.
+func owned(s *subject) {
+	owner := s.base + "-" + s.singular
+	s.MustKubectl("create", "clusterrole", owner, "--verb=get", "--resource=pods")
+	uid := s.MustKubectl("get", "clusterrole", owner, "-o", "jsonpath={.metadata.uid}")
+	references := reference(map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": owner, "uid": uid},
+	})
+	s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), references, "metadata", "ownerReferences")})
+	// The collector does not hold an owner for dependents that it has not heard of.
+	// When it deletes what came after this one, it has.
+	s.orphaned("b")
+	s.MustKubectl("delete", "clusterrole", owner, "--cascade=foreground", "--wait=false")
+	doomed := func() string {
+		return fmt.Sprintf("deleted %t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
+	}
+	s.settled("owned", "deleted true", doomed)
+	s.note("the owner waits", "%t", s.Kubectl("get", "clusterrole", owner).ExitCode == 0)
+	s.release("a")
+	s.settled("owner", "gone", func() string {
+		if s.Kubectl("get", "clusterrole", owner).ExitCode == 0 {
+			return "there"
+		}
+		return "gone"
+	})
+}
+
+// ownedByNobody: an owner that is not there has been deleted.
+func ownedByNobody(s *subject) { s.orphaned("a") }
+
+// orphaned makes an object of an owner that is not there, and waits until the
+// collector deletes it.
+func (s *subject) orphaned(name string) {
+	s.t.Helper()
+	references := reference(map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "never-was", "uid": "11111111-1111-1111-1111-111111111111"},
+	})
+	s.must(call{method: http.MethodPost, body: with(s.draft(s.name(name)), references, "metadata", "ownerReferences")})
+	s.settled("owned by nobody", "deleted true", func() string {
+		return fmt.Sprintf("deleted %t", at(s.get(name).body, "metadata", "deletionTimestamp") != nil)
+	})
+	s.release(name)
+}
+
+// watchable are the resources of a group that can be listed and watched, as quota does
+// with all of them, and collection with those that can be deleted as well.
+func watchable(t *testing.T, c *cluster.Cluster, version schema.GroupVersion) []string {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.ServerResourcesForGroupVersion(version.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, resource := range list.APIResources {
+		if slices.Contains(resource.Verbs, "list") && slices.Contains(resource.Verbs, "watch") {
+			names = append(names, resource.Name)
+		}
+	}
+	return names
+}
+
+// neighbours: what kube-controller-manager does for others goes on with our types in
+// its discovery: quota counts and namespaces end.
+func neighbours(t *testing.T, c *cluster.Cluster) {
+	for _, breed := range ours() {
+		if diff := cmp.Diff([]string{breed.resource.Resource}, watchable(t, c, breed.resource.GroupVersion())); diff != "" {
+			t.Errorf("what is watched of %s, which is for what is stored (-want +got):\n%s", breed.resource.GroupVersion(), diff)
+		}
+	}
+	c.MustKubectl("create", "namespace", "neighbour")
+	in := "--namespace=neighbour"
+	c.MustKubectl("create", "quota", "few", "--hard=configmaps=3,secrets=1", in)
+	used := func(want string) {
+		t.Helper()
+		eventually(t, "counting", func() error {
+			if got := c.MustKubectl("get", "quota", "few", in, "-o", "jsonpath={.status.used.configmaps}"); got != want {
+				return missingError{"used " + want + ", not " + got}
+			}
+			return nil
+		})
+	}
+	used("1") // Everybody has kube-root-ca.crt.
+	c.MustKubectl("create", "configmap", "one", in)
+	used("2")
+	c.MustKubectl("create", "configmap", "two", in)
+	eventually(t, "the quota", func() error {
+		if out := c.Kubectl("create", "configmap", "three", in, "--dry-run=server"); !strings.Contains(out.Stderr, "exceeded quota: few") {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	c.MustKubectl("delete", "configmap", "one", in)
+	used("2")
+	c.MustKubectl("delete", "namespace", "neighbour", "--timeout=60s")
+}

@@ -1,0 +1,173 @@
+package server_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// manner is something that people and programs do with any type. It is done to a
+// type of kube-apiserver's own and to ours, in the same cluster, and what was seen
+// must be the same: kube-apiserver says what is expected, not this test.
+type manner struct {
+	do func(s *subject)
+	// deviations are where ours behave differently, and why they may.
+	deviations []deviation
+	// clusterWide compares with a type that has no namespace, where that matters.
+	clusterWide bool
+}
+
+// deviation is one observation in which a type of ours differs. What is not true
+// any more is an error, too.
+type deviation struct {
+	// of is the kind; empty for every one of ours.
+	of string
+	// what is the observation.
+	what string
+	// host is what the host's type shows, ours what ours does, each with … for any
+	// text; empty for an observation that there is not.
+	host, ours string
+	why        string
+}
+
+// manners is the suite, by name. Names begin the names of the objects.
+func manners() map[string]manner {
+	all := map[string]manner{}
+	for _, some := range []map[string]manner{
+		readManners(), watchManners(), writeManners(), applyManners(), refusedManners(), deleteManners(),
+		clientManners(), kubectlManners(), gitopsManners(),
+	} {
+		for name, m := range some {
+			if _, twice := all[name]; twice {
+				panic("two manners are named " + name)
+			}
+			all[name] = m
+		}
+	}
+	return all
+}
+
+// world is a host with ours.
+type world struct {
+	*cluster.Cluster
+	server *process
+	// dir is that of the store.
+	dir string
+}
+
+// TestManners compares the manners of our types with those of the host's, with
+// kube-controller-manager and without controllers of ours. Then the cluster serves
+// what else needs the controller-manager.
+func TestManners(t *testing.T) {
+	t.Parallel()
+	ctrllog.SetLogger(klog.Background())
+	c := cluster.Start(t, cluster.Workloads())
+	dir := dataDir(t)
+	w := world{Cluster: c, dir: dir, server: start(t, newOptions(t, c, dir))}
+	t.Run("Suite", func(t *testing.T) {
+		for name, m := range manners() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				m.compare(t, w, name)
+			})
+		}
+	})
+	// By now the controller-manager has discovered our types: it looks twice a minute.
+	t.Run("Collector", func(t *testing.T) {
+		for name, m := range collectorManners() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				m.compare(t, w, name)
+			})
+		}
+	})
+	t.Run("GeneratedClients", func(t *testing.T) { generatedClients(t, w) })
+	t.Run("Neighbours", func(t *testing.T) { neighbours(t, c.In(t)) })
+	// It takes the past away from everybody.
+	t.Run("Expired", func(t *testing.T) { manner{do: w.expired}.compare(t, w, "Expired") })
+	t.Run("EmptyStoreSwappedIn", func(t *testing.T) { emptyStoreSwappedIn(t, w) })
+}
+
+// compare does it to the host's type and to each of ours.
+func (m manner) compare(t *testing.T, w world, name string) {
+	t.Helper()
+	base := strings.ToLower(name)
+	host := ingress()
+	if m.clusterWide {
+		host = ingressClass()
+	}
+	want := m.see(t, w, host, base)
+	for _, ours := range ours() {
+		t.Run(ours.kind, func(t *testing.T) {
+			got := m.see(t, w, ours, base)
+			expected := m.deviate(t, ours.kind, want, got)
+			for _, what := range expected.differences(got) {
+				t.Errorf("%s:\n%s\t%s\n%s\t%s", what, host.kind, expected.values[what], ours.kind, got.values[what])
+			}
+		})
+	}
+}
+
+// see does it to one type.
+func (m manner) see(t *testing.T, w world, breed breed, base string) *transcript {
+	t.Helper()
+	s := newSubject(t, w, breed, base)
+	m.do(s)
+	return s.seen
+}
+
+// deviate is what is expected of one of ours: what the host's type shows, but for
+// the deviations.
+func (m manner) deviate(t *testing.T, kind string, host, ours *transcript) *transcript {
+	t.Helper()
+	expected := host.clone()
+	for _, d := range m.deviations {
+		if d.of != "" && d.of != kind {
+			continue
+		}
+		h, o := host.values[d.what], ours.values[d.what]
+		if d.why == "" || h == o || !fits(d.host, h) || !fits(d.ours, o) {
+			t.Errorf("the deviation in %q is not as described, or none:\nhost\t%s\nours\t%s", d.what, h, o)
+		}
+		expected.values[d.what] = o
+	}
+	return expected
+}
+
+// fits compares a text with one that may have … for any.
+func fits(pattern, text string) bool {
+	parts := strings.Split(pattern, "…")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(part)
+	}
+	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "$").MatchString(text)
+}
+
+// transcript is what was seen: each observation has a name.
+type transcript struct{ values map[string]string }
+
+func (t *transcript) clone() *transcript { return &transcript{values: maps.Clone(t.values)} }
+
+// differences are the observations that are not the same in both.
+func (t *transcript) differences(other *transcript) []string {
+	var all []string
+	for what := range t.values {
+		if t.values[what] != other.values[what] {
+			all = append(all, what)
+		}
+	}
+	for what := range other.values {
+		if _, both := t.values[what]; !both {
+			all = append(all, what)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,229 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+const (
+	mergePatch     = "application/merge-patch+json"
+	strategicPatch = "application/strategic-merge-patch+json"
+	jsonPatch      = "application/json-patch+json"
+	applyPatch     = "application/apply-patch+yaml"
+)
+
+// subject is a type while something is done to it.
+type subject struct {
+	*cluster.Cluster
+	breed
+	t *testing.T
+	// base begins the names of its objects in this scenario.
+	base string
+	caller
+	// inner is the server itself, which may do more.
+	inner caller
+	seen  *transcript
+	names *strings.Replacer
+}
+
+// caller is somebody who asks.
+type caller struct {
+	host   string
+	client *http.Client
+}
+
+func newCaller(t *testing.T, config *rest.Config) caller {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return caller{host: config.Host, client: client}
+}
+
+func newSubject(t *testing.T, w world, breed breed, base string) *subject {
+	t.Helper()
+	return &subject{
+		Cluster: w.In(t), breed: breed, t: t, base: base, caller: newCaller(t, w.Config()), inner: newCaller(t, w.server.Loopback),
+		seen: &transcript{values: map[string]string{}}, names: breed.neutral(),
+	}
+}
+
+// name is that of an object of this scenario, one that a revision can have.
+func (s *subject) name(letter string) string { return s.base + "-" + letter + "-1" }
+
+// volatile is what no two objects have in common.
+var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|Key: \S+,|\(\d+\)|\d{4}-\d\d-\d\dT[0-9:.]+Z|current: \d+|\b\d{2,}\b`)
+
+// note notes an observation, without what is no manner: the type's names, uids,
+// times and large numbers.
+func (s *subject) note(what string, format string, args ...any) {
+	s.t.Helper()
+	if _, twice := s.seen.values[what]; twice {
+		s.t.Fatalf("%s is observed twice", what)
+	}
+	value := s.names.Replace(fmt.Sprintf(format, args...))
+	s.seen.values[what] = volatile.ReplaceAllString(value, "N")
+}
+
+// call is a request.
+type call struct {
+	method string
+	// name of the object, with a subresource perhaps; empty for all.
+	name string
+	// query without the question mark.
+	query       string
+	contentType string
+	accept      string
+	// body is a string, or something that becomes JSON.
+	body any
+}
+
+// reply is what came back.
+type reply struct {
+	code     int
+	warnings []string
+	body     map[string]any
+	raw      string
+}
+
+// send makes a request and returns the response as it comes.
+func (s *subject) send(c call) *http.Response {
+	s.t.Helper()
+	var body io.Reader
+	switch content := c.body.(type) {
+	case nil:
+	case string:
+		body = strings.NewReader(content)
+	default:
+		encoded, err := json.Marshal(content)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		body = bytes.NewReader(encoded)
+	}
+	path := s.path()
+	if c.name != "" {
+		path = s.path(c.name)
+	}
+	if c.query != "" {
+		path += "?" + c.query
+	}
+	from := s.caller
+	if s.keepsStatus && strings.HasSuffix(c.name, "/status") {
+		from = s.inner
+	}
+	request, err := http.NewRequestWithContext(s.t.Context(), c.method, from.host+path, body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if c.contentType == "" {
+		c.contentType = "application/json"
+	}
+	if c.accept == "" {
+		c.accept = "application/json"
+	}
+	request.Header.Set("Content-Type", c.contentType)
+	request.Header.Set("Accept", c.accept)
+	response, err := from.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return response
+}
+
+// ask makes a request and reads the answer.
+func (s *subject) ask(c call) reply {
+	s.t.Helper()
+	response := s.send(c)
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a := reply{code: response.StatusCode, raw: string(raw)}
+	for _, warning := range response.Header.Values("Warning") {
+		a.warnings = append(a.warnings, strings.TrimPrefix(warning, "299 - "))
+	}
+	// What is no JSON is looked at as text.
+	_ = json.Unmarshal(raw, &a.body)
+	return a
+}
+
+// must is ask for what has to succeed.
+func (s *subject) must(c call) reply {
+	s.t.Helper()
+	a := s.ask(c)
+	if a.code >= 300 {
+		s.t.Fatalf("%s %s?%s: %d %s", c.method, s.path(c.name), c.query, a.code, a.raw)
+	}
+	return a
+}
+
+// hint notes how a request was answered, without the words.
+func (s *subject) hint(what string, c call) {
+	s.t.Helper()
+	s.note(what, "%s", s.ask(c).short())
+}
+
+// tell notes how a request was answered.
+func (s *subject) tell(what string, c call) reply {
+	s.t.Helper()
+	a := s.ask(c)
+	s.note(what, "%s", a)
+	return a
+}
+
+func (a reply) version() string { return fmt.Sprint(at(a.body, "metadata", "resourceVersion")) }
+func (a reply) uid() string     { return fmt.Sprint(at(a.body, "metadata", "uid")) }
+
+// String is the code, and for a Status all that a program can rely on.
+func (a reply) String() string {
+	text := fmt.Sprintf("HTTP%d", a.code)
+	if a.body["kind"] == "Status" {
+		text += fmt.Sprintf(" %v %v %s", a.body["status"], a.body["reason"], withoutValues(a.body["message"]))
+		if details, ok := a.body["details"].(map[string]any); ok {
+			causes, _ := details["causes"].([]any)
+			for _, c := range causes {
+				cause := c.(map[string]any)
+				cause["message"] = withoutValues(cause["message"])
+			}
+			text += " details" + describe(details)
+		}
+	}
+	if len(a.warnings) > 0 {
+		text += fmt.Sprintf(" warnings%q", a.warnings)
+	}
+	return text
+}
+
+// whole is an object that is printed as an invalid value.
+var whole = regexp.MustCompile(`Invalid value: "(\{|map\[).*(\}|\])"`)
+
+// withoutValues leaves objects out of a message that quotes them whole.
+func withoutValues(message any) string {
+	return whole.ReplaceAllString(fmt.Sprint(message), "Invalid value: OBJECT")
+}
+
+// short is the code and the reason, where the words are those of a release of the
+// library, and ours need not be that of the host.
+func (a reply) short() string { return fmt.Sprintf("HTTP%d %v", a.code, a.body["reason"]) }
+
+// describe prints an object with its keys in order.
+func describe(value any) string {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(encoded)
+}

@@ -1,0 +1,206 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+const deployFolder = "../../artifacts/deploy/"
+
+// TestDeploy tries what artifacts/deploy has on a real kube-apiserver. No kubelet
+// runs the Pods here: the program runs in their name in TestLeastRights.
+func TestDeploy(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	c.MustKubectlInput(certManagerKinds, "apply", "-f", "-")
+	c.MustKubectl("wait", "--for=condition=Established", "crd/issuers.cert-manager.io", "crd/certificates.cert-manager.io", "--timeout=30s")
+	for _, variant := range []string{"embedded", "external", "embedded-cert-manager", "external-cert-manager"} {
+		t.Run(variant, func(t *testing.T) { deployed(t, c.In(t), variant) })
+	}
+}
+
+func deployed(t *testing.T, c *cluster.Cluster, variant string) {
+	manifests := c.MustKubectl("kustomize", deployFolder+variant)
+	// Everything is accepted, with every field known, and nobody is warned, by
+	// Pod Security for instance. The second time nothing is left to do.
+	for range 2 {
+		out := c.KubectlInput(manifests, "apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-")
+		if out.ExitCode != 0 || out.Stderr != "" {
+			t.Fatal(out)
+		}
+	}
+	documents := split(t, manifests)
+	var deployment appsv1.Deployment
+	decode(t, documents["Deployment"][0], &deployment)
+
+	// The arguments are flags of the program, and fit together.
+	options, err := server.NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	for _, set := range options.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	container := deployment.Spec.Template.Spec.Containers[0]
+	if container.Args[0] != "serve" {
+		t.Errorf("the program is told to %q", container.Args[0])
+	}
+	if err := flags.Parse(container.Args[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := options.Validate(); err != nil {
+		t.Errorf("the arguments: %v", err)
+	}
+	if options.Namespace != deployment.Namespace {
+		t.Errorf("the process looks for itself in namespace %s, and is in %s", options.Namespace, deployment.Namespace)
+	}
+	mounted(t, deployment.Spec.Template.Spec, container.Args)
+
+	// Pod Security judges Pods: one as the Deployment would make it.
+	pod := corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "try-" + variant, Namespace: deployment.Namespace, Labels: deployment.Spec.Template.Labels},
+		Spec:       deployment.Spec.Template.Spec,
+	}
+	raw, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := c.KubectlInput(string(raw), "create", "--dry-run=server", "-f", "-"); out.ExitCode != 0 || out.Stderr != "" {
+		t.Errorf("a Pod of it: %s", out)
+	}
+}
+
+// mounted fails when an argument names a file that no volume has.
+func mounted(t *testing.T, pod corev1.PodSpec, args []string) {
+	t.Helper()
+	volumes := map[string]bool{}
+	for _, volume := range pod.Volumes {
+		volumes[volume.Name] = true
+	}
+	var paths []string
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		if !volumes[mount.Name] {
+			t.Errorf("there is no volume %s", mount.Name)
+		}
+		paths = append(paths, mount.MountPath+"/")
+	}
+	for _, arg := range args {
+		_, value, _ := strings.Cut(arg, "=")
+		if strings.HasPrefix(value, "/") && !slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(value, path) }) {
+			t.Errorf("%s is on no volume", arg)
+		}
+	}
+}
+
+// split returns the documents of a stream by kind.
+func split(t *testing.T, stream string) map[string][][]byte {
+	t.Helper()
+	found := map[string][][]byte{}
+	documents := utilyaml.NewDocumentDecoder(io.NopCloser(strings.NewReader(stream)))
+	defer documents.Close()
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := documents.Read(buffer)
+		if err == io.EOF {
+			return found
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		document := slices.Clone(buffer[:n])
+		var meta metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &meta); err != nil {
+			t.Fatal(err)
+		}
+		found[meta.Kind] = append(found[meta.Kind], document)
+	}
+}
+
+func decode(t *testing.T, document []byte, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(document, into); err != nil {
+		t.Fatalf("%v:\n%s", err, document)
+	}
+}
+
+// unused are the rights of rules that no request made use of, one a line.
+func unused(rules []rbacv1.PolicyRule, requests plane.Requests) []string {
+	var left []string
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					names := rule.ResourceNames
+					if len(names) == 0 {
+						names = []string{""}
+					}
+					for _, name := range names {
+						if !slices.ContainsFunc(requests, func(r plane.Request) bool { return uses(r, group, resource, name, verb) }) {
+							left = append(left, strings.TrimSpace(fmt.Sprintf("%s %s.%s %s", verb, resource, group, name)))
+						}
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(left)
+	return slices.Compact(left)
+}
+
+func uses(r plane.Request, group, resource, name, verb string) bool {
+	asked := r.Resource
+	if r.Subresource != "" {
+		asked += "/" + r.Subresource
+	}
+	if r.Group != group || asked != resource || name != "" && r.Name != name {
+		return false
+	}
+	switch verb {
+	case "create":
+		// An apply that makes the object needs both rights.
+		return r.Verb == verb || r.Verb == "patch" && r.Code == 201
+	case "list":
+		// A watch begins with the list that it replaces, where the host can do that.
+		return r.Verb == verb || r.Verb == "watch"
+	default:
+		return r.Verb == verb
+	}
+}
+
+// certManagerKinds stand in for those of cert-manager.
+const certManagerKinds = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: issuers.cert-manager.io, annotations: {api-approved.kubernetes.io: "unapproved, a test"}}
+spec:
+  group: cert-manager.io
+  scope: Namespaced
+  names: {kind: Issuer, plural: issuers, singular: issuer}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: certificates.cert-manager.io, annotations: {api-approved.kubernetes.io: "unapproved, a test"}}
+spec:
+  group: cert-manager.io
+  scope: Namespaced
+  names: {kind: Certificate, plural: certificates, singular: certificate}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`

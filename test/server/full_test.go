@@ -1,0 +1,168 @@
+package server_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// fill is where a test puts what nobody wants.
+const fill = "/fill/"
+
+// fillStore puts values into etcd until it takes no more, into one key again and again
+// or into many.
+func fillStore(t *testing.T, client *clientv3.Client, history bool) {
+	t.Helper()
+	value := make([]byte, 1<<20)
+	if _, err := rand.Read(value); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		key := fill
+		if !history {
+			key += fmt.Sprint(i)
+		}
+		_, err := client.Put(t.Context(), key, string(value))
+		if err != nil && strings.Contains(err.Error(), "database space exceeded") {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// etcdAt makes a client of an etcd.
+func etcdAt(t *testing.T, endpoint string) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: patience, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// saysFull: writes of every kind are refused with the cause and the way out, reads go
+// on, and health and metrics tell the truth.
+func saysFull(t *testing.T, c *cluster.Cluster, p *process) {
+	t.Helper()
+	eventually(t, "the store to be known as full", func() error {
+		if body, code := get(t, p.Loopback, "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-space failed") {
+			return fmt.Errorf("readyz: got %d:\n%s", code, body)
+		}
+		return nil
+	})
+	for _, out := range []cluster.Output{
+		c.KubectlInput(revision("another", 1), "create", "-f", "-"),
+		c.Kubectl("annotate", "cer", "argocd-1", "example.com/note=1"),
+		c.Kubectl("delete", "cer", "argocd-1", "--wait=false"),
+	} {
+		if out.ExitCode == 0 || !strings.Contains(out.Stderr, "InsufficientStorage") || !strings.Contains(out.Stderr, "the store is full") || !strings.Contains(out.Stderr, "quota") {
+			t.Errorf("the write is not refused with the reason: %s", out)
+		}
+	}
+	c.MustKubectlInput(revision("another", 1), "create", "-f", "-", "--dry-run=server")
+	c.MustKubectl("get", "cer", "argocd-1", "--subresource=manifests")
+	for _, path := range []string{"/readyz?exclude=store-space", "/livez", "/apis/olm.operatorframework.io/v1alpha1"} {
+		if body, code := get(t, p.Loopback, path); code != http.StatusOK {
+			t.Errorf("%s: got %d:\n%s", path, code, body)
+		}
+	}
+	if body, _ := get(t, p.Loopback, "/metrics"); !strings.Contains(body, "\npenstock_store_full 1\n") {
+		t.Error("the metric does not say that the store is full")
+	}
+}
+
+// goesOn: writes are taken again, without a restart.
+func goesOn(t *testing.T, c *cluster.Cluster, p *process, name string) {
+	t.Helper()
+	eventually(t, "a write behind a full store", func() error {
+		if out := c.KubectlInput(revision(name, 1), "create", "-f", "-"); out.ExitCode != 0 {
+			return errors.New(out.Stderr)
+		}
+		return nil
+	})
+	eventually(t, "readiness", func() error {
+		if body, code := get(t, p.Loopback, "/readyz"); code != http.StatusOK {
+			return errors.New(body)
+		}
+		return nil
+	})
+}
+
+// The embedded etcd is full of history, which is forgotten; then of what is in use,
+// which needs a larger quota.
+func TestEmbeddedStoreFull(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	dir := dataDir(t)
+	p := start(t, newOptions(t, c, dir, "--data-quota=64Mi"))
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	client := etcdAt(t, "unix://"+filepath.Join(dir, "run", "etcd.sock"))
+
+	fillStore(t, client, true)
+	goesOn(t, c, p, "history")
+
+	fillStore(t, client, false)
+	saysFull(t, c, p)
+	p.halt(t)
+
+	// The alarm outlives the process, and a larger quota.
+	p = start(t, newOptions(t, c, dir, "--data-quota=128Mi"))
+	goesOn(t, c, p, "larger")
+	c.MustKubectl("delete", "cer", "argocd-1", "--wait=false")
+}
+
+// An etcd elsewhere is full: those who run it make room, and Penstock goes on.
+func TestExternalStoreFull(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	store, err := etcd.Start(t.Context(), etcd.Config{DataDir: dataDir(t), QuotaBytes: 32 << 20, Log: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	p := start(t, newOptions(t, c, "", "--etcd-servers", store.Endpoint()))
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	client := etcdAt(t, store.Endpoint())
+	fillStore(t, client, false)
+	saysFull(t, c, p)
+
+	makeRoom(t, client)
+	goesOn(t, c, p, "another")
+	c.MustKubectl("delete", "cer", "argocd-1", "--wait=false")
+}
+
+// makeRoom does what the runbook says to do with etcdctl.
+func makeRoom(t *testing.T, client *clientv3.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	removed, err := client.Delete(ctx, fill, clientv3.WithPrefix())
+	if err == nil {
+		_, err = client.Compact(ctx, removed.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err == nil {
+		_, err = client.Defragment(ctx, client.Endpoints()[0])
+	}
+	if err == nil {
+		_, err = client.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	}
+	if err != nil {
+		t.Fatalf("making room: %v", err)
+	}
+}

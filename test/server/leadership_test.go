@@ -1,0 +1,305 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+const leaseNamespace, leaseName = "penstock-system", "penstock-controllers"
+
+// observer is a controller that reports when its term begins and ends.
+type observer struct {
+	began, ended chan struct{}
+	running      atomic.Int32
+	// hangs makes the liveness check fail.
+	hangs atomic.Bool
+	// fail is how many more terms end with an error before they begin.
+	fail atomic.Int32
+}
+
+func newObserver() *observer {
+	return &observer{began: make(chan struct{}, 10), ended: make(chan struct{}, 10)}
+}
+
+func (o *observer) controller(t *testing.T) server.Controller {
+	return server.Controller{Name: "observer", Start: func(_ context.Context, term server.Term) error {
+		if o.fail.Add(-1) >= 0 {
+			return errors.New("the test wants it so")
+		}
+		term.Liveness.Add("observer", func() error {
+			if o.hangs.Load() {
+				return errors.New("it hangs")
+			}
+			return nil
+		})
+		return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			if n := o.running.Add(1); n > 1 {
+				t.Errorf("%d terms at the same time", n)
+			}
+			// The manager's cache of our own API works.
+			var list v1alpha1.ClusterExtensionRevisionList
+			if err := term.Manager.GetClient().List(ctx, &list); err != nil {
+				t.Errorf("reading our API: %v", err)
+			}
+			o.began <- struct{}{}
+			<-ctx.Done()
+			o.running.Add(-1)
+			o.ended <- struct{}{}
+			return nil
+		}))
+	}}
+}
+
+func await(t *testing.T, what string, signal <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-signal:
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing happens", what)
+	}
+}
+
+func lease(t *testing.T, c *cluster.Cluster) (*coordinationv1.Lease, kubernetes.Interface) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := client.CoordinationV1().Leases(leaseNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease, client
+}
+
+// Losing the lease ends the controllers and nothing else, and they come back.
+func TestLeadership(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	o := newObserver()
+	o.fail.Store(1)
+	options := newOptions(t, c, dataDir(t))
+	options.Controllers = []server.Controller{o.controller(t)}
+	options.Lease = server.LeaseTimes{Duration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond}
+	p := start(t, options)
+	await(t, "the term behind a failed one", o.began)
+
+	// Somebody takes the lease, for longer than we try to renew it.
+	eventually(t, "taking the lease", func() error {
+		held, client := lease(t, c)
+		held.Spec.HolderIdentity = ptr.To("thief")
+		held.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+		held.Spec.LeaseDurationSeconds = ptr.To(int32(4))
+		_, err := client.CoordinationV1().Leases(leaseNamespace).Update(t.Context(), held, metav1.UpdateOptions{})
+		return err
+	})
+	await(t, "the end of a term whose lease was lost", o.ended)
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	await(t, "the next term", o.began)
+
+	o.hangs.Store(true)
+	if body, code := get(t, p.Loopback, "/livez"); code == http.StatusOK {
+		t.Errorf("a hanging controller is alive: %s", body)
+	}
+	o.hangs.Store(false)
+	if body, code := get(t, p.Loopback, "/livez"); code != http.StatusOK {
+		t.Errorf("livez: %s", body)
+	}
+
+	p.halt(t)
+	await(t, "the end of the last term", o.ended)
+	if held, _ := lease(t, c); ptr.Deref(held.Spec.HolderIdentity, "") != "" {
+		t.Errorf("the lease was not given back: %s", *held.Spec.HolderIdentity)
+	}
+}
+
+// A process that was killed cannot give its lease back. It must not wait for it
+// when it comes back.
+func TestLeaseOfKilledProcess(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	dir := dataDir(t)
+	first := newObserver()
+	options := newOptions(t, c, dir)
+	options.Controllers = []server.Controller{first.controller(t)}
+	p := start(t, options)
+	await(t, "the first term", first.began)
+	held, _ := lease(t, c)
+	p.halt(t)
+
+	// As a kill would have left it.
+	after, client := lease(t, c)
+	after.Spec = held.Spec
+	after.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+	if _, err := client.CoordinationV1().Leases(leaseNamespace).Update(t.Context(), after, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second := newObserver()
+	options = newOptions(t, c, dir)
+	options.Controllers = []server.Controller{second.controller(t)}
+	begin := time.Now()
+	start(t, options)
+	await(t, "the second term", second.began)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the controllers waited %s for their own lease", took)
+	}
+}
+
+// Two replicas share an etcd: both serve, one leads, and the other takes over.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	store, err := etcd.Start(t.Context(), etcd.Config{DataDir: dataDir(t), QuotaBytes: 256 << 20, Log: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Cleanups run in reverse: the servers stop before their store.
+	t.Cleanup(store.Close)
+	replica := func(o *observer) *process {
+		options := newOptions(t, c, "", "--etcd-servers", store.Endpoint())
+		options.Controllers = []server.Controller{o.controller(t)}
+		return start(t, options)
+	}
+	one, two := newObserver(), newObserver()
+	first := replica(one)
+	await(t, "the first replica's term", one.began)
+	second := replica(two)
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	for name, p := range map[string]*process{"first": first, "second": second} {
+		eventually(t, "reading from the "+name+" replica", func() error {
+			body, code := get(t, p.Loopback, "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1")
+			if code != http.StatusOK {
+				return missingError{body}
+			}
+			return nil
+		})
+	}
+	if string(first.CABundle) != string(second.CABundle) {
+		t.Error("the replicas have different certificate authorities")
+	}
+	if n := two.running.Load(); n != 0 {
+		t.Error("both replicas lead")
+	}
+	replicasFollow(t, c, first, second)
+	begin := time.Now()
+	first.halt(t)
+	await(t, "the second replica's term", two.began)
+	t.Logf("the second replica took over %s after the first one was told to stop", time.Since(begin))
+}
+
+// replicasFollow: another authority becomes that of both replicas.
+func replicasFollow(t *testing.T, c *cluster.Cluster, replicas ...*process) {
+	t.Helper()
+	old := issuer(t, replicas[0].Port)
+	c.MustKubectl("delete", "secret", "penstock-ca", system)
+	eventually(t, "leaves of another authority", func() error {
+		one, two := issuer(t, replicas[0].Port), issuer(t, replicas[1].Port)
+		if bytes.Equal(one, old) || !bytes.Equal(one, two) {
+			return missingError{"they are not of the same new one"}
+		}
+		return nil
+	})
+}
+
+// TestManyTerms loses the lease again and again: each term ends, a new one begins, and
+// nothing of the former ones is left. TERMS=100 makes it a hundred.
+func TestManyTerms(t *testing.T) {
+	t.Parallel()
+	terms := 8
+	if n, err := strconv.Atoi(os.Getenv("TERMS")); err == nil {
+		terms = n
+	}
+	c := cluster.Start(t)
+	o := newObserver()
+	options := newOptions(t, c, dataDir(t))
+	options.Controllers = []server.Controller{o.controller(t)}
+	options.Lease = server.LeaseTimes{Duration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond}
+	// Whatever the server starts inherits the label: other tests run in this process.
+	label := t.Name()
+	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", label)))
+	start(t, options)
+	pprof.SetGoroutineLabels(context.Background())
+
+	await(t, "the first term", o.began)
+	client, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const settled = 3 // what is made once is made by then
+	before := 0
+	for term := 1; term <= terms; term++ {
+		hold(t, client, "thief")
+		await(t, "the end of a term whose lease was lost", o.ended)
+		hold(t, client, "")
+		await(t, "the next term", o.began)
+		if term == settled {
+			before = labelled(t, label)
+		}
+	}
+	const few = 4
+	eventually(t, "the goroutines of former terms to end", func() error {
+		if now := labelled(t, label); now > before+few {
+			return fmt.Errorf("%d goroutines behind %d terms, %d behind %d", now, terms, before, settled)
+		}
+		return nil
+	})
+	t.Logf("%d goroutines behind %d terms, %d behind %d", labelled(t, label), terms, before, settled)
+}
+
+// hold writes a holder into the lease, for long.
+func hold(t *testing.T, client kubernetes.Interface, holder string) {
+	t.Helper()
+	eventually(t, "writing the lease", func() error {
+		held, err := client.CoordinationV1().Leases(leaseNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		held.Spec.HolderIdentity = ptr.To(holder)
+		held.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+		held.Spec.LeaseDurationSeconds = ptr.To(int32(3600))
+		_, err = client.CoordinationV1().Leases(leaseNamespace).Update(t.Context(), held, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// labelled counts the goroutines with a label.
+func labelled(t *testing.T, label string) int {
+	t.Helper()
+	var profile bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+		t.Fatal(err)
+	}
+	count, group := 0, 0
+	for line := range strings.Lines(profile.String()) {
+		// "12 @ 0x…" begins a group of equal ones, whose labels come behind.
+		if n, _, found := strings.Cut(line, " @ "); found {
+			group, _ = strconv.Atoi(n)
+		}
+		if strings.HasPrefix(line, "# labels:") && strings.Contains(line, strconv.Quote(label)) {
+			count += group
+		}
+	}
+	return count
+}

@@ -1,0 +1,250 @@
+package server_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+)
+
+func revisionsResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions"}
+}
+
+// A restart is only unnoticed when it is short, and kube-controller-manager
+// always watches.
+func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	p := start(t, newOptions(t, c, dataDir(t)))
+
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The APIService is Available a moment before the aggregator sends requests.
+	var watcher watch.Interface
+	eventually(t, "a watch through the aggregator", func() error {
+		watcher, err = client.Resource(revisionsResource()).Watch(t.Context(), metav1.ListOptions{})
+		return err
+	})
+	defer watcher.Stop()
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	select {
+	case event := <-watcher.ResultChan():
+		if event.Object == nil {
+			t.Fatal("the watch ended before the server did")
+		}
+	case <-time.After(patience):
+		t.Fatal("the watch says nothing")
+	}
+	if took := p.halt(t); took > 2*time.Second {
+		t.Errorf("stopping took %s", took)
+	} else {
+		t.Logf("stopping took %s", took)
+	}
+	if p.err != nil {
+		t.Errorf("stopping ended with an error: %v", p.err)
+	}
+}
+
+// Registration stays over a restart on another port, and is brought up to date.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	dir := dataDir(t)
+	p := start(t, newOptions(t, c, dir))
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	p.halt(t)
+
+	out := c.Kubectl("get", "apiservice", "v1alpha1.olm.operatorframework.io")
+	if out.ExitCode != 0 {
+		t.Errorf("the registration went away with the process: %s", out)
+	}
+	begin := time.Now()
+	start(t, newOptions(t, c, dir))
+	t.Logf("ready and registered after %s", time.Since(begin))
+	c.MustKubectl("get", "cer", "argocd-1")
+}
+
+// A server that comes back on its port is found by requests at once. None of
+// them may be taken for a stranger's: clients give up on 401 and 403, where they
+// try again on 503.
+func TestNobodyIsAStrangerAfterRestart(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	dir := dataDir(t)
+	p := start(t, newOptions(t, c, dir))
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	port := fmt.Sprint(p.Port)
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var callers sync.WaitGroup
+	var served, refused atomic.Int32
+	for range 4 {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				_, err := client.Resource(revisionsResource()).Get(ctx, "argocd-1", metav1.GetOptions{})
+				switch {
+				case err == nil:
+					served.Add(1)
+				case apierrors.IsServiceUnavailable(err), ctx.Err() != nil:
+					refused.Add(1)
+				default:
+					t.Errorf("a request is answered with %v", err)
+					return
+				}
+			}
+		})
+	}
+	for range 5 {
+		p.halt(t)
+		p = start(t, newOptions(t, c, dir, "--secure-port", port))
+	}
+	stop()
+	callers.Wait()
+	t.Logf("%d requests served, %d found nobody there", served.Load(), refused.Load())
+	if served.Load() == 0 || refused.Load() == 0 {
+		t.Error("the requests did not come at the time of a restart: the test sees nothing")
+	}
+}
+
+func TestSecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	dir := dataDir(t)
+	start(t, newOptions(t, c, dir))
+	second := begin(t, newOptions(t, c, dir))
+	select {
+	case <-second.done:
+	case <-time.After(patience):
+		t.Fatal("a second server runs on the same data directory")
+	}
+	if second.err == nil || !strings.Contains(second.err.Error(), "in use by another process") {
+		t.Errorf("the refusal does not say why: %v", second.err)
+	}
+	c.MustKubectl("get", "cer")
+}
+
+// kube-apiserver verifies the Service's name, whatever it dials.
+func TestCertificate(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	p := start(t, newOptions(t, c, dataDir(t)))
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(p.CABundle) {
+		t.Fatal("there is no bundle to verify with")
+	}
+	for _, name := range []string{"penstock.penstock-system.svc", "localhost", "127.0.0.1"} {
+		conn, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(p.Port)), &tls.Config{RootCAs: roots, ServerName: name})
+		if err != nil {
+			t.Errorf("as %s: %v", name, err)
+			continue
+		}
+		_ = conn.Close()
+	}
+	out := c.MustKubectl("get", "apiservice", "v1alpha1.olm.operatorframework.io", "-o", "jsonpath={.spec.insecureSkipTLSVerify}")
+	if out != "" && out != "false" {
+		t.Errorf("verification is switched off: %s", out)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	p := start(t, newOptions(t, c, dataDir(t)))
+	body, code := get(t, p.Loopback, "/metrics")
+	if code != http.StatusOK {
+		t.Fatalf("got %d: %s", code, body)
+	}
+	families := map[string]int{}
+	for _, line := range strings.Split(body, "\n") {
+		if family, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			families[strings.Fields(family)[0]]++
+		}
+	}
+	for _, want := range []string{"apiserver_request_total", "etcd_server_has_leader", "workqueue_adds_total", "go_goroutines"} {
+		if families[want] == 0 {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for family, n := range families {
+		if n > 1 {
+			t.Errorf("%s is there %d times", family, n)
+		}
+	}
+	anonymous := &rest.Config{Host: p.Loopback.Host, TLSClientConfig: rest.TLSClientConfig{CAData: p.CABundle, ServerName: "localhost"}}
+	if _, code := get(t, anonymous, "/metrics"); code != http.StatusForbidden {
+		t.Errorf("anonymous callers get %d", code)
+	}
+}
+
+// get asks a server for a path.
+func get(t *testing.T, config *rest.Config, path string) (string, int) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body), response.StatusCode
+}
+
+// TestKill kills the program and starts it again: what was acknowledged is
+// there, and nobody waits for a lease or a lock.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	program, dir := penstock.Build(t), dataDir(t)
+	first := program.Serve(t, c, dir)
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	first.Kill(t)
+
+	begin := time.Now()
+	second := program.Serve(t, c, dir)
+	t.Logf("served again %s after the start", time.Since(begin))
+	c.MustKubectl("get", "cer", "argocd-1")
+	c.MustKubectl("get", "cer", "argocd-1", "--subresource=manifests", "-o", "name")
+
+	if took := second.Stop(t); took > 2*time.Second {
+		t.Errorf("stopping took %s", took)
+	}
+	if log := second.Log(); strings.Contains(log, "use of closed network connection") {
+		t.Errorf("a clean stop logs errors:\n%s", log)
+	}
+}

@@ -1,0 +1,439 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+const (
+	// readerUser is in whose name the cluster is asked for live diffs.
+	readerUser = "system:serviceaccount:penstock-system:penstock-reader"
+	// liveSecret and otherSecret are what no answer may have.
+	liveSecret, otherSecret = "hunter2-as-rolled-out", "hunter3-as-changed"
+)
+
+// Objects of the revisions, in the namespaces a and b.
+const (
+	liveSettings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: a, labels: {team: red}}, data: {colour: %q, size: "1"}}`
+	liveCreds    = `{apiVersion: v1, kind: Secret, metadata: {name: creds, namespace: a}, stringData: {password: %q}}`
+	liveDoomed   = `{apiVersion: v1, kind: ConfigMap, metadata: {name: doomed, namespace: a}, data: {k: v}}`
+	liveElse     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: elsewhere, namespace: b}, data: {k: %q}}`
+	liveFresh    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: fresh, namespace: a}, data: {k: v}}`
+	liveLater    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: later, namespace: later}, data: {k: v}}`
+	liveSpace    = `{apiVersion: v1, kind: Namespace, metadata: {name: later}}`
+	liveKind     = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gizmos.example.com}, spec: {group: example.com, scope: Namespaced, names: {kind: Gizmo, listKind: GizmoList, plural: gizmos, singular: gizmo}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
+	liveGizmo    = `{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: gizmo, namespace: a}, spec: {k: v}}`
+	liveRole     = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: live-powers}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`
+	liveTaken    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: a}, data: {k: v}}`
+	liveInvalid  = `{apiVersion: v1, kind: Service, metadata: {name: invalid, namespace: a}, spec: {ports: [{port: 99999999, targetPort: 80}]}}`
+)
+
+func liveRevision(number int, lifecycle string, objects ...string) string {
+	out := fmt.Sprintf("apiVersion: olm.operatorframework.io/v1alpha1\nkind: ClusterExtensionRevision\nmetadata: {name: live-%d}\nspec:\n  revision: %d\n  lifecycleState: %s\n  phases:\n  - name: all\n    objects:\n", number, number, lifecycle)
+	for _, object := range objects {
+		out += "    - object: " + object + "\n"
+	}
+	return out
+}
+
+// liveWorld is a cluster with the program, an extension that was rolled out and
+// is paused, and a next revision that is not rolled out.
+type liveWorld struct {
+	*cluster.Cluster
+	program *penstock.Program
+	dir     string
+	server  *penstock.Server
+}
+
+func (w *liveWorld) in(t *testing.T) *liveWorld {
+	return &liveWorld{Cluster: w.Cluster.In(t), program: w.program, dir: w.dir, server: w.server}
+}
+
+// TestLive: A..live through the aggregator, as several people.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	w := &liveWorld{Cluster: c, program: penstock.Build(t), dir: dataDir(t)}
+	w.server = w.program.Serve(t, c, w.dir)
+	for _, ns := range []string{"a", "b"} {
+		c.MustKubectl("create", "namespace", ns)
+	}
+	first := []string{fmt.Sprintf(liveSettings, "red"), fmt.Sprintf(liveCreds, liveSecret), liveDoomed, fmt.Sprintf(liveElse, "1")}
+	c.MustKubectlInput(liveRevision(1, "Active", first...), "create", "-f", "-")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/live-1", "--timeout=60s")
+	c.MustKubectl("patch", "cer", "live-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
+	c.MustKubectlInput(liveRevision(2, "Paused", fmt.Sprintf(liveSettings, "blue"), fmt.Sprintf(liveCreds, otherSecret), fmt.Sprintf(liveElse, "2"),
+		liveFresh, liveSpace, liveLater, liveKind, liveGizmo, liveRole, liveTaken, liveInvalid), "create", "-f", "-")
+	c.MustKubectl("create", "configmap", "theirs", "--namespace=a", "--from-literal=k=theirs")
+	grantReaders(t, c)
+
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T, *liveWorld)
+	}{
+		{"AtRest", liveAtRest}, {"Upgrade", liveUpgrade}, {"Drift", liveDrift}, {"Conflict", liveConflict},
+		{"Withheld", liveWithheld}, {"Narrowed", liveNarrowed}, {"Formats", liveFormats},
+		{"Identity", liveIdentity}, {"OnlyDryRuns", liveOnlyDryRuns}, {"EngineLimit", engineLimit},
+	} {
+		t.Run(step.name, func(t *testing.T) { step.do(t, w.in(t)) })
+	}
+}
+
+// grantReaders makes users with different rights: all may read live diffs.
+func grantReaders(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	rules := `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: live-diffs}
+rules:
+- {apiGroups: [olm.operatorframework.io], resources: [revisiondiffs, clusterextensionrevisions, clusterextensionrevisions/diff], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: live-diffs}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: live-diffs}
+subjects: [{kind: Group, name: live-readers, apiGroup: rbac.authorization.k8s.io}]
+`
+	for user, rule := range map[string]string{
+		"no-get":    `{apiGroups: ["*"], resources: ["*"], verbs: [patch, update, list]}`,
+		"no-patch":  `{apiGroups: ["*"], resources: ["*"], verbs: [get, list]}`,
+		"in-b":      `{apiGroups: [""], resources: [configmaps], resourceNames: [elsewhere], verbs: [get, patch]}`,
+		"no-create": `{apiGroups: [""], resources: [configmaps], verbs: [get, patch]}`,
+	} {
+		rules += fmt.Sprintf(`---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: live-%[1]s}
+rules: [%[2]s]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: live-%[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: live-%[1]s}
+subjects: [{kind: User, name: %[1]s, apiGroup: rbac.authorization.k8s.io}]
+`, user, rule)
+	}
+	c.MustKubectlInput(rules, "apply", "-f", "-")
+}
+
+// liveDiff is what we read of a diff.
+type liveDiff struct {
+	Summary struct{ Added, Removed, Changed, Unchanged, Withheld int }
+	Notes   []struct{ Severity, Reason, Kind, Name, Message string }
+	Changes []struct {
+		Change, Kind, Name, NotCompared string
+		Fields                          []struct{ Path, Op string }
+	}
+}
+
+// said prints changes and notes, sorted.
+func (d liveDiff) said() []string {
+	var out []string
+	for _, c := range d.Changes {
+		var paths []string
+		for _, field := range c.Fields {
+			paths = append(paths, field.Op+" "+field.Path)
+		}
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.Change, c.Kind, c.Name, strings.Join(paths, ", "))))
+	}
+	for _, n := range d.Notes {
+		out = append(out, fmt.Sprintf("%s %s %s %s: %s", n.Severity, n.Reason, n.Kind, n.Name, n.Message))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// live asks until an answer is as it should be: rights and answers are remembered
+// for some seconds.
+func (w *liveWorld) live(t *testing.T, as *cluster.Access, name string, ok func(liveDiff) error) liveDiff {
+	t.Helper()
+	var got liveDiff
+	eventually(t, name, func() error {
+		out := as.Kubectl("get", "revisiondiff", name, "-o", "json")
+		if out.ExitCode != 0 {
+			return missingError{out.String()}
+		}
+		got = liveDiff{}
+		if err := json.Unmarshal([]byte(out.Stdout), &got); err != nil {
+			return err
+		}
+		for _, secret := range []string{liveSecret, otherSecret, "aHVudGVy"} {
+			if strings.Contains(out.Stdout+out.Stderr, secret) {
+				t.Fatalf("the answer has the content of a Secret:\n%s", out)
+			}
+		}
+		return ok(got)
+	})
+	return got
+}
+
+// says waits until an answer is exactly this.
+func (w *liveWorld) says(t *testing.T, name string, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	w.live(t, w.Access, name, func(d liveDiff) error {
+		if diff := cmp.Diff(want, d.said()); diff != "" {
+			return missingError{diff}
+		}
+		return nil
+	})
+}
+
+func liveAtRest(t *testing.T, w *liveWorld) {
+	w.says(t, "live-1..live")
+	if out := w.Kubectl("get", "revisiondiff", "live-1..live"); !strings.Contains(out.Stderr, "no difference between live and live-1, in 4 objects") {
+		t.Errorf("nothing to say, and says:\n%s", out)
+	}
+}
+
+// versions are the resourceVersions of everything that could have been touched, but
+// for the witness of the store, in which Penstock notes how far it has come whenever
+// it likes.
+func (w *liveWorld) versions() string {
+	all := w.MustKubectl("get", "configmaps,secrets,services,namespaces,customresourcedefinitions,clusterroles", "--all-namespaces",
+		"-o", `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
+	return strings.Join(slices.DeleteFunc(strings.Split(all, "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "ConfigMap penstock-system/penstock-store ")
+	}), "\n")
+}
+
+func liveUpgrade(t *testing.T, w *liveWorld) {
+	before, mark := w.versions(), w.Audit().Mark()
+	w.says(t, "live-2..live",
+		"Changed ConfigMap settings replace .data.colour",
+		"Changed Secret creds replace .data.password",
+		"Changed ConfigMap elsewhere replace .data.k",
+		"Added ConfigMap fresh", "Added Namespace later", "Added ConfigMap later",
+		"Added CustomResourceDefinition gizmos.example.com", "Added Gizmo gizmo", "Added ClusterRole live-powers",
+		"Added Service invalid",
+		"Removed ConfigMap doomed",
+		"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone: a rollout stops here",
+		"Info Deferred ConfigMap later: its namespace later does not exist yet; the same rollout makes it",
+		"Info Deferred Gizmo gizmo: its kind is not served yet; the same rollout defines it",
+		`Critical Refused Service invalid: the API server refuses what a rollout would write: Service "invalid" is invalid: spec.ports[0].port: Invalid value: 99999999: must be between 1 and 65535, inclusive`,
+		"Warning Deleted ConfigMap doomed: will be deleted",
+		"Critical RightsGained ClusterRole live-powers: gains * on *.*: any verb on any resource",
+	)
+	if diff := cmp.Diff(before, w.versions()); diff != "" {
+		t.Errorf("a live diff changed the cluster (-before +after):\n%s", diff)
+	}
+	isTry := func(r plane.Request) bool { return strings.Contains(r.URI, "dryRun=All") }
+	tries := w.Audit().Since(mark, isTry)
+	if len(tries) == 0 {
+		t.Error("nothing was tried: the test sees nothing")
+	}
+	for _, r := range tries.Where(plane.Not(plane.ByUser(readerUser))) {
+		t.Errorf("tried by another identity: %s", r)
+	}
+	for _, r := range w.Audit().Since(mark, plane.ByUser(readerUser), plane.Writes(), plane.Not(isTry)) {
+		t.Errorf("a write of the reader that is no dry-run: %s", r)
+	}
+	// What cannot exist or must not be touched is not tried.
+	for _, r := range tries {
+		if strings.Contains(r.URI, "theirs") || strings.Contains(r.URI, "doomed") || strings.Contains(r.URI, "gizmos/") {
+			t.Errorf("tried in vain: %s", r)
+		}
+	}
+
+	// A table right behind it costs nothing.
+	mark = w.Audit().Mark()
+	w.MustKubectl("get", "revisiondiff", "live-2..live")
+	w.MustKubectl("get", "revisiondiff", "live-2..live", "-o", "wide")
+	if again := w.Audit().Since(mark, plane.ByUser(readerUser)); len(again) >= len(tries) {
+		t.Errorf("two more of the same cost %d requests", len(again))
+	}
+}
+
+func liveDrift(t *testing.T, w *liveWorld) {
+	w.MustKubectl("patch", "configmap", "settings", "--namespace=a", "--field-manager=mallory", "--type=merge", "-p", `{"data":{"colour":"green","extra":"mine"}}`)
+	w.MustKubectl("label", "configmap", "settings", "--namespace=a", "team-")
+	w.MustKubectl("patch", "secret", "creds", "--namespace=a", "--field-manager=mallory", "--type=merge", "-p", `{"stringData":{"password":"`+otherSecret+`"}}`)
+	w.MustKubectl("delete", "configmap", "doomed", "--namespace=a")
+	w.MustKubectl("label", "configmap", "elsewhere", "--namespace=b", "penstock.dev/chain-")
+	w.says(t, "live-1..live",
+		"Changed ConfigMap settings replace .data.colour, add .metadata.labels",
+		"Changed Secret creds replace .data.password",
+		"Added ConfigMap doomed",
+		"Warning Drift ConfigMap settings: was changed since it was rolled out: .data.colour by mallory; .metadata.labels was removed",
+		"Warning Drift Secret creds: was changed since it was rolled out: .data.password",
+		"Warning Drift ConfigMap doomed: was rolled out, and somebody has deleted it: a rollout creates it again",
+		"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again",
+	)
+	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-1..live"))
+	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-1..live", "-o", "yaml"))
+}
+
+func liveConflict(t *testing.T, w *liveWorld) {
+	d := w.live(t, w.Access, "live-2..live", func(d liveDiff) error {
+		return missing(strings.Join(d.said(), "\n"), []string{"Warning Conflict ConfigMap settings: somebody else has fields of it, and takes .data.colour of mallory"})
+	})
+	if d.Summary.Withheld != 0 {
+		t.Errorf("withheld from an administrator: %+v", d.Summary)
+	}
+	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-2..live"))
+}
+
+// liveNames must not be in an answer from which everything is withheld.
+func liveNames() []string {
+	return []string{"settings", "creds", "doomed", "elsewhere", "fresh", "later", "gizmo", "Gizmo", "live-powers", "theirs", "invalid", "mallory", "colour", "99999", "ConfigMap", "Secret", "penstock-reader"}
+}
+
+func liveWithheld(t *testing.T, w *liveWorld) {
+	cases := map[string]struct {
+		reason   string
+		name     string
+		withheld int
+		said     []string
+		not      []string
+	}{
+		"no-get":   {"what they may not get is not there", "live-2..live", 12, nil, liveNames()},
+		"no-patch": {"nor what they may not patch, but for what goes", "live-1..live", 4, nil, liveNames()},
+		"in-b": {"rights to one object in one namespace", "live-1..live", 3,
+			[]string{"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again"},
+			slices.DeleteFunc(liveNames(), func(name string) bool { return name == "elsewhere" || name == "ConfigMap" })},
+		"no-create": {"what they may not create is not tried for them", "live-2..live", 6,
+			[]string{
+				"Changed ConfigMap settings replace .data.colour, add .metadata.labels", "Changed ConfigMap elsewhere replace .data.k", "Added ConfigMap fresh", "Added ConfigMap later",
+				"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone: a rollout stops here",
+				"Warning Conflict ConfigMap settings: somebody else has fields of it, and takes .data.colour of mallory",
+				"Info NotTried ConfigMap fresh: the API server was not asked about it, as you may not create it",
+				"Info NotTried ConfigMap later: the API server was not asked about it, as you may not create it",
+			},
+			[]string{"creds", "gizmo", "Gizmo", "live-powers", "invalid"}},
+	}
+	for user, tc := range cases {
+		t.Run(user, func(t *testing.T) {
+			w := w.in(t)
+			as := w.User(user, "live-readers")
+			slices.Sort(tc.said)
+			mark := w.Audit().Mark()
+			w.live(t, as, tc.name, func(d liveDiff) error {
+				if diff := cmp.Diff(tc.said, d.said()); diff != "" || d.Summary.Withheld != tc.withheld {
+					return missingError{fmt.Sprintf("%s: withheld %d of %d\n%s", tc.reason, d.Summary.Withheld, tc.withheld, diff)}
+				}
+				return nil
+			})
+			for _, format := range []string{"wide", "yaml", "json"} {
+				out := as.Kubectl("get", "revisiondiff", tc.name, "-o", format)
+				for _, name := range tc.not {
+					if strings.Contains(out.Stdout+out.Stderr, name) {
+						t.Errorf("%s: %q shows:\n%s", tc.reason, name, out)
+					}
+				}
+			}
+			for _, r := range w.Audit().Since(mark, plane.ByUser(readerUser)) {
+				for _, name := range tc.not {
+					if r.Name == name {
+						t.Errorf("%s: the host was asked: %s", tc.reason, r)
+					}
+				}
+			}
+		})
+	}
+}
+
+func liveNarrowed(t *testing.T, w *liveWorld) {
+	raw := w.MustKubectl("get", "--raw", "/apis/olm.operatorframework.io/v1alpha1/revisiondiffs/live-2..live?objectName=settings&unified=false")
+	var d liveDiff
+	if err := json.Unmarshal([]byte(raw), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Changes) != 1 || d.Changes[0].Name != "settings" || d.Summary.Withheld != 0 || strings.Contains(raw, "doomed") || strings.Contains(raw, `"unified"`) {
+		t.Errorf("one object was asked for:\n%s", raw)
+	}
+}
+
+func liveFormats(t *testing.T, w *liveWorld) {
+	for _, format := range []string{"yaml", "json", "name", "wide", "jsonpath={.summary.changed}"} {
+		if out := w.Kubectl("get", "revisiondiff", "live-2..live", "-o", format); out.ExitCode != 0 || out.Stdout == "" {
+			t.Errorf("%s", out)
+		}
+	}
+}
+
+// liveIdentity: without its identity nothing is told, it is said what to do, and
+// everything else works; what is put back is used, and a start repairs it.
+func liveIdentity(t *testing.T, w *liveWorld) {
+	broken := func(want ...string) {
+		t.Helper()
+		eventually(t, "the refusal", func() error {
+			out := w.Kubectl("get", "revisiondiff", "live-2..live")
+			if out.ExitCode == 0 {
+				return missingError{"it is answered"}
+			}
+			if err := missing(out.String(), append(want, "ServiceUnavailable", "--register", "penstock-reader")); err != nil {
+				return missingError{err.Error() + "\n" + out.String()}
+			}
+			return nil
+		})
+		w.MustKubectl("get", "revisiondiff", "live-1..live-2")
+	}
+	// Otherwise it would be back at once.
+	const mark = "penstock.dev/unregistered-at"
+	w.MustKubectl("annotate", "namespace", "penstock-system", mark+"=now")
+	w.MustKubectl("delete", "clusterrolebinding", "penstock-reader")
+	broken("may not get")
+	w.MustKubectl("delete", "serviceaccount", "penstock-reader", "--namespace=penstock-system")
+	broken("there is no ServiceAccount penstock-system/penstock-reader")
+
+	w.MustKubectl("annotate", "namespace", "penstock-system", mark+"-")
+	w.server.Stop(t)
+	w.server = w.program.Serve(t, w.Cluster, w.dir)
+	eventually(t, "the answer", func() error {
+		if out := w.Kubectl("get", "revisiondiff", "live-2..live"); out.ExitCode != 0 {
+			return missingError{out.String()}
+		}
+		return nil
+	})
+}
+
+// liveOnlyDryRuns: with the token of the reader nothing can be written.
+func liveOnlyDryRuns(t *testing.T, w *liveWorld) {
+	as := "--as=" + readerUser
+	const refusal = "it writes nothing"
+	eventually(t, "the policy", func() error {
+		return missing(w.Kubectl("create", "configmap", "written", "--namespace=a", as).Stderr, []string{refusal})
+	})
+	for _, args := range [][]string{
+		{"patch", "configmap", "settings", "--namespace=a", "--type=merge", "-p", `{"data":{"k":"v"}}`},
+		{"create", "token", "penstock-reader", "--namespace=penstock-system"},
+	} {
+		if out := w.Kubectl(append(args, as)...); out.ExitCode == 0 || !strings.Contains(out.Stderr, refusal) {
+			t.Errorf("not refused: %s", out)
+		}
+	}
+	if out := w.Kubectl("create", "configmap", "written", "--namespace=a", as, "--dry-run=server"); out.ExitCode != 0 {
+		t.Errorf("a dry-run: %s", out)
+	}
+}
+
+// engineLimit: with the token of the engine objects can be written, and no
+// subresources, which are more than objects.
+func engineLimit(t *testing.T, w *liveWorld) {
+	const as, refusal = "--as=system:serviceaccount:penstock-system:penstock-engine", "no use for their subresources"
+	w.MustKubectl("create", "service", "clusterip", "limits", "--tcp=80:80", "--namespace=a", as)
+	eventually(t, "the policy", func() error {
+		return missing(w.Kubectl("create", "token", "penstock-reader", "--namespace=penstock-system", as).Stderr, []string{refusal})
+	})
+	const proxy = "/api/v1/namespaces/a/services/limits:80/proxy/"
+	for _, args := range [][]string{
+		{"patch", "service", "limits", "--namespace=a", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[{"type":"Up","status":"True","reason":"Said","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
+		{"get", "--raw", proxy},
+		{"create", "--raw", proxy, "-f", "/dev/null"},
+	} {
+		if out := w.Kubectl(append(args, as)...); out.ExitCode == 0 || !strings.Contains(out.Stderr, refusal) {
+			t.Errorf("not refused: %s", out)
+		}
+	}
+	w.MustKubectl("patch", "service", "limits", "--namespace=a", "--type=merge", "-p", `{"metadata":{"labels":{"a":"b"}}}`, as)
+	w.MustKubectl("delete", "service", "limits", "--namespace=a", as)
+}

@@ -1,0 +1,368 @@
+package server_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+)
+
+// stuck is a revision whose Deployment nobody makes available.
+const stuck = `apiVersion: olm.operatorframework.io/v1alpha1
+kind: ClusterExtensionRevision
+metadata: {name: argocd-2}
+spec:
+  revision: 2
+  phases:
+  - name: deploy
+    objects:
+    - object:
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: server, namespace: default}
+        spec:
+          selector: {matchLabels: {app: server}}
+          template:
+            metadata: {labels: {app: server}}
+            spec: {containers: [{name: server, image: example.com/server}]}
+`
+
+// monitored is a program that is being scraped.
+type monitored struct {
+	*cluster.Cluster
+	t      *testing.T
+	server *penstock.Server
+}
+
+// TestMonitoring is about what whoever is on call has: metrics, events, alerts and
+// runbooks, of the program as it is.
+func TestMonitoring(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	program, dir := penstock.Build(t), dataDir(t)
+	traces, audit := collectTraces(t), filepath.Join(dir, "audit.log")
+	m := monitored{Cluster: c, t: t, server: program.Serve(t, c, dir, "--snapshot-dir="+filepath.Join(dir, "snapshots"),
+		"--tracing-config-file="+traces.config, "--audit-policy-file=../../artifacts/examples/audit-policy.yaml", "--audit-log-path="+audit)}
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	c.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=60s")
+	m.drift("first", 1)
+	m.idlePasses("argocd-1", 5)
+	m.drift("second", 2)
+	m.sample(`penstock_drift_repairs_total{kind="ConfigMap",manager="mallory"}`, "2")
+	m.sample(`penstock_target_requests_total{reason="create",verb="patch"}`, "2")
+	m.sample(`penstock_target_requests_total{reason="preflight",verb="patch"}`, "2")
+	m.sample(`penstock_target_requests_total{reason="repair",verb="patch"}`, "2")
+	m.sample(`penstock_rollout_phase_duration_seconds_count{phase="deploy"}`, "1")
+	m.sample(`clusterextensionrevision_condition_transitions_total{condition="Succeeded",name="argocd-1",status="True"}`, "1")
+
+	c.MustKubectlInput(stuck, "create", "-f", "-")
+	m.sample(`clusterextensionrevision_condition{condition="Available",name="argocd-2",status="False"}`, "1")
+	m.sample(`clusterextensionrevision_condition{condition="Progressing",name="argocd-2",status="True"}`, "1")
+	m.sample(`clusterextensionrevision_failing_objects{name="argocd-2",reason="ProbeFailed"}`, "1")
+	// This cluster has nothing that the profile needs.
+	c.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: rebalance}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
+	m.sample(`configurationplan_phase{name="rebalance",phase="PrerequisiteFailed",profile="LoadAwareRebalancing"}`, "1")
+	m.sample(`configurationplan_phase_entries_total{phase="PrerequisiteFailed",profile="LoadAwareRebalancing"}`, "1")
+	m.sample(`configurationplan_review_seconds{name="rebalance",profile="LoadAwareRebalancing"}`, "0")
+	m.sample(`penstock_leader`, "1")
+	m.sample(`penstock_store_degraded`, "0")
+	t.Run("Documented", m.documented)
+	t.Run("Alerts", m.alerts)
+	t.Run("Runbooks", m.runbooks)
+	t.Run("Story", m.story)
+	t.Run("Audit", func(t *testing.T) { audited(t, audit) })
+	t.Run("Traces", func(t *testing.T) { traces.see(t) })
+
+	// What is gone has no series.
+	c.MustKubectl("delete", "cer", "argocd-2")
+	eventually(t, "the series of a deleted revision", func() error {
+		for series := range m.scrape() {
+			if strings.Contains(series, `"argocd-2"`) {
+				return fmt.Errorf("there is still %s", series)
+			}
+		}
+		return nil
+	})
+
+	// Another term tells nobody anything anew, and begins to count from nothing.
+	m.server.Stop(t)
+	m.server = program.Serve(t, c, dir)
+	m.idlePasses("argocd-1", 3)
+	const succeeded = `condition="Succeeded",name="argocd-1",status="True"`
+	for _, series := range m.family(`clusterextensionrevision_condition_transitions_total`) {
+		if strings.Contains(series, succeeded) {
+			t.Errorf("a new term counts what happened before it: %s", series)
+		}
+	}
+	m.drift("first", 3)
+	m.sample(`penstock_drift_repairs_total{kind="ConfigMap",manager="mallory"}`, "1")
+}
+
+// drift changes an object and waits until the event of its repair is there. There
+// have to be as many as are expected, and no events of other reasons: events are
+// written one after the other, so none is on its way.
+func (m monitored) drift(name string, repairs int) {
+	m.t.Helper()
+	m.MustKubectl("patch", "configmap", name, "--field-manager=mallory", "--type=merge", "-p", fmt.Sprintf(`{"data":{"number":"drift %d"}}`, repairs))
+	eventually(m.t, "the event of a repair", func() error {
+		out := m.MustKubectl("get", "events", "-A", "--field-selector=involvedObject.name=argocd-1",
+			"-o", `jsonpath={range .items[*]}{.reason} {.count}{"\n"}{end}`)
+		total := 0
+		for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+			reason, count, _ := strings.Cut(line, " ")
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				return fmt.Errorf("the events are %q", out)
+			}
+			if reason != "Repaired" {
+				m.t.Fatalf("there is an event that no transition asks for:\n%s", out)
+			}
+			total += n
+		}
+		if total > repairs {
+			m.t.Fatalf("%d repairs are told for %d:\n%s", total, repairs, out)
+		}
+		if total < repairs {
+			return fmt.Errorf("%d repairs are told", total)
+		}
+		return nil
+	})
+}
+
+// idlePasses makes the controller look at a chain in which nothing is to be done.
+func (m monitored) idlePasses(revision string, n int) {
+	m.t.Helper()
+	const passes = `controller_runtime_reconcile_total{controller="chain",result="success"}`
+	eventually(m.t, "the first pass", func() error {
+		if m.scrape()[passes] == "" {
+			return fmt.Errorf("there was none")
+		}
+		return nil
+	})
+	for i := range n {
+		before := number(m.t, m.scrape()[passes])
+		m.MustKubectl("annotate", "cer", revision, "--overwrite", fmt.Sprintf("kubernetes.io/change-cause=pass %d of %d", i, n))
+		eventually(m.t, "a pass", func() error {
+			if now := number(m.t, m.scrape()[passes]); now <= before {
+				return fmt.Errorf("there were %v", now)
+			}
+			return nil
+		})
+	}
+}
+
+func number(t *testing.T, value string) float64 {
+	t.Helper()
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// scrape returns the samples of the program, by series.
+func (m monitored) scrape() map[string]string {
+	m.t.Helper()
+	config := m.Config()
+	config.Host = fmt.Sprint("https://127.0.0.1:", m.server.Port())
+	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData,
+		CertFile: config.CertFile, KeyFile: config.KeyFile}
+	body, code := get(m.t, config, "/metrics")
+	if code != http.StatusOK {
+		m.t.Fatalf("scraping: %d: %s", code, body)
+	}
+	return samples(body)
+}
+
+func samples(body string) map[string]string {
+	series := map[string]string{}
+	for _, line := range strings.Split(body, "\n") {
+		if i := strings.LastIndexByte(line, ' '); i > 0 && !strings.HasPrefix(line, "#") {
+			series[line[:i]] = line[i+1:]
+		}
+	}
+	return series
+}
+
+// family returns the series of a metric.
+func (m monitored) family(name string) []string {
+	m.t.Helper()
+	return slices.DeleteFunc(slices.Collect(maps.Keys(m.scrape())), func(series string) bool { return nameOf(series) != name })
+}
+
+func nameOf(series string) string {
+	name, _, _ := strings.Cut(series, "{")
+	return name
+}
+
+// sample waits until a series has a value.
+func (m monitored) sample(series, want string) {
+	m.t.Helper()
+	eventually(m.t, series, func() error {
+		if got := m.scrape()[series]; got != want {
+			return fmt.Errorf("it is %q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+// documented: every metric of our own is in the reference.
+func (m monitored) documented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suffix := regexp.MustCompile(`_(bucket|count|sum)$`)
+	for series := range m.scrape() {
+		name := nameOf(series)
+		if !slices.ContainsFunc([]string{"penstock_", "clusterextensionrevision_", "configurationplan_"}, func(ours string) bool { return strings.HasPrefix(name, ours) }) {
+			continue
+		}
+		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+suffix.ReplaceAllString(name, "")+"`") {
+			t.Errorf("docs/reference/metrics.md does not know %s", name)
+		}
+	}
+}
+
+// alerts: what they ask for exists, in the program or in kube-apiserver, and their
+// runbooks are there.
+func (m monitored) alerts(t *testing.T) {
+	data, err := os.ReadFile("../../artifacts/monitoring/prometheusrule.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert, Expr         string
+					Labels, Annotations map[string]string
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(data, &object); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for series := range m.scrape() {
+		known[nameOf(series)] = true
+	}
+	for series := range samples(m.MustKubectl("get", "--raw", "/metrics")) {
+		if name := nameOf(series); strings.HasPrefix(name, "aggregator_") {
+			known[name] = true
+		}
+	}
+	checked := 0
+	for _, group := range object.Spec.Groups {
+		for _, rule := range group.Rules {
+			checked++
+			names := metricsOf(rule.Expr)
+			if len(names) == 0 {
+				t.Errorf("%s asks for nothing", rule.Alert)
+			}
+			for _, name := range names {
+				if !known[name] {
+					t.Errorf("%s asks for %s, which nobody exposes", rule.Alert, name)
+				}
+			}
+			for _, want := range []string{rule.Labels["severity"], rule.Annotations["summary"], rule.Annotations["description"]} {
+				if want == "" {
+					t.Errorf("%s lacks its severity, summary or description", rule.Alert)
+				}
+			}
+			path := "docs/operations/runbooks/" + rule.Alert + ".md"
+			if url := rule.Annotations["runbook_url"]; !strings.HasSuffix(url, "/"+path) {
+				t.Errorf("%s has the runbook %s", rule.Alert, url)
+			}
+			if _, err := os.Stat("../../" + path); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("there are no alerts")
+	}
+}
+
+// metricsOf are the metrics that an expression names: words that are neither
+// keywords, labels, functions nor within braces or quotes.
+func metricsOf(expr string) []string {
+	for _, without := range []string{`"[^"]*"`, `\{[^}]*\}`, `\b(by|on|without|ignoring|group_left|group_right)\s*\([^)]*\)`, `\[[^\]]*\]`, `\b[a-z_]+\s*\(`} {
+		expr = regexp.MustCompile(without).ReplaceAllString(expr, " ")
+	}
+	words := regexp.MustCompile(`\b[a-z][a-z0-9_:]+\b`).FindAllString(expr, -1)
+	words = slices.DeleteFunc(words, func(word string) bool {
+		return slices.Contains([]string{"and", "or", "unless", "max", "min", "sum", "avg", "count", "bool", "offset"}, word)
+	})
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// runbooks: their commands work, and those of the pages beside them, for a revision
+// that is stuck and a plan that lacks something. Those that change something are dry-runs here.
+func (m monitored) runbooks(t *testing.T) {
+	files, err := filepath.Glob("../../docs/operations/runbooks/*.md")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d runbooks: %v", len(files), err)
+	}
+	pages, err := filepath.Glob("../../docs/operations/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	files = append(files, pages...)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
+			for _, command := range strings.Split(strings.TrimSpace(block[1]), "\n") {
+				m.command(t, filepath.Base(file), command)
+			}
+		}
+	}
+}
+
+// command runs one line of a runbook.
+func (m monitored) command(t *testing.T, file, line string) {
+	t.Helper()
+	command, mayFail := strings.CutSuffix(line, " || true")
+	stdin, rest, piped := strings.Cut(command, " | ")
+	if piped {
+		command = rest
+	}
+	var args []string
+	for _, word := range regexp.MustCompile(`(?:[^\s']|'[^']*')+`).FindAllString(strings.TrimSuffix(command, " 2>&1"), -1) {
+		args = append(args, strings.ReplaceAll(word, "'", ""))
+	}
+	if len(args) < 2 || args[0] != "kubectl" {
+		t.Fatalf("%s: what is %q?", file, line)
+	}
+	switch args[1] {
+	case "patch", "annotate", "delete":
+		args = append(args, "--dry-run=server")
+	case "create":
+		for i, arg := range args {
+			if strings.HasPrefix(arg, "/apis/") {
+				args[i] += "?dryRun=All"
+			}
+		}
+	}
+	stdin = strings.ReplaceAll(strings.TrimPrefix(stdin, "echo "), "'", "")
+	if out := m.KubectlInput(stdin, args[1:]...); out.ExitCode != 0 && !mayFail {
+		t.Errorf("%s: %s", file, out)
+	}
+}

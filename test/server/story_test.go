@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/grpc"
+)
+
+// story: the lines of the log with one key tell what became of a revision.
+func (m monitored) story(t *testing.T) {
+	var told []string
+	for line := range strings.Lines(m.server.Log()) {
+		if strings.Contains(line, `revision="argocd-1"`) {
+			told = append(told, line)
+		}
+	}
+	all := strings.Join(told, "")
+	for _, want := range []string{`condition="Progressing" status="True"`, `condition="Succeeded" status="True"`, `condition="Available" status="True"`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the story of the revision lacks %s:\n%s", want, all)
+		}
+	}
+}
+
+// audited: the log of the example policy says who did what, with our annotations, and
+// has nothing of what was written.
+func audited(t *testing.T, path string) {
+	eventually(t, "the audit log", func() error {
+		log, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, want := range []string{`"penstock.dev/pack":"sha256:`, `"powers.policy.penstock.dev/decision":`, `"verb":"create"`, `"name":"argocd-1"`} {
+			if !strings.Contains(string(log), want) {
+				return fmt.Errorf("it lacks %s", want)
+			}
+		}
+		for _, not := range []string{"requestObject", "responseObject", "example.com/server"} {
+			if strings.Contains(string(log), not) {
+				t.Fatalf("it has %s:\n%s", not, log)
+			}
+		}
+		return nil
+	})
+}
+
+// traces takes what a server tells of itself, as an OpenTelemetry collector does.
+type traces struct {
+	collector.UnimplementedTraceServiceServer
+	config string
+
+	mu    sync.Mutex
+	spans map[string]bool
+}
+
+// collectTraces runs a collector until the test ends.
+func collectTraces(t *testing.T) *traces {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &traces{config: filepath.Join(t.TempDir(), "tracing.yaml"), spans: map[string]bool{}}
+	server := grpc.NewServer()
+	collector.RegisterTraceServiceServer(server, c)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	example, err := os.ReadFile("../../artifacts/examples/tracing.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The example asks for few requests, at the usual port.
+	text := strings.NewReplacer("localhost:4317", listener.Addr().String(), "samplingRatePerMillion: 1000", "samplingRatePerMillion: 1000000").Replace(string(example))
+	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Export implements the service of a collector.
+func (c *traces) Export(_ context.Context, request *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, resource := range request.ResourceSpans {
+		for _, scope := range resource.ScopeSpans {
+			for _, span := range scope.Spans {
+				c.spans[span.Name] = true
+			}
+		}
+	}
+	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+// see waits for the spans of requests, and of what is asked for them.
+func (c *traces) see(t *testing.T) {
+	eventually(t, "spans", func() error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		var errs []error
+		for _, want := range []string{"Create", "authorization", "Create etcd3"} {
+			if !c.spans[want] {
+				errs = append(errs, fmt.Errorf("there is no span %q among %v", want, c.spans))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}

@@ -1,0 +1,333 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// targetWorld is a host, another cluster that revisions are rolled out into, and the
+// way there, which may be cut.
+type targetWorld struct {
+	*cluster.Cluster
+	target  *cluster.Cluster
+	program *penstock.Program
+	server  *penstock.Server
+	way     *cable
+	dir     string
+	// begun is before the host was asked for anything.
+	begun plane.Mark
+	// kubeconfig is the file that the program follows.
+	kubeconfig string
+}
+
+func (w *targetWorld) in(t *testing.T) *targetWorld {
+	one := *w
+	one.Cluster, one.target = w.Cluster.In(t), w.target.In(t)
+	return &one
+}
+
+// TestTarget: everything is rolled out into another cluster, and nothing into the
+// host, whatever happens on the way.
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	w := &targetWorld{Cluster: cluster.Start(t), target: cluster.Start(t), program: penstock.Build(t), dir: dataDir(t)}
+	w.begun, w.way = w.Audit().Mark(), newCable(t, w.target.Config().Host)
+	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	w.lead(t, w.target.User("first", "system:masters"), w.way.address)
+	// What has the names of the objects in the host is nobody's business.
+	w.MustKubectl("create", "configmap", "first", "--from-literal=number=theirs")
+	w.server = w.program.Serve(t, w, w.dir, "--target-kubeconfig", w.kubeconfig)
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T, *targetWorld)
+	}{
+		{"Rights", targetRights}, {"RollOut", targetRollOut}, {"Live", targetLive}, {"Rotation", targetRotation},
+		{"Loss", targetLoss}, {"Another", targetAnother}, {"Claimed", targetClaimed}, {"Ref", targetRef}, {"WithoutFlag", targetWithoutFlag},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.do(t, w.in(t)) }) {
+			t.Fatalf("the log of the server:\n%s", w.server.Log())
+		}
+	}
+}
+
+// lead writes the kubeconfig that the program follows, as Secrets are replaced: all
+// at once.
+func (w *targetWorld) lead(t *testing.T, user *cluster.Access, address string) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(user.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range config.Clusters {
+		c.Server = "https://" + address
+	}
+	next := w.kubeconfig + ".next"
+	if err := errors.Join(clientcmd.WriteToFile(*config, next), os.Rename(next, w.kubeconfig)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// address of a cluster without what stands between.
+func address(t *testing.T, c *cluster.Cluster) string {
+	t.Helper()
+	at, err := url.Parse(c.Config().Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Host
+}
+
+// condition is a condition of a revision: its status, reason and message.
+func (w *targetWorld) condition(revision, kind string) string {
+	return w.MustKubectl("get", "cer", revision, "-o",
+		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
+}
+
+// becomes waits until something has a text.
+func becomes(t *testing.T, what string, get func() string, want ...string) {
+	t.Helper()
+	eventually(t, what, func() error {
+		got := get()
+		for _, text := range want {
+			if !strings.Contains(got, text) {
+				return fmt.Errorf("it is %q, and has not %q", got, text)
+			}
+		}
+		return nil
+	})
+}
+
+func numberOf(c *cluster.Cluster, name string) func() string {
+	return func() string {
+		return c.Kubectl("get", "configmap", name, "-o", "jsonpath={.data.number}").Stdout
+	}
+}
+
+// targetRights: whoever may have anything in the host may not, therefore, have it
+// there.
+func targetRights(t *testing.T, w *targetWorld) {
+	w.MustKubectlInput(`apiVersion: v1
+kind: List
+items:
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: ClusterRole
+  metadata: {name: everything-here}
+  rules: [{apiGroups: ["", apps, olm.operatorframework.io], resources: ["*"], verbs: ["*"]}]
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: ClusterRole
+  metadata: {name: use-target}
+  rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: [default], verbs: [use]}]
+`, "create", "-f", "-")
+	w.MustKubectl("create", "clusterrolebinding", "everything-here", "--clusterrole=everything-here", "--user=alice", "--user=bob")
+	w.MustKubectl("create", "clusterrolebinding", "use-target", "--clusterrole=use-target", "--user=bob")
+	alice, bob := w.User("alice"), w.User("bob")
+	becomes(t, "the refusal", func() string { return alice.KubectlInput(revision("there", 1), "create", "-f", "-").Stderr },
+		"alice may not use targets.policy.penstock.dev default")
+	becomes(t, "the creation", func() string { return bob.KubectlInput(revision("there", 1), "create", "-f", "-").String() }, "created")
+}
+
+func targetRollOut(t *testing.T, w *targetWorld) {
+	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/there-1", "--timeout=60s")
+	if got := numberOf(w.target, "first")() + numberOf(w.target, "second")(); got != "11" {
+		t.Errorf("the target has %q", got)
+	}
+	if got := numberOf(w.Cluster, "first")(); got != "theirs" {
+		t.Errorf("the host's own object is %q", got)
+	}
+	const engine = "system:serviceaccount:penstock-system:penstock-engine"
+	if asked := w.Audit().Since(w.begun, plane.ByUser(engine)); len(asked) > 0 {
+		t.Errorf("the engine asked the host:\n%s", asked)
+	}
+}
+
+// targetLive: live diffs look there, for whom may use it.
+func targetLive(t *testing.T, w *targetWorld) {
+	w.MustKubectl("patch", "cer", "there-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
+	w.target.MustKubectl("patch", "configmap", "first", "--type=merge", "-p", `{"data":{"number":"drifted"}}`)
+	diff := func(as *cluster.Access) func() string {
+		return func() string { return as.Kubectl("get", "revisiondiff", "there-1..live", "-o", "json").String() }
+	}
+	becomes(t, "what bob sees", diff(w.User("bob")), `"changed": 1`)
+	becomes(t, "what alice sees", diff(w.User("alice")), `"withheld": 2`)
+	w.MustKubectl("patch", "cer", "there-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
+	becomes(t, "the drift", numberOf(w.target, "first"), "1")
+}
+
+// targetRotation: another kubeconfig is used without a restart, and the watches of the
+// one before are gone.
+func targetRotation(t *testing.T, w *targetWorld) {
+	mark := w.target.Audit().Mark()
+	w.lead(t, w.target.User("second", "system:masters"), w.way.address)
+	becomes(t, "the watches", func() string { return w.target.Audit().Since(mark, plane.ByUser("second")).String() }, "watch=true")
+	mark = w.target.Audit().Mark()
+	w.target.MustKubectl("patch", "configmap", "first", "--type=merge", "-p", `{"data":{"number":"drifted"}}`)
+	becomes(t, "the drift", numberOf(w.target, "first"), "1")
+	becomes(t, "who repaired it", func() string { return w.target.Audit().Since(mark, plane.ByUser("second")).String() }, "patch")
+	if before := w.target.Audit().Since(mark, plane.ByUser("first")); len(before) > 0 {
+		t.Errorf("the kubeconfig from before is used still:\n%s", before)
+	}
+	// A kubeconfig that is no good leaves the one in use.
+	if err := os.WriteFile(w.kubeconfig, []byte("users: [{name: u, user: {exec: {command: rm}}}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.server.Await(t, "it has no current-context")
+	w.target.MustKubectl("delete", "configmap", "first")
+	becomes(t, "the deleted object", numberOf(w.target, "first"), "1")
+	w.lead(t, w.target.User("second", "system:masters"), w.way.address)
+}
+
+// targetLoss: a cluster that is not there has nothing lost, and nothing is asked of it
+// all the time; when it is there again, all is well.
+func targetLoss(t *testing.T, w *targetWorld) {
+	before := w.target.MustKubectl("get", "configmaps", "first", "second", "-o", "jsonpath={.items[*].metadata.uid}")
+	events := w.MustKubectl("get", "events", "-o", "name")
+	w.way.cut()
+	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "Unknown ")
+	if got := w.condition("there-1", "Succeeded"); !strings.HasPrefix(got, "True ") {
+		t.Errorf("what has succeeded is %s", got)
+	}
+	w.way.mend(t)
+	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
+	if after := w.target.MustKubectl("get", "configmaps", "first", "second", "-o", "jsonpath={.items[*].metadata.uid}"); after != before {
+		t.Errorf("the objects were %s and are %s", before, after)
+	}
+	if after := w.MustKubectl("get", "events", "-o", "name"); after != events {
+		t.Errorf("events told of the loss:\n%s\nand before:\n%s", after, events)
+	}
+}
+
+// targetAnother: a kubeconfig of a cluster in which nothing was rolled out makes
+// nobody roll out everything there.
+func targetAnother(t *testing.T, w *targetWorld) {
+	right, err := os.ReadFile(w.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.lead(t, w.User("third", "system:masters"), address(t, w.Cluster))
+	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") },
+		"Unknown ", "what was rolled out is in cluster", "--accept-target=")
+	if got := numberOf(w.Cluster, "first")() + numberOf(w.Cluster, "second")(); got != "theirs" {
+		t.Errorf("the other cluster has %q", got)
+	}
+	if out := w.Kubectl("get", "configmap", "--namespace=kube-system", "penstock-target"); out.ExitCode == 0 {
+		t.Errorf("a cluster that is not used was claimed: %s", out)
+	}
+	if err := os.WriteFile(w.kubeconfig, right, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
+}
+
+// targetClaimed: two Penstocks do not roll out into one cluster.
+func targetClaimed(t *testing.T, w *targetWorld) {
+	claim := func(store string) {
+		t.Helper()
+		w.target.MustKubectl("patch", "configmap", "--namespace=kube-system", "penstock-target", "--type=merge", "-p", fmt.Sprintf(`{"data":{"store":%q}}`, store))
+	}
+	ours := w.target.MustKubectl("get", "configmap", "--namespace=kube-system", "penstock-target", "-o", "jsonpath={.data.store}")
+	claim("another")
+	w.lead(t, w.target.User("first", "system:masters"), w.way.address)
+	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "Unknown ", "that of another Penstock")
+	claim(ours)
+	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
+}
+
+// targetWithoutFlag: a flag that was forgotten makes nobody roll out into the host.
+func targetWithoutFlag(t *testing.T, w *targetWorld) {
+	w.server.Stop(t)
+	w.server = w.program.Serve(t, w, w.dir)
+	becomes(t, "the answer", func() string { return w.Kubectl("get", "cer").Stderr }, "give --target-kubeconfig", "--accept-target=host")
+	if got := numberOf(w.Cluster, "first")() + numberOf(w.Cluster, "second")(); got != "theirs" {
+		t.Errorf("the host has %q", got)
+	}
+}
+
+// cable is a way to a server that can be cut and mended.
+type cable struct {
+	address, to string
+
+	mu       sync.Mutex
+	listener net.Listener
+	open     map[net.Conn]bool
+}
+
+func newCable(t *testing.T, server string) *cable {
+	t.Helper()
+	at, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cable{address: "127.0.0.1:0", to: at.Host, open: map[net.Conn]bool{}}
+	c.mend(t)
+	t.Cleanup(c.cut)
+	return c
+}
+
+// mend takes connections, always at the same address.
+func (c *cable) mend(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", c.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listener, c.address = listener, listener.Addr().String()
+	go func() {
+		for {
+			here, err := listener.Accept()
+			if err != nil {
+				return // it was cut
+			}
+			go c.carry(here)
+		}
+	}()
+}
+
+func (c *cable) carry(here net.Conn) {
+	there, err := net.Dial("tcp", c.to)
+	if err != nil {
+		_ = here.Close()
+		return
+	}
+	c.mu.Lock()
+	c.open[here], c.open[there] = true, true
+	c.mu.Unlock()
+	done := make(chan struct{}, 2)
+	for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			done <- struct{}{}
+		}()
+	}
+	<-done
+	_, _ = here.Close(), there.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, here)
+	delete(c.open, there)
+}
+
+// cut ends everything that was carried.
+func (c *cable) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.listener.Close()
+	for connection := range c.open {
+		_ = connection.Close()
+	}
+}

@@ -1,0 +1,171 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+)
+
+// record is where the store has a revision.
+const recordsPrefix = "/penstock/olm.operatorframework.io/clusterextensionrevisions/"
+
+// TestStoreUnreadable: what would make a record that nobody can read is refused, and
+// one that is there all the same holds its own extension and nothing else, also after a
+// restart, until it is given up.
+func TestStoreUnreadable(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	program, dir := penstock.Build(t), penstock.DataDir(t)
+	server := program.Serve(t, c, dir)
+	for _, name := range []string{"held", "other"} {
+		c.MustKubectlInput(configured(name, 1), "create", "-f", "-")
+		c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=60s")
+	}
+	t.Run("Metadata", func(t *testing.T) { refusesMetadata(t, c.In(t)) })
+
+	// By hand: Penstock does not write it.
+	client := etcdAt(t, "unix://"+filepath.Join(dir, "run", "etcd.sock"))
+	if _, err := client.Put(t.Context(), recordsPrefix+"held-1", "PKO\x01garbage"); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("Held", func(t *testing.T) { heldByRecord(t, c.In(t), server) })
+	_ = client.Close()
+	server.Kill(t)
+	server = program.Serve(t, c, dir)
+	t.Run("HeldAfterRestart", func(t *testing.T) { heldByRecord(t, c.In(t), server) })
+	t.Run("GivenUp", func(t *testing.T) { givesUpRecord(t, c.In(t), server) })
+}
+
+func configured(extension string, number int) string {
+	return strings.NewReplacer("name: first", "name: "+extension+"-first", "name: second", "name: "+extension+"-second").Replace(revision(extension, number))
+}
+
+// refusesMetadata: of revisions and plans, through kube-apiserver, by any verb.
+func refusesMetadata(t *testing.T, c *cluster.Cluster) {
+	finalizers := make([]string, 125_000)
+	labels := make([]string, 60_000)
+	for i := range finalizers {
+		finalizers[i] = fmt.Sprintf("%q", fmt.Sprintf("example.com/f%d", i))
+	}
+	for i := range labels {
+		labels[i] = fmt.Sprintf("%q:%q", fmt.Sprintf("example.com/l%056d", i), strings.Repeat("v", 63))
+	}
+	file := func(content string) string {
+		path := filepath.Join(t.TempDir(), "body.json")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	body := func(kind, name, spec, metadata string) string {
+		group := map[string]string{"ClusterExtensionRevision": "olm.operatorframework.io", "ConfigurationPlan": "hco.kubevirt.io"}[kind]
+		return file(fmt.Sprintf(`{"apiVersion":"%s/v1alpha1","kind":%q,"metadata":{"name":%q,%s},"spec":{%s}}`, group, kind, name, metadata, spec))
+	}
+	uid := func(text string, n int) string {
+		return fmt.Sprintf(`"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"%s"}]`, strings.Repeat(text, n))
+	}
+	const revisionSpec, planSpec = `"revision":1`, `"profile":"LoadAwareRebalancing","action":"DryRun"`
+	for name, tc := range map[string]struct {
+		says string
+		args []string
+	}{
+		"OwnerUID":       {"RequestEntityTooLarge", []string{"create", "--validate=false", "-f", body("ClusterExtensionRevision", "alice-1", revisionSpec, uid("<", 2_800_000))}},
+		"SmallUID":       {"metadata.ownerReferences[0].uid", []string{"create", "-f", body("ClusterExtensionRevision", "alice-1", revisionSpec, uid("u", 129))}},
+		"DryRun":         {"metadata.ownerReferences[0].uid", []string{"create", "--dry-run=server", "-f", body("ClusterExtensionRevision", "alice-1", revisionSpec, uid("u", 129))}},
+		"Labels":         {"metadata has", []string{"create", "--validate=false", "-f", body("ClusterExtensionRevision", "alice-1", revisionSpec, `"labels":{`+strings.Join(labels[:4_000], ",")+"}")}},
+		"AllLabels":      {"RequestEntityTooLarge", []string{"create", "--validate=false", "-f", body("ClusterExtensionRevision", "alice-1", revisionSpec, `"labels":{`+strings.Join(labels, ",")+"}")}},
+		"Finalizers":     {"metadata.finalizers", []string{"patch", "cer", "other-1", "--type=merge", "--patch-file", file(`{"metadata":{"finalizers":[` + strings.Join(finalizers, ",") + "]}}")}},
+		"PlanUID":        {"RequestEntityTooLarge", []string{"create", "--validate=false", "-f", body("ConfigurationPlan", "rebalance", planSpec, uid("<", 2_800_000))}},
+		"PlanSmallUID":   {"metadata.ownerReferences[0].uid", []string{"create", "-f", body("ConfigurationPlan", "rebalance", planSpec, uid("u", 129))}},
+		"PlanFinalizers": {"metadata.finalizers", []string{"create", "-f", body("ConfigurationPlan", "rebalance", planSpec, `"finalizers":[`+strings.Join(finalizers[:65], ",")+"]")}},
+	} {
+		if out := c.Kubectl(tc.args...); out.ExitCode == 0 || !strings.Contains(out.Stderr, tc.says) {
+			t.Errorf("%s: want %q: %.1000s", name, tc.says, out.Stderr)
+		}
+	}
+	if stored := c.MustKubectl("get", "cer,configplan", "-o", "name"); strings.Contains(stored, "alice") || strings.Contains(stored, "rebalance") {
+		t.Errorf("something was stored: %s", stored)
+	}
+}
+
+// heldByRecord: lists, other extensions and controllers go on, the extension of the
+// record does not, and everybody is told.
+func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
+	eventually(t, "the record to be shown as unreadable", func() error {
+		return missing(c.MustKubectl("get", "cer", "-o", "yaml"), []string{"name: held-1", "reason: Unreadable", "penstock.dev/unreadable", "name: other-1"})
+	})
+	for what, out := range map[string]cluster.Output{
+		"get":    c.Kubectl("get", "cer", "held-1"),
+		"delete": c.Kubectl("delete", "cer", "held-1", "--wait=false"),
+		"next":   c.KubectlInput(configured("held", 2), "create", "-f", "-"),
+	} {
+		if out.ExitCode == 0 || !strings.Contains(out.Stderr, "PenstockStoreUnreadable") {
+			t.Errorf("%s: %s", what, out)
+		}
+	}
+	eventually(t, "readiness and metrics to tell", func() error {
+		body, code := askServer(t, server, c, "/readyz/store-records")
+		if code != http.StatusInternalServerError {
+			return fmt.Errorf("readyz: got %d: %s", code, body)
+		}
+		metrics, _ := askServer(t, server, c, "/metrics")
+		return missing(body+metrics, []string{recordsPrefix + "held-1", "\npenstock_store_unreadable_records{kind=\"clusterextensionrevisions\"} 1\n"})
+	})
+	if body, code := askServer(t, server, c, "/readyz?exclude=store-records"); code != http.StatusOK {
+		t.Errorf("without the check it is not ready: %s", body)
+	}
+	// Drift of another extension is repaired, and what is held stays as it is.
+	c.MustKubectl("delete", "configmap", "other-first", "held-first")
+	eventually(t, "a repair of another extension", func() error {
+		if out := c.Kubectl("get", "configmap", "other-first"); out.ExitCode != 0 {
+			return fmt.Errorf("%s", out.Stderr)
+		}
+		return nil
+	})
+	c.MustKubectl("get", "configmap", "held-second")
+	if out := c.Kubectl("get", "configmap", "held-first"); out.ExitCode == 0 {
+		t.Error("an object was made for an extension that nobody knows all about")
+	}
+	c.MustKubectl("create", "configmap", "held-first")
+	name := "new" + strings.ToLower(strings.TrimPrefix(filepath.Base(t.Name()), "Held"))
+	c.MustKubectlInput(configured(name, 1), "create", "-f", "-")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=60s")
+}
+
+// givesUpRecord does as the runbook says.
+func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
+	const path = "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/%s?ignoreStoreReadErrorWithClusterBreakingPotential=true"
+	const options = `{"kind":"DeleteOptions","apiVersion":"v1","ignoreStoreReadErrorWithClusterBreakingPotential":true}`
+	if out := c.KubectlInput(options, "delete", "--raw", fmt.Sprintf(path, "other-1"), "-f", "-"); out.ExitCode == 0 {
+		t.Error("what can be read was given up")
+	}
+	c.MustKubectlInput(options, "delete", "--raw", fmt.Sprintf(path, "held-1"), "-f", "-")
+	eventually(t, "readiness", func() error {
+		if body, code := askServer(t, server, c, "/readyz"); code != http.StatusOK {
+			return fmt.Errorf("got %d: %s", code, body)
+		}
+		return nil
+	})
+	// What it had rolled out was not deleted, and the next revision takes it over.
+	c.MustKubectl("get", "configmap", "held-second")
+	c.MustKubectlInput(strings.Replace(configured("held", 2), "spec:\n", "spec:\n  collisionProtection: None\n", 1), "create", "-f", "-")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", "--timeout=60s")
+}
+
+// askServer asks the server itself, as an administrator.
+func askServer(t *testing.T, server *penstock.Server, c *cluster.Cluster, path string) (string, int) {
+	t.Helper()
+	config := c.Config()
+	config.Host = fmt.Sprint("https://127.0.0.1:", server.Port())
+	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData,
+		CertFile: config.CertFile, KeyFile: config.KeyFile}
+	return get(t, config, path)
+}
