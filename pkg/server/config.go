@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
-	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/registration"
@@ -66,7 +66,7 @@ type ExtraConfig struct {
 	controllers []Controller
 	profiles    []profile.Profile
 	// entries are shared by the caches of the server and of the controllers.
-	entries  *clusterextensionrevision.Entries
+	entries  *sharing.Entries
 	redactor *redact.Redactor
 	ready    func(Serving)
 	api      *api
@@ -99,7 +99,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		Extra: ExtraConfig{
 			scheme: scheme, codecs: codecs, host: host, database: db, room: newRoom(db), unreadable: store.NewUnreadable(db.client),
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
-			controllers: o.Controllers, profiles: o.Profiles, entries: clusterextensionrevision.NewEntries(), redactor: redactor, ready: o.Ready,
+			controllers: o.Controllers, profiles: o.Profiles, entries: sharing.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
 		},
 	}

@@ -13,6 +13,7 @@ import (
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 )
 
 // hostReadTimeout bounds one question to the host.
@@ -28,8 +29,8 @@ type hostReads struct {
 }
 
 var (
-	_ clusterextensionrevision.Owners         = &hostReads{}
-	_ clusterextensionrevision.StoredVersions = &hostReads{}
+	_ clusterextensionrevision.Owners = &hostReads{}
+	_ revisionrollback.StoredVersions = &hostReads{}
 )
 
 func newHostReads(host *host, target *targetCluster, targets *targetReads) (*hostReads, error) {

@@ -37,6 +37,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/judged"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -57,7 +58,7 @@ type bench struct {
 	etcd        *storetest.Memory
 	revisions   *clusterextensionrevision.REST
 	status      *status.REST
-	rollback    *clusterextensionrevision.RollbackREST
+	rollback    *revisionrollback.REST
 	heads       *chain.Heads
 	inventories *chain.Inventories
 	imports     *revisionimport.REST
@@ -101,8 +102,8 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	}
 	b.revisions, b.status = stored.Revision, stored.Status
 	b.plugin.SetDeps(powers.Deps{Authorizer: byName{}, Kinds: configMaps{}, Roles: noRoles{}, Chains: b})
-	b.rollback = clusterextensionrevision.NewRollbackREST(clusterextensionrevision.RollbackDeps{
-		Revisions: b.revisions, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},
+	b.rollback = revisionrollback.NewREST(revisionrollback.Deps{
+		Revisions: b.revisions, Heads: b.heads, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},
 	})
 	b.imports = revisionimport.NewREST(revisionimport.Deps{
 		Scheme: scheme, Revisions: b.revisions, Heads: b.heads, Histories: noHistories{}, Authorizer: byName{},

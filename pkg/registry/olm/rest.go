@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
@@ -36,7 +37,7 @@ type Deps struct {
 	Owners clusterextensionrevision.Owners
 	// StoredVersions is asked what a rollback must not take away; nil does not
 	// look.
-	StoredVersions clusterextensionrevision.StoredVersions
+	StoredVersions revisionrollback.StoredVersions
 	// Inventories and Forget are for forgetting extensions of which nothing is left; nil
 	// forgets none.
 	Inventories revisionhistory.Inventories
@@ -81,8 +82,8 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"clusterextensionrevisions/manifests": storage.Manifests,
 		"clusterextensionrevisions/diff":      revisiondiff.NewSubresourceREST(comparer),
 		"clusterextensionrevisions/history":   revisionhistory.NewSubresourceREST(storage.Revision, deps.Heads),
-		"clusterextensionrevisions/rollback": clusterextensionrevision.NewRollbackREST(clusterextensionrevision.RollbackDeps{
-			Revisions: storage.Revision, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer, Differ: comparer,
+		"clusterextensionrevisions/rollback": revisionrollback.NewREST(revisionrollback.Deps{
+			Revisions: storage.Revision, Heads: deps.Heads, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer, Differ: comparer,
 			Owners: deps.Owners, StoredVersions: deps.StoredVersions,
 		}),
 		// Virtual: they are read by name, and can be neither listed nor watched,

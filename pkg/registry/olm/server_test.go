@@ -45,6 +45,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -144,7 +145,7 @@ func newServer(t *testing.T, settings settings) *server {
 			Bodies:     s.bodies,
 			Heads:      s.heads,
 			Standings:  standing.New(client, prefix),
-			Entries:    clusterextensionrevision.NewEntries(),
+			Entries:    sharing.NewEntries(),
 			Digester:   digester,
 			Authorizer: s.rules,
 		},

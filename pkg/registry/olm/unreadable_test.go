@@ -2,10 +2,11 @@ package olm_test
 
 import (
 	"fmt"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"net/http"
 	"strings"
 	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/store"
 )

@@ -9,14 +9,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// serverAnnotations belong to the server: clients read them and cannot set them.
-func serverAnnotations() []string {
+// ServerAnnotations belong to the server: clients read them and cannot set them.
+func ServerAnnotations() []string {
 	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation}
 }
 
 func serverAnnotationPaths() []fieldpath.Path {
 	var paths []fieldpath.Path
-	for _, key := range serverAnnotations() {
+	for _, key := range ServerAnnotations() {
 		paths = append(paths, fieldpath.MakePathOrDie("metadata", "annotations", key))
 	}
 	return paths
@@ -25,7 +25,7 @@ func serverAnnotationPaths() []fieldpath.Path {
 // keepServerAnnotations undoes what a write of the main resource did to them;
 // for a new revision stored has none.
 func keepServerAnnotations(revision, stored *olm.ClusterExtensionRevision) {
-	for _, key := range serverAnnotations() {
+	for _, key := range ServerAnnotations() {
 		setAnnotation(revision, key, stored.Annotations[key])
 	}
 }

@@ -107,7 +107,7 @@ func userOf(req *http.Request) string {
 // took out are in the new request's context.
 func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Request, error) {
 	info, ok := request.RequestInfoFrom(req.Context())
-	form := formOf(req.Header.Get("Content-Type"), req.Method)
+	form := requestbody.FormOf(req.Header.Get("Content-Type"), req.Method)
 	writes, lists := ok && writesRevision(info), ok && bringsLists(info)
 	ctx, held := req.Context(), newStaged()
 	if writes {
@@ -130,18 +130,18 @@ func (f *filter) admit(req *http.Request, share *requestbody.Share) (*http.Reque
 	req.Body = io.NopCloser(bytes.NewReader(replacement))
 	req.ContentLength = int64(len(replacement))
 	// From here on the endpoint decodes what is left.
-	if err := share.Set(form.weigh(replacement) + held.bytes()); err != nil {
+	if err := share.Set(form.Weigh(replacement) + held.bytes()); err != nil {
 		return req, err
 	}
-	return req, form.check(replacement)
+	return req, form.Check(replacement)
 }
 
 // replace returns the body of a write of our kinds as the endpoint should see it. When
 // it is one of a revision, it puts the manifests that came with it into held, which is
 // sealed then. Nothing is done with a body that brings too much.
-func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form form, held *staged, share *requestbody.Share) ([]byte, error) {
+func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []byte, form requestbody.Form, held *staged, share *requestbody.Share) ([]byte, error) {
 	defer held.seal()
-	tree, err := form.decode(body, share)
+	tree, err := form.Decode(body, share)
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +173,8 @@ func (f *filter) replace(ctx context.Context, info *request.RequestInfo, body []
 }
 
 // stageLoosely is for a body that the endpoint decodes as it came.
-func (f *filter) stageLoosely(ctx context.Context, info *request.RequestInfo, body []byte, form form, held *staged) error {
-	tree, operations := form.decodeLoosely(body), form.decodePatch(body)
+func (f *filter) stageLoosely(ctx context.Context, info *request.RequestInfo, body []byte, form requestbody.Form, held *staged) error {
+	tree, operations := form.DecodeLoosely(body), form.DecodePatch(body)
 	if err := checkAmounts(info, tree); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add([]byte(`{"spec":{"phases":[{"objects":[{"object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}},"digest":"x"}]}]}}`))
 	f.Add([]byte("spec:\n  phases:\n  - objects:\n    - object: {apiVersion: v1, kind: Pod, metadata: {name: x}, spec: {n: 1.0}}\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		tree, err := yamlForm.decode(body, &requestbody.Share{})
+		tree, err := requestbody.FormOf("application/yaml", "POST").Decode(body, &requestbody.Share{})
 		if tree == nil || err != nil {
 			return
 		}

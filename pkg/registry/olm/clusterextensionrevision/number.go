@@ -73,8 +73,8 @@ func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevisi
 	switch {
 	case dryRun:
 		err = seen.Admits(number)
-	case back != nil && back.holds:
-		err = r.heads.AdvanceHolding(ctx, seen, number, revision.UID, back.ownerGeneration)
+	case back != nil && back.Holds:
+		err = r.heads.AdvanceHolding(ctx, seen, number, revision.UID, back.OwnerGeneration)
 	default:
 		err = r.heads.Advance(ctx, seen, number, revision.UID)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
+	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/standing"
@@ -55,7 +56,7 @@ type Deps struct {
 	// see package judged.
 	Standings Standings
 	// Entries are shared by all revisions that are read from etcd; nil shares none.
-	Entries *Entries
+	Entries *sharing.Entries
 	// Digester must be that of Bodies and of the filter.
 	Digester manifest.Digester
 	// Authorizer says whether a caller may get a Secret.

@@ -84,7 +84,7 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}
 	keepServerAnnotations(revision, &olm.ClusterExtensionRevision{})
 	if rollback := rollbackFrom(ctx); rollback != nil {
-		setAnnotation(revision, v1alpha1.RollbackOfAnnotation, rollback.of)
+		setAnnotation(revision, v1alpha1.RollbackOfAnnotation, rollback.Of)
 	}
 	if past := pastFrom(ctx); past != nil {
 		past.restore(revision)

@@ -1,4 +1,4 @@
-package clusterextensionrevision
+package revisionrollback
 
 import (
 	"context"
@@ -20,23 +20,24 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
+	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
 // maxCauseBytes is what history keeps of a cause.
 const maxCauseBytes = 1024
 
+// Heads keeps the numbers of chains, as a *chain.Heads does.
+type Heads interface {
+	// Get returns the head of a chain, and whether there is one.
+	Get(ctx context.Context, chain string) (chain.Head, bool, error)
+}
+
 // Differ says what changes between two revisions, as far as the caller may see
 // it, as a *revisiondiff.Comparer does.
 type Differ interface {
 	Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error)
-}
-
-// Owners knows the objects whose controllers create revisions.
-type Owners interface {
-	// Generation returns metadata.generation of the owner of a revision as it is
-	// now. One that does not exist is an error.
-	Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error)
 }
 
 // StoredVersions knows what is in the cluster's own etcd.
@@ -47,10 +48,12 @@ type StoredVersions interface {
 	StoredVersions(ctx context.Context, target, name string) ([]string, error)
 }
 
-// RollbackDeps is what NewRollbackREST needs.
-type RollbackDeps struct {
+// Deps is what NewREST needs.
+type Deps struct {
 	// Revisions is the main resource.
-	Revisions *REST
+	Revisions *clusterextensionrevision.REST
+	// Heads tells which numbers are used.
+	Heads Heads
 	// Scheme knows the group.
 	Scheme *runtime.Scheme
 	// Admission is the server's, for creates of revisions; nil admits all.
@@ -61,54 +64,36 @@ type RollbackDeps struct {
 	Differ Differ
 	// Owners is asked from when a rollback holds the owner of its extension; nil
 	// holds the owner until it is released.
-	Owners Owners
+	Owners clusterextensionrevision.Owners
 	// StoredVersions is asked whether a rollback would take away a version that
 	// custom resources are stored in; nil does not look: the API server of the
 	// cluster refuses the definition then, in the middle of the rollout.
 	StoredVersions StoredVersions
 }
 
-// RollbackREST serves the subresource rollback: a POST creates the next revision
+// REST serves the subresource rollback: a POST creates the next revision
 // of the chain with the content of this one. No manifest travels; both revisions
 // name the same pack.
-type RollbackREST struct {
-	deps     RollbackDeps
-	admitter admitter
+type REST struct {
+	deps      Deps
+	revisions *clusterextensionrevision.Rollbacks
 }
 
 var (
-	_ rest.NamedCreater   = &RollbackREST{}
-	_ rest.TableConvertor = &RollbackREST{}
+	_ rest.NamedCreater   = &REST{}
+	_ rest.TableConvertor = &REST{}
 )
 
-// NewRollbackREST returns the subresource.
-func NewRollbackREST(deps RollbackDeps) *RollbackREST {
-	return &RollbackREST{deps: deps, admitter: newAdmitter(deps.Admission, deps.Scheme)}
+// NewREST returns the subresource.
+func NewREST(deps Deps) *REST {
+	return &REST{deps: deps, revisions: clusterextensionrevision.NewRollbacks(deps.Revisions, deps.Scheme, deps.Admission)}
 }
 
 // New returns an empty request.
-func (*RollbackREST) New() runtime.Object { return &olm.RevisionRollback{} }
+func (*REST) New() runtime.Object { return &olm.RevisionRollback{} }
 
 // Destroy does nothing: the store belongs to the main resource.
-func (*RollbackREST) Destroy() {}
-
-// rollback is what makes a create one.
-type rollback struct {
-	// of is the revision whose content comes back.
-	of string
-	// holds tells that the chain's owner is to make no revision until its
-	// generation is above the given one, 0 for until it is released.
-	holds           bool
-	ownerGeneration int64
-}
-
-type rollbackKey struct{}
-
-// rollbackFrom returns the rollback that a create is, or nil.
-func rollbackFrom(ctx context.Context) *rollback {
-	back, _ := ctx.Value(rollbackKey{}).(*rollback)
-	return back
-}
+func (*REST) Destroy() {}
 
 // Create rolls back:
 //
@@ -118,7 +103,7 @@ func rollbackFrom(ctx context.Context) *rollback {
 //  4. the new revision passes all that a create of it passes, on behalf of the
 //     caller, and is stored,
 //  5. the answer says what was done, or would be.
-func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	body := obj.(*olm.RevisionRollback)
 	if errs := validateRollback(body); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(olm.Kind("RevisionRollback"), name, errs)
@@ -170,28 +155,18 @@ func validateRollback(body *olm.RevisionRollback) field.ErrorList {
 
 // create stores the new revision as the endpoint of the main resource would: it
 // is mutated and validated as one, and not as the rollback that it comes from.
-func (r *RollbackREST) create(ctx context.Context, way wayBack, cause string, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
-	ctx, held := withStaged(ctx)
-	// No manifest comes with a rollback, so whatever turns up inline was put in
-	// by mutating admission.
-	held.seal()
-	ctx = context.WithValue(ctx, rollbackKey{}, r.rollbackOf(ctx, way))
-	revision := way.revision(cause)
-	validate, err := r.admitter.admit(ctx, revision, options)
-	if err != nil {
-		return nil, err
-	}
-	out, err := r.deps.Revisions.Create(ctx, revision, validate, options)
+func (r *REST) create(ctx context.Context, way wayBack, cause string, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
+	out, err := r.revisions.Create(ctx, way.revision(cause), r.rollbackOf(ctx, way), options)
 	if err != nil {
 		return nil, r.overtaken(ctx, way, err)
 	}
 	audit.AddAuditAnnotation(ctx, v1alpha1.RollbackOfAnnotation, way.target.Name)
-	return out.(*olm.ClusterExtensionRevision), nil
+	return out, nil
 }
 
 // overtaken tells a caller who lost against another create that they may try again: what
 // they wanted to roll back is not the newest any more.
-func (r *RollbackREST) overtaken(ctx context.Context, way wayBack, err error) error {
+func (r *REST) overtaken(ctx context.Context, way wayBack, err error) error {
 	if !apierrors.IsAlreadyExists(err) && !apierrors.IsInvalid(err) {
 		return err
 	}
@@ -203,13 +178,13 @@ func (r *RollbackREST) overtaken(ctx context.Context, way wayBack, err error) er
 }
 
 // rollbackOf says what becomes of the owner of the extension, if it has one.
-func (r *RollbackREST) rollbackOf(ctx context.Context, way wayBack) *rollback {
-	back := &rollback{of: way.target.Name}
+func (r *REST) rollbackOf(ctx context.Context, way wayBack) clusterextensionrevision.Rollback {
+	back := clusterextensionrevision.Rollback{Of: way.target.Name}
 	owner := metav1.GetControllerOf(way.newest)
 	if owner == nil {
 		return back
 	}
-	back.holds = true
+	back.Holds = true
 	if r.deps.Owners == nil {
 		return back
 	}
@@ -220,13 +195,13 @@ func (r *RollbackREST) rollbackOf(ctx context.Context, way wayBack) *rollback {
 		warning.AddWarning(ctx, "", fmt.Sprintf("%s %s is held until it is released, as its generation could not be read: %v", owner.Kind, owner.Name, err))
 		return back
 	}
-	back.ownerGeneration = generation
+	back.OwnerGeneration = generation
 	return back
 }
 
 // diff returns what the rollback would change, when the caller may get diffs of
 // both revisions.
-func (r *RollbackREST) diff(ctx context.Context, caller *access.Caller, way wayBack, name string) (*olm.RevisionDiff, error) {
+func (r *REST) diff(ctx context.Context, caller *access.Caller, way wayBack, name string) (*olm.RevisionDiff, error) {
 	for _, revision := range []string{way.newest.Name, way.target.Name} {
 		err := caller.NeedSubresource(ctx, revision, "diff")
 		if apierrors.IsForbidden(err) {
@@ -244,11 +219,11 @@ func (r *RollbackREST) diff(ctx context.Context, caller *access.Caller, way wayB
 }
 
 func conflict(name, detail string) error {
-	return apierrors.NewConflict(v1alpha1.Resource(resource), name, errors.New(detail))
+	return apierrors.NewConflict(v1alpha1.Resource("clusterextensionrevisions"), name, errors.New(detail))
 }
 
 // ConvertToTable prints what was created.
-func (*RollbackREST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+func (*REST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	done, ok := object.(*olm.RevisionRollback)
 	if !ok {
 		return nil, fmt.Errorf("printing a rollback: got a %T", object)

@@ -1,4 +1,6 @@
-package clusterextensionrevision
+// Package sharing keeps revisions that were decoded small: what many of them have in
+// common is in memory once.
+package sharing
 
 import (
 	"hash/maphash"

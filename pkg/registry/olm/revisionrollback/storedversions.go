@@ -1,4 +1,4 @@
-package clusterextensionrevision
+package revisionrollback
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
 // keepsStoredVersions refuses a rollback to a definition of custom resources that
@@ -20,7 +21,7 @@ import (
 //
 // Which one it is tells what is in the target, so that takes the right to read its
 // manifests.
-func (r *RollbackREST) keepsStoredVersions(ctx context.Context, caller *access.Caller, way wayBack) error {
+func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, way wayBack) error {
 	definitions := changedDefinitions(way.newest, way.target)
 	if r.deps.StoredVersions == nil || len(definitions) == 0 {
 		return nil
@@ -62,11 +63,11 @@ func (r *RollbackREST) keepsStoredVersions(ctx context.Context, caller *access.C
 // one has otherwise, or not at all.
 func changedDefinitions(from, to *olm.ClusterExtensionRevision) map[manifest.Digest]bool {
 	same := map[manifest.Digest]bool{}
-	for _, ref := range Refs(from) {
+	for _, ref := range clusterextensionrevision.Refs(from) {
 		same[ref.Digest] = true
 	}
 	changed := map[manifest.Digest]bool{}
-	for _, ref := range Refs(to) {
+	for _, ref := range clusterextensionrevision.Refs(to) {
 		if ref.IsDefinition() && !same[ref.Digest] {
 			changed[ref.Digest] = true
 		}

@@ -1,4 +1,4 @@
-package clusterextensionrevision
+package sharing
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package clusterextensionrevision
+package revisionrollback
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
 // wayBack is from where to where a rollback goes.
@@ -23,7 +24,7 @@ type wayBack struct {
 
 // wayBack finds the way to a revision. The newest one must be from, if that is
 // given: whoever asks twice for the same gets it once.
-func (r *RollbackREST) wayBack(ctx context.Context, name, from string) (wayBack, error) {
+func (r *REST) wayBack(ctx context.Context, name, from string) (wayBack, error) {
 	target, err := r.deps.Revisions.Stored(ctx, name)
 	if err != nil {
 		return wayBack{}, err
@@ -39,7 +40,7 @@ func (r *RollbackREST) wayBack(ctx context.Context, name, from string) (wayBack,
 	if from != "" && from != way.newest.Name {
 		return wayBack{}, conflict(name, fmt.Sprintf("%s is not the newest revision of its extension any more: %s is", from, way.newest.Name))
 	}
-	head, _, err := r.deps.Revisions.heads.Get(ctx, way.chain)
+	head, _, err := r.deps.Heads.Get(ctx, way.chain)
 	if err != nil {
 		return wayBack{}, apierrors.NewInternalError(err)
 	}
@@ -47,7 +48,7 @@ func (r *RollbackREST) wayBack(ctx context.Context, name, from string) (wayBack,
 	return way, nil
 }
 
-func (r *RollbackREST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionRevision, error) {
+func (r *REST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionRevision, error) {
 	revisions, err := r.deps.Revisions.Chain(ctx, chain)
 	if err != nil {
 		return nil, err
@@ -78,11 +79,13 @@ func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
 		},
 		Spec: target.Spec,
 	}
-	for _, key := range append(serverAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation,
+	for _, key := range append(clusterextensionrevision.ServerAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation,
 		v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ReleaseHoldAnnotation, v1alpha1.ChangeCauseAnnotation) {
 		delete(revision.Annotations, key)
 	}
-	setAnnotation(revision, v1alpha1.ChangeCauseAnnotation, cause)
+	if cause != "" {
+		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, v1alpha1.ChangeCauseAnnotation, cause)
+	}
 	revision.Spec.LifecycleState = olm.LifecycleStateActive
 	revision.Spec.Revision = w.number
 	revision.Spec.Previous = nil // the server knows

@@ -1,4 +1,4 @@
-package clusterextensionrevision
+package requestbody
 
 import (
 	"mime"
@@ -9,16 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
-
-	"github.com/penstock-project/penstock/pkg/registry/requestbody"
 )
 
-// form is how a body is written.
-type form int
+// Form is how a body is written.
+type Form int
 
 const (
 	// otherForm is what the endpoint refuses.
-	otherForm form = iota
+	otherForm Form = iota
 	jsonForm
 	yamlForm
 	// jsonPatchForm is a list of operations whose values only make sense when
@@ -26,8 +24,8 @@ const (
 	jsonPatchForm
 )
 
-// formOf tells in which form the endpoint of a method reads a body.
-func formOf(contentType, method string) form {
+// FormOf tells in which form the endpoint of a method reads a body.
+func FormOf(contentType, method string) Form {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	patch := method == http.MethodPatch
 	if contentType == "" && !patch {
@@ -52,25 +50,25 @@ func formOf(contentType, method string) form {
 	}
 }
 
-// weigh returns about how much memory the endpoint takes to decode a body.
-func (f form) weigh(body []byte) int64 {
+// Weigh returns about how much memory the endpoint takes to decode a body.
+func (f Form) Weigh(body []byte) int64 {
 	if f == yamlForm {
 		return weighYAML(body)
 	}
 	return weighJSON(body)
 }
 
-// check refuses what weigh cannot tell.
-func (f form) check(body []byte) error {
+// Check refuses what Weigh cannot tell.
+func (f Form) Check(body []byte) error {
 	if f == yamlForm {
 		return checkAliases(body)
 	}
 	return nil
 }
 
-// decode returns a body as a tree, or nil when it is not for us (see decodeJSON).
+// Decode returns a body as a tree, or nil when it is not for us (see decodeJSON).
 // The error is the answer when that takes too much memory.
-func (f form) decode(body []byte, share *requestbody.Share) (map[string]any, error) {
+func (f Form) Decode(body []byte, share *Share) (map[string]any, error) {
 	if err := share.Set(weighJSON(body)); err != nil {
 		return nil, err
 	}
@@ -100,10 +98,10 @@ func (f form) decode(body []byte, share *requestbody.Share) (map[string]any, err
 	return decodeJSON(converted), nil
 }
 
-// decodeLoosely is decode for a body with mistakes that the endpoint may forgive:
+// DecodeLoosely is Decode for a body with mistakes that the endpoint may forgive:
 // of a field that is there twice the last one counts, as it does there. It returns
 // nil for what cannot be read at all.
-func (f form) decodeLoosely(body []byte) map[string]any {
+func (f Form) DecodeLoosely(body []byte) map[string]any {
 	text := body
 	switch f {
 	case jsonForm:
@@ -123,8 +121,8 @@ func (f form) decodeLoosely(body []byte) map[string]any {
 	return tree
 }
 
-// decodePatch returns the operations of a JSON patch, nil for what is none.
-func (f form) decodePatch(body []byte) []map[string]any {
+// DecodePatch returns the operations of a JSON patch, nil for what is none.
+func (f Form) DecodePatch(body []byte) []map[string]any {
 	if f != jsonPatchForm {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package clusterextensionrevision
+package revisionrollback
 
 import (
 	"testing"
