@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/penstock-project/penstock/pkg/app"
+	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
@@ -18,6 +20,12 @@ var version string
 
 func main() {
 	app.WithholdBodies()
+	if server.IsStoreProcess(os.Args) {
+		if os.Getenv("GOGC") == "" {
+			app.LimitGarbage(context.Background())
+		}
+		os.Exit(server.RunStoreProcess())
+	}
 	// Errors are for a person, also those of a server that did not start: not
 	// a line of the log.
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {

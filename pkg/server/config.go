@@ -166,6 +166,7 @@ func newGuard(o *Options, host *host, db *database) (*storeguard.Guard, error) {
 		ConfigMaps: client.CoreV1().ConfigMaps(o.Namespace),
 		Namespace:  o.Namespace,
 		Forget:     chain.NewInventories(db.client, storagePrefix).ForgetAll,
+		Down:       db.down,
 		Accept:     o.AcceptIdentity,
 	}), nil
 }
@@ -250,6 +251,7 @@ func (c *Config) applyOptions(o *Options) error {
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = configurationplan.NoteReviewed(handler)
 		handler = c.Extra.api.withBodies(handler)
+		handler = storeguard.WithDown(handler, c.Extra.database.down, servedGroups(), c.Extra.codecs)
 		handler = withReach(handler, c.Extra.room.reach.deaf, servedGroups(), c.Extra.codecs)
 		handler = withRoom(handler, c.Extra.room, servedGroups(), c.Extra.codecs)
 		handler = storeguard.WithDegraded(handler, reason, servedGroups(), c.Extra.codecs)
@@ -258,7 +260,11 @@ func (c *Config) applyOptions(o *Options) error {
 		// Webhooks have a time of their own for a body as a whole.
 		return withWebhooks(requestbody.WithPatience(handler, requestbody.DefaultPatience), webhooks)
 	}
-	c.Generic.AddReadyzChecks(storeguard.Check(reason), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
+	c.Generic.LivezChecks = withoutStore(c.Generic.LivezChecks)
+	if c.Extra.database.embedded != nil {
+		c.Generic.ReadyzChecks = withoutStore(c.Generic.ReadyzChecks)
+	}
+	c.Generic.AddReadyzChecks(storeguard.Check(reason, c.Extra.database.down), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
 	return nil
 }
 

@@ -31,6 +31,16 @@ func recordsCheck(unreadable *store.Unreadable) healthz.HealthChecker {
 	})
 }
 
+// withoutStore leaves out the checks of etcd that the library adds. A process that is
+// restarted because of its liveness finds the same etcd, and takes discovery away. It
+// is ready while the embedded one does not run, for the same reason; of one elsewhere
+// readiness tells which replica is cut off.
+func withoutStore(checks []healthz.HealthChecker) []healthz.HealthChecker {
+	return slices.DeleteFunc(slices.Clone(checks), func(check healthz.HealthChecker) bool {
+		return check.Name() == "etcd" || check.Name() == "etcd-readiness"
+	})
+}
+
 // Liveness is where controllers say how one can see that they hang. A failing
 // check makes /livez fail, and so has the process restarted.
 type Liveness struct {

@@ -9,8 +9,6 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"time"
-
-	"k8s.io/klog/v2"
 )
 
 const (
@@ -47,15 +45,10 @@ type spareMemory struct {
 	pages func()
 }
 
-// newSpareMemory is that of this process.
-func newSpareMemory(ctx context.Context, db *database) *spareMemory {
-	pages := func() {}
-	if db.embedded != nil {
-		pages = func() {
-			if err := db.embedded.GiveBack(); err != nil {
-				klog.FromContext(ctx).Error(err, "The pages of the database stay in memory")
-			}
-		}
+// newSpareMemory is that of this process; pages is nil when it has no database.
+func newSpareMemory(pages func()) *spareMemory {
+	if pages == nil {
+		pages = func() {}
 	}
 	return &spareMemory{read: readMemory, heap: freeHeap, pages: pages}
 }

@@ -45,6 +45,8 @@ type room struct {
 	// ours is true for the embedded etcd.
 	ours bool
 	full atomic.Bool
+	// down says why ours does not run.
+	down func() error
 	// reach is what the same questions tell of an etcd elsewhere.
 	reach reach
 	// woken has an element when somebody was refused a write.
@@ -52,8 +54,11 @@ type room struct {
 }
 
 func newRoom(db *database) *room {
-	return &room{client: db.client, ours: db.embedded != nil, woken: make(chan struct{}, 1)}
+	return &room{client: db.client, ours: db.embedded != nil, down: db.down, woken: make(chan struct{}, 1)}
 }
+
+// deaf is true while etcd does not answer: one elsewhere, or ours, which has ended.
+func (r *room) deaf() bool { return r.reach.deaf() || r.down() != nil }
 
 // refused notes that a write was refused for want of space.
 func (r *room) refused() {

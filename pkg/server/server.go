@@ -37,7 +37,8 @@ const undecidedRetry = 5 * time.Second
 //
 // Everything is stopped in reverse order. A run that is degraded because it could
 // not be found out what the store is ends as soon as it can, and steps 2 to 4 are
-// done again, on the same port.
+// done again, on the same port. So they are after an embedded etcd was away for long.
+// Nothing that becomes of the store ends the process.
 func Run(ctx context.Context, o *Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -55,40 +56,38 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	defer db.close()
 
-	running, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go cancelOn(running, db.failed(), cancel)
-	go newSpareMemory(running, db).giveBack(running)
-	err = runOn(running, o, host, db)
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go newSpareMemory(nil).giveBack(running)
+	err = runUntilDecided(running, o, host, db)
 	for errors.Is(err, errDecided) {
 		klog.FromContext(ctx).Info("It can be told now what the store is; starting over")
-		err = runOn(running, o, host, db)
+		err = runUntilDecided(running, o, host, db)
 	}
-	switch cause := context.Cause(running); {
-	case errors.Is(cause, errStoreFailed):
-		return cause
-	case err != nil && ctx.Err() != nil:
+	if err != nil && ctx.Err() != nil {
 		// What was cut off by the end of ctx is no failure.
 		klog.FromContext(ctx).Info("Stopped before everything was done", "doing", err.Error())
 		return nil
-	default:
-		return err
 	}
-}
-
-var errStoreFailed = errors.New("the embedded etcd stopped")
-
-func cancelOn(ctx context.Context, failed <-chan error, cancel context.CancelCauseFunc) {
-	select {
-	case err := <-failed:
-		cancel(fmt.Errorf("%w: %w", errStoreFailed, err))
-	case <-ctx.Done():
-	}
+	return err
 }
 
 // errDecided ends a run that was degraded for want of an answer, when the answer
 // is there.
 var errDecided = errors.New("it is known now what the store is")
+
+// runUntilDecided runs until ctx ends, or what the store is has to be decided anew:
+// then the error is errDecided.
+func runUntilDecided(ctx context.Context, o *Options, host *host, db *database) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go db.restartAfterOutage(ctx, cancel)
+	err := runOn(ctx, o, host, db)
+	if errors.Is(context.Cause(ctx), errDecided) {
+		return errDecided
+	}
+	return err
+}
 
 func runOn(ctx context.Context, o *Options, host *host, db *database) error {
 	if err := host.wait(ctx); err != nil {
@@ -237,7 +236,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		}
 		parts = append(parts, func(ctx context.Context) {
 			s.extra.accounts.Wait(ctx)
-			whileHearing(ctx, s.extra.room.reach.deaf, leadership.run)
+			whileHearing(ctx, s.extra.room.deaf, leadership.run)
 		})
 	}
 	return parts

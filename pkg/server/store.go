@@ -27,7 +27,7 @@ const (
 type database struct {
 	client *clientv3.Client
 	// embedded is nil for an etcd elsewhere.
-	embedded *etcd.Server
+	embedded *etcd.Process
 }
 
 // openDatabase starts the embedded etcd, or connects to the external one, and
@@ -36,11 +36,15 @@ func openDatabase(ctx context.Context, o *Options) (*database, error) {
 	db := &database{}
 	transport := &o.Recommended.Etcd.StorageConfig.Transport
 	if !o.external() {
-		embedded, err := etcd.Start(ctx, etcd.Config{
+		command, err := storeCommand()
+		if err != nil {
+			return nil, err
+		}
+		embedded, err := etcd.StartProcess(ctx, etcd.Config{
 			DataDir:    o.DataDir,
 			QuotaBytes: o.DataQuota.Value(),
 			Log:        klog.FromContext(ctx).WithName("etcd"),
-		})
+		}, command...)
 		if err != nil {
 			return nil, err
 		}
@@ -79,15 +83,6 @@ func newStoreClient(to storagebackend.TransportConfig) (*clientv3.Client, error)
 		return nil, fmt.Errorf("connecting to etcd at %v: %w", to.ServerList, err)
 	}
 	return client, nil
-}
-
-// failed yields an error when the embedded etcd stops by itself; an external one
-// comes back without us.
-func (d *database) failed() <-chan error {
-	if d.embedded == nil {
-		return nil
-	}
-	return d.embedded.Failed()
 }
 
 func (d *database) close() {

@@ -51,7 +51,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	process := prometheus.NewRegistry()
 	err := process.Register(signals.Process{
 		Leading:    s.term.leading,
-		Degraded:   func() bool { return s.extra.decision.Degraded != "" },
+		Degraded:   func() bool { return s.extra.decision.Degraded != "" || s.extra.database.down() != nil },
 		Full:       s.extra.room.full.Load,
 		Unreadable: s.unreadable,
 		Expiries:   s.expiries,
@@ -60,7 +60,11 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of the server: %w", err)
 	}
-	return firstWins{process, s.term}, nil
+	gatherers := firstWins{process, s.term}
+	if embedded := s.extra.database.embedded; embedded != nil {
+		gatherers = append(gatherers, embedded)
+	}
+	return gatherers, nil
 }
 
 // unreadable are the numbers of records that cannot be read, by kind.

@@ -18,6 +18,9 @@ import (
 
 // TestMain does what the program does once, before it serves.
 func TestMain(m *testing.M) {
+	if server.IsStoreProcess(os.Args) {
+		os.Exit(server.RunStoreProcess())
+	}
 	encoding.StreamTables()
 	os.Exit(m.Run())
 }

@@ -51,6 +51,10 @@ type Config struct {
 	QuotaBytes int64
 	// Log receives etcd's warnings and errors.
 	Log logr.Logger
+	// write receives them in place of Log, and locked is true when the caller has
+	// locked the data directory: in a process of its own.
+	write  func(entry)
+	locked bool
 }
 
 // Server is a running etcd.
@@ -75,11 +79,16 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(dir)
-	if err != nil {
-		return nil, err
+	s := &Server{endpoint: "unix://" + socket}
+	if !config.locked {
+		if s.lock, err = lockDir(dir); err != nil {
+			return nil, err
+		}
 	}
-	s := &Server{endpoint: "unix://" + socket, lock: lock, core: newLogCore(config.Log)}
+	if config.write == nil {
+		config.write = logTo(config.Log)
+	}
+	s.core = newLogCore(config.write)
 	if err := s.start(ctx, dir, socket, config.QuotaBytes); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("starting the embedded etcd in %s: %w", dir, err)
@@ -157,8 +166,10 @@ func (s *Server) Close() {
 		if s.etcd != nil {
 			s.etcd.Close()
 		}
-		// The kernel drops the lock with the file; an error changes nothing.
-		_ = s.lock.Close()
+		if s.lock != nil {
+			// The kernel drops the lock with the file; an error changes nothing.
+			_ = s.lock.Close()
+		}
 	})
 }
 
@@ -197,10 +208,17 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 	}
 	lock, err := fileutil.TryLockFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("data directory %s is in use by another process (%s/lock is locked): stop it, or choose another directory", dir, dir)
+		return nil, &inUseError{dir}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("locking data directory %s: %w", dir, err)
 	}
 	return lock, nil
+}
+
+// inUseError says that another process has locked a data directory.
+type inUseError struct{ dir string }
+
+func (e *inUseError) Error() string {
+	return fmt.Sprintf("data directory %s is in use by another process (%s/lock is locked): stop it, or choose another directory", e.dir, e.dir)
 }

@@ -11,9 +11,29 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// logCore passes etcd's warnings and errors on to our log.
+// entry is a warning or an error of etcd.
+type entry struct {
+	Level   zapcore.Level  `json:"level"`
+	Message string         `json:"message"`
+	Fields  map[string]any `json:"fields,omitempty"`
+}
+
+// to passes an entry on to our log.
+func (e entry) to(log logr.Logger) {
+	var keysAndValues []any
+	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
+		keysAndValues = append(keysAndValues, key, e.Fields[key])
+	}
+	if e.Level >= zapcore.ErrorLevel {
+		log.Error(errors.New(e.Message), "etcd reports an error", keysAndValues...)
+		return
+	}
+	log.Info("etcd warns: "+e.Message, keysAndValues...)
+}
+
+// logCore passes etcd's warnings and errors on.
 type logCore struct {
-	log    logr.Logger
+	write  func(entry)
 	fields []zapcore.Field
 	// closing is true from the moment we stop etcd: from then on it reports
 	// every listener that we close as an error.
@@ -29,8 +49,13 @@ var harmless = []string{
 	"simple token is not cryptographically signed",
 }
 
-func newLogCore(log logr.Logger) *logCore {
-	return &logCore{log: log, closing: &atomic.Bool{}}
+func newLogCore(write func(entry)) *logCore {
+	return &logCore{write: write, closing: &atomic.Bool{}}
+}
+
+// logTo writes entries to our log.
+func logTo(log logr.Logger) func(entry) {
+	return func(e entry) { e.to(log) }
 }
 
 func (c *logCore) logger() *zap.Logger {
@@ -44,32 +69,24 @@ func (c *logCore) Enabled(level zapcore.Level) bool {
 
 // With implements zapcore.Core.
 func (c *logCore) With(fields []zapcore.Field) zapcore.Core {
-	return &logCore{log: c.log, closing: c.closing, fields: slices.Concat(c.fields, fields)}
+	return &logCore{write: c.write, closing: c.closing, fields: slices.Concat(c.fields, fields)}
 }
 
 // Check implements zapcore.Core.
-func (c *logCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if !c.Enabled(entry.Level) || slices.Contains(harmless, entry.Message) {
+func (c *logCore) Check(written zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if !c.Enabled(written.Level) || slices.Contains(harmless, written.Message) {
 		return checked
 	}
-	return checked.AddCore(entry, c)
+	return checked.AddCore(written, c)
 }
 
 // Write implements zapcore.Core.
-func (c *logCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+func (c *logCore) Write(written zapcore.Entry, fields []zapcore.Field) error {
 	encoder := zapcore.NewMapObjectEncoder()
 	for _, field := range slices.Concat(c.fields, fields) {
 		field.AddTo(encoder)
 	}
-	var keysAndValues []any
-	for _, key := range slices.Sorted(maps.Keys(encoder.Fields)) {
-		keysAndValues = append(keysAndValues, key, encoder.Fields[key])
-	}
-	if entry.Level >= zapcore.ErrorLevel {
-		c.log.Error(errors.New(entry.Message), "etcd reports an error", keysAndValues...)
-		return nil
-	}
-	c.log.Info("etcd warns: "+entry.Message, keysAndValues...)
+	c.write(entry{Level: written.Level, Message: written.Message, Fields: encoder.Fields})
 	return nil
 }
 

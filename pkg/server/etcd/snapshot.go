@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/snapshot"
 	restore "go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 )
 
 // revisionBump is by how much a restored database is ahead of its snapshot: more
@@ -23,8 +24,17 @@ const revisionBump = 1_000_000_000
 // Save writes the database as it is now to a file, with a checksum. The file
 // appears when it is complete and on disk; one that is there is replaced.
 func (s *Server) Save(ctx context.Context, path string) error {
-	client := clientv3.Config{Endpoints: []string{s.endpoint}, DialTimeout: readyTimeout}
-	if _, err := snapshot.SaveWithVersion(ctx, s.core.logger(), client, path); err != nil {
+	return save(ctx, s.endpoint, s.core.logger(), path)
+}
+
+// Save is that of Server.
+func (p *Process) Save(ctx context.Context, path string) error {
+	return save(ctx, p.endpoint, newLogCore(logTo(p.config.Log)).logger(), path)
+}
+
+func save(ctx context.Context, endpoint string, log *zap.Logger, path string) error {
+	client := clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: readyTimeout}
+	if _, err := snapshot.SaveWithVersion(ctx, log, client, path); err != nil {
 		return fmt.Errorf("saving a snapshot to %s: %w", path, err)
 	}
 	return nil
@@ -90,7 +100,7 @@ func restoreFiles(file, dir string, config Config) error {
 		return err
 	}
 	defaults := embed.NewConfig()
-	return restore.NewV3(newLogCore(config.Log).logger()).Restore(restore.RestoreConfig{
+	return restore.NewV3(newLogCore(logTo(config.Log)).logger()).Restore(restore.RestoreConfig{
 		SnapshotPath:        file,
 		Name:                memberName,
 		OutputDataDir:       dataDir(dir),

@@ -36,13 +36,13 @@ func WithDegraded(next http.Handler, reason string, groups sets.Set[string], cod
 // discovery away, and that is what degraded mode is there to avoid.
 const CheckName = "store-identity"
 
-// Check tells the truth about the store: reason is why we are degraded,
-// or empty.
-func Check(reason string) healthz.HealthChecker {
+// Check tells the truth about the store: reason is why we are degraded, or empty, and
+// down why it does not run.
+func Check(reason string, down func() error) healthz.HealthChecker {
 	return healthz.NamedCheck(CheckName, func(*http.Request) error {
 		if reason != "" {
 			return errors.New(reason)
 		}
-		return nil
+		return down()
 	})
 }

@@ -51,6 +51,9 @@ type Options struct {
 	// Forget makes every chain forget what it has in the cluster, and returns how many
 	// chains had something.
 	Forget func(context.Context) (int, error)
+	// Down says why the store does not run, as a *DownError, nil while it does; it may be
+	// left out.
+	Down func() error
 	// Accept is the value of --accept-identity: the decision that a person has made,
 	// or empty.
 	Accept string
@@ -65,6 +68,7 @@ func New(o Options) *Guard {
 		accept:  o.Accept,
 		now:     time.Now,
 		timeout: decideTimeout,
+		down:    o.Down,
 	}
 }
 
@@ -98,6 +102,11 @@ func (g *Guard) Establish(ctx context.Context) (Decision, error) {
 
 // try decides within the timeout.
 func (g *Guard) try(ctx context.Context) (Decision, error) {
+	if g.down != nil {
+		if err := g.down(); err != nil {
+			return Decision{}, err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	return g.decide(ctx)
@@ -106,14 +115,18 @@ func (g *Guard) try(ctx context.Context) (Decision, error) {
 // undecided is the decision while err keeps us from knowing what the store is.
 func (g *Guard) undecided(ctx context.Context, err error) Decision {
 	advice := "solve that"
-	if errors.Is(err, errUnreadable) {
+	var stopped *DownError
+	switch {
+	case errors.Is(err, errUnreadable):
 		advice = g.howToMend(ctx)
+	case errors.As(err, &stopped):
+		advice = downAdvice
 	}
 	again := func(ctx context.Context) error {
 		_, err := g.try(ctx)
 		return err
 	}
-	return Decision{Degraded: DegradedMessage(err.Error(), advice+"; Penstock sees it within seconds and goes on by itself"), Again: again}
+	return Decision{Degraded: DegradedMessage(err.Error(), advice+"; "+healing), Again: again}
 }
 
 // passing tells whether an error may go away by itself: the host was not
@@ -143,6 +156,8 @@ type Guard struct {
 	now    func() time.Time
 	// timeout of one try to decide.
 	timeout time.Duration
+	// down says why the store does not run, nil while it does; it may be left out.
+	down func() error
 }
 
 // decide returns what the comparison means.

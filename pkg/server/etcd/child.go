@@ -1,0 +1,104 @@
+package etcd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"go.etcd.io/etcd/server/v3/storage/wal"
+)
+
+// segmentBytes is the size of the files of the write-ahead log in a process of its
+// own. etcd allocates one in use and one ahead, and ends when there is no room for the
+// next: its 64 MB would be a large part of a small volume.
+const segmentBytes = 16 << 20
+
+// order is what the parent writes to the standard input of a child, once. When the
+// input ends, so has the parent.
+type order struct {
+	DataDir    string
+	QuotaBytes int64
+}
+
+// stopOrder is the line after which a child ends in good order.
+const stopOrder = "stop"
+
+// line is what a child writes to its standard output.
+type line struct {
+	// Ready is written once, when etcd answers.
+	Ready bool   `json:"ready,omitempty"`
+	Entry *entry `json:"entry,omitempty"`
+}
+
+// ServeChild runs an etcd for the parent at the other ends of in and out (see
+// Process), and returns the code to exit with. running is called when etcd answers, and
+// has a context that ends with it.
+//
+// etcd ends its process when a disk refuses a write, and bbolt panics or is killed by
+// the kernel when its file is damaged or gone. Here that is all that ends.
+func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Server)) int {
+	input := bufio.NewReader(in)
+	text, err := input.ReadBytes('\n')
+	var config order
+	if err == nil {
+		err = json.Unmarshal(text, &config)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "reading what to serve: %s\n", err)
+		return 2
+	}
+	// Nobody but this function runs in this process yet.
+	wal.SegmentSizeBytes = segmentBytes
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		if text, err := input.ReadString('\n'); err != nil || text != stopOrder+"\n" {
+			// There is nobody any more whom it would serve, and perhaps another
+			// parent, who waits for the files.
+			os.Exit(1)
+		}
+		cancel()
+	}()
+	tell := teller(out)
+	server, err := Start(ctx, Config{DataDir: config.DataDir, QuotaBytes: config.QuotaBytes, locked: true, write: func(e entry) { tell(line{Entry: &e}) }})
+	if err != nil {
+		if ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return 1
+	}
+	defer server.Close()
+	tell(line{Ready: true})
+	go running(ctx, server)
+	select {
+	case <-ctx.Done():
+		return 0
+	case err := <-server.Failed():
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+}
+
+// teller writes lines, one at a time.
+func teller(out io.Writer) func(line) {
+	var mu sync.Mutex
+	encoder := json.NewEncoder(out)
+	return func(l line) {
+		mu.Lock()
+		defer mu.Unlock()
+		err := encoder.Encode(l)
+		var unsupported *json.UnsupportedTypeError
+		if errors.As(err, &unsupported) && l.Entry != nil {
+			// A field that is no JSON.
+			l.Entry.Fields = map[string]any{"fields": fmt.Sprint(l.Entry.Fields)}
+			// Nobody can be told that the parent does not listen.
+			_ = encoder.Encode(l)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package etcd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.uber.org/zap/zapcore"
+)
+
+const (
+	// retryLeast and retryMost are how long it takes until an etcd that has ended is
+	// started again: twice as long each time, and little again for one that has run for
+	// retrySettled.
+	retryLeast   = time.Second
+	retryMost    = 8 * time.Second
+	retrySettled = time.Minute
+	// stopTimeout is how long an etcd may take to end in good order.
+	stopTimeout = 30 * time.Second
+	// startPatience is how long a start waits for etcd before it goes on without.
+	startPatience = 15 * time.Second
+	// tailBytes is how much is kept of what a process that ends says of it.
+	tailBytes = 8 << 10
+)
+
+// Process is an etcd in a process of its own, which is started again when it ends. No
+// condition of the disk or of etcd ends this process: Down says what it is.
+type Process struct {
+	config        Config
+	dir, endpoint string
+	// command runs ServeChild.
+	command []string
+	cancel  context.CancelFunc
+	ended   chan struct{}
+	// tried is closed when it answers, or has failed, for the first time.
+	tried chan struct{}
+
+	mu   sync.Mutex
+	lock *fileutil.LockedFile
+	// down is why there is no etcd, nil while there is.
+	down error
+	// since is when it came to be as it is.
+	since time.Time
+	// store is the directory that it had when it answered first.
+	store os.FileInfo
+}
+
+// StartProcess runs an etcd on a data directory, by a command that calls ServeChild. It
+// returns when etcd answers, has failed for the first time, or takes its time. A data
+// directory that another process uses is an error, at once.
+func StartProcess(ctx context.Context, config Config, command ...string) (*Process, error) {
+	dir, err := filepath.Abs(config.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("resolving data directory %s: %w", config.DataDir, err)
+	}
+	socket, err := socketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{
+		config: config, dir: dir, endpoint: "unix://" + socket, command: command,
+		ended: make(chan struct{}), tried: make(chan struct{}), down: errors.New("it is starting"), since: time.Now(),
+	}
+	var used *inUseError
+	if err := p.acquire(); errors.As(err, &used) {
+		return nil, err
+	}
+	// It runs until it is closed: those who stop because ctx ends still need it.
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p.cancel = cancel
+	go p.run(running)
+	select {
+	case <-p.tried:
+		return p, nil
+	case <-time.After(startPatience):
+		return p, nil
+	case <-ctx.Done():
+		err := context.Cause(ctx)
+		p.Close()
+		return nil, err
+	}
+}
+
+// Endpoint is where clients connect to.
+func (p *Process) Endpoint() string { return p.endpoint }
+
+// Down says why there is no etcd, and since when; nil while there is.
+func (p *Process) Down() (reason error, since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.down, p.since
+}
+
+// Close ends etcd and gives the data directory free. Clients should be closed before.
+// It may be called more than once.
+func (p *Process) Close() {
+	p.cancel()
+	<-p.ended
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lock != nil {
+		// The kernel drops the lock with the file; an error changes nothing.
+		_ = p.lock.Close()
+		p.lock = nil
+	}
+}
+
+// acquire locks the data directory, once.
+func (p *Process) acquire() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lock != nil {
+		return nil
+	}
+	lock, err := lockDir(p.dir)
+	p.lock = lock
+	return err
+}
+
+// run keeps an etcd running until ctx ends.
+func (p *Process) run(ctx context.Context) {
+	defer close(p.ended)
+	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
+		began := time.Now()
+		err := p.serve(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > retrySettled {
+			wait = retryLeast
+		}
+		p.config.Log.Error(err, "The embedded etcd has ended; starting it again", "after", wait)
+		p.set(err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// set notes how it is.
+func (p *Process) set(down error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if (p.down == nil) != (down == nil) {
+		p.since = time.Now()
+	}
+	p.down = down
+	select {
+	case <-p.tried:
+	default:
+		close(p.tried)
+	}
+}
+
+// serve runs one etcd and returns why it has ended.
+func (p *Process) serve(ctx context.Context) error {
+	if err := p.acquire(); err != nil {
+		return err
+	}
+	if err := p.checkStore(); err != nil {
+		return err
+	}
+	cmd := exec.Command(p.command[0], p.command[1:]...)
+	separate(cmd)
+	tail := &tail{}
+	cmd.Stderr = tail
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting a process for etcd: %w", err)
+	}
+	stopped := p.stopWith(ctx, cmd, in)
+	text, _ := json.Marshal(order{DataDir: p.dir, QuotaBytes: p.config.QuotaBytes})
+	// A process that does not read has ended, and says why.
+	_, _ = in.Write(append(text, '\n'))
+	last := p.listen(out)
+	err = cmd.Wait()
+	stopped()
+	return p.reason(err, last, tail.String())
+}
+
+// stopWith ends a process when ctx does: in good order, if it can.
+func (p *Process) stopWith(ctx context.Context, cmd *exec.Cmd, in io.WriteCloser) (done func()) {
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		// One that has ended does not listen.
+		_, _ = io.WriteString(in, stopOrder+"\n")
+		select {
+		case <-ended:
+		case <-time.After(stopTimeout):
+			_ = cmd.Process.Kill()
+		}
+	}()
+	return func() { close(ended) }
+}
+
+// listen passes on what an etcd says until it ends, and returns its last error.
+func (p *Process) listen(out io.Reader) *entry {
+	var last *entry
+	decoder := json.NewDecoder(bufio.NewReader(out))
+	for {
+		var said line
+		if err := decoder.Decode(&said); err != nil {
+			return last
+		}
+		if said.Ready {
+			p.remember()
+			p.set(nil)
+		}
+		if said.Entry != nil {
+			said.Entry.to(p.config.Log)
+			if said.Entry.Level >= zapcore.ErrorLevel {
+				last = said.Entry
+			}
+		}
+	}
+}
+
+// remember notes which store this is.
+func (p *Process) remember() {
+	info, err := os.Stat(filepath.Join(dataDir(p.dir), "member"))
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.store == nil {
+		p.store = info
+	}
+}
+
+// checkStore refuses another store than the one that was served before. Who watches it
+// would take what the other one lacks for deleted.
+func (p *Process) checkStore() error {
+	p.mu.Lock()
+	known := p.store
+	p.mu.Unlock()
+	if known == nil {
+		return nil
+	}
+	path := filepath.Join(dataDir(p.dir), "member")
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("the store that was there is gone: %w", err)
+	}
+	if !os.SameFile(info, known) {
+		return fmt.Errorf("%s is another directory than before: restart penstock to have it looked at whether it is the right store", path)
+	}
+	return nil
+}
+
+// reason says why an etcd has ended: by its last error, or the last that was printed.
+func (p *Process) reason(exit error, last *entry, printed string) error {
+	if exit == nil {
+		exit = errors.New("it ended by itself")
+	}
+	if printed != "" {
+		p.config.Log.Error(exit, "The last words of the embedded etcd", "printed", printed)
+	}
+	switch {
+	case last != nil && last.Level >= zapcore.DPanicLevel, last != nil && printed == "":
+		if cause, ok := last.Fields["error"]; ok {
+			return fmt.Errorf("%s: %v", last.Message, cause)
+		}
+		return errors.New(last.Message)
+	case printed != "":
+		first, _, _ := bytes.Cut([]byte(printed), []byte("\n"))
+		return errors.New(string(first))
+	default:
+		return exit
+	}
+}
+
+// tail keeps the first bytes that a process prints.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (t *tail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// The cause of a panic comes first; stacks follow.
+	t.text = append(t.text, text[:min(len(text), tailBytes-len(t.text))]...)
+	return len(text), nil
+}
+
+// String is what was kept.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.text))
+}

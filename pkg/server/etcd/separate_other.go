@@ -1,0 +1,7 @@
+//go:build !unix
+
+package etcd
+
+import "os/exec"
+
+func separate(*exec.Cmd) {}

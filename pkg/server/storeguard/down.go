@@ -1,0 +1,43 @@
+package storeguard
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/server/filters"
+)
+
+// DownError says that the embedded etcd does not run.
+type DownError struct {
+	// Reason is why it has ended, as it said.
+	Reason error
+}
+
+// Error implements error.
+func (e *DownError) Error() string { return "the embedded etcd does not run: " + e.Reason.Error() }
+
+// Unwrap returns the reason.
+func (e *DownError) Unwrap() error { return e.Reason }
+
+// healing ends an advice where nobody has to do more.
+const healing = "Penstock sees it within seconds and goes on by itself"
+
+// downAdvice is what to do about it.
+const downAdvice = "make room on the volume of --data-dir if it has none, make it writable, or see docs/operations/failure-modes.md for what the reason says"
+
+// WithDown answers requests of the groups with 503 while down returns a *DownError: they
+// would wait for etcd until their time is over. Watches that are open go on.
+func WithDown(next http.Handler, down func() error, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
+	return filters.WithRefusal(next, groups, codecs, func(*request.RequestInfo, *http.Request) error {
+		var stopped *DownError
+		if errors.As(down(), &stopped) {
+			return apierrors.NewServiceUnavailable(DegradedMessage(stopped.Error(), downAdvice+"; "+healing))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
+)
+
+const (
+	// storeArgument has this program run the embedded etcd, for another process of it.
+	// It is a flag, so that a program that does not know it ends.
+	storeArgument = "--embedded-etcd"
+	// longOutage is after how long without the embedded etcd clients wait too long
+	// before they look for it again: then everything is begun anew.
+	longOutage = 10 * time.Second
+)
+
+// storeCommand runs the embedded etcd with the program that this process runs.
+func storeCommand() ([]string, error) {
+	if runtime.GOOS == "linux" {
+		// Also when the file was replaced.
+		return []string{"/proc/self/exe", storeArgument}, nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program, to run the embedded etcd with it: %w", err)
+	}
+	return []string{program, storeArgument}, nil
+}
+
+// IsStoreProcess tells whether a program with these arguments is to be the embedded
+// etcd of another process: then its main does nothing but RunStoreProcess.
+func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == storeArgument }
+
+// RunStoreProcess is the embedded etcd of the process at the other end of standard
+// input and output. It returns the code to exit with.
+func RunStoreProcess() int {
+	return etcd.ServeChild(os.Stdin, os.Stdout, func(ctx context.Context, server *etcd.Server) {
+		newSpareMemory(func() {
+			if err := server.GiveBack(); err != nil {
+				fmt.Fprintf(os.Stderr, "the pages of the database stay in memory: %s\n", err)
+			}
+		}).giveBack(ctx)
+	})
+}
+
+// down says why the embedded etcd does not run, nil while it does; one elsewhere is no
+// concern of ours (see reach).
+func (d *database) down() error {
+	if d.embedded == nil {
+		return nil
+	}
+	reason, _ := d.embedded.Down()
+	if reason == nil {
+		return nil
+	}
+	return &storeguard.DownError{Reason: reason}
+}
+
+// restartAfterOutage cancels a run with errDecided when the embedded etcd is back after
+// a long time. Clients of etcd look for it less and less often, up to every two
+// minutes, and not all of them are ours.
+func (d *database) restartAfterOutage(ctx context.Context, cancel context.CancelCauseFunc) {
+	if d.embedded == nil {
+		return
+	}
+	ticker := time.NewTicker(spaceLook)
+	defer ticker.Stop()
+	var gone time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		switch reason, since := d.embedded.Down(); {
+		case reason != nil:
+			gone = since
+		case !gone.IsZero() && since.Sub(gone) > longOutage:
+			klog.FromContext(ctx).Info("The embedded etcd is back; starting over", "after", since.Sub(gone).Round(time.Second))
+			cancel(errDecided)
+			return
+		default:
+			gone = time.Time{}
+		}
+	}
+}
