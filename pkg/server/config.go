@@ -97,7 +97,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	c := &Config{
 		Generic: genericapiserver.NewRecommendedConfig(codecs),
 		Extra: ExtraConfig{
-			scheme: scheme, codecs: codecs, host: host, database: db, room: newRoom(db), unreadable: store.NewUnreadable(db.client),
+			scheme: scheme, codecs: codecs, host: host, database: db, room: newRoom(o, db), unreadable: store.NewUnreadable(db.client),
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
 			controllers: o.Controllers, profiles: o.Profiles, entries: sharing.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),

@@ -15,20 +15,31 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/filters"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// withRoom answers writes of the groups with 507 while the store is known to be full.
+// withRoom answers writes of the groups with 507 while the store is known to be full, and
+// creates while its volume has too little room.
 // Dry-runs need no room.
 func withRoom(next http.Handler, room *room, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	writes := sets.New("create", "update", "patch", "delete", "deletecollection")
 	return filters.WithRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
-		if !room.full.Load() || !writes.Has(info.Verb) || r.URL.Query().Get("dryRun") == metav1.DryRunAll {
+		if !writes.Has(info.Verb) || r.URL.Query().Get("dryRun") == metav1.DryRunAll {
 			return nil
 		}
-		return clusterextensionrevision.StoreFull()
+		if room.full.Load() {
+			return clusterextensionrevision.StoreFull()
+		}
+		// Other writes may be a deletion, or lead to one (see space.guarded).
+		if info.Verb == "create" {
+			if refused := room.space.refuse(r.ContentLength); refused != nil {
+				return refused
+			}
+		}
+		return nil
 	})
 }
 
@@ -70,6 +81,9 @@ func (l limited) explain(err error) error {
 
 // Create implements storage.Interface.
 func (l limited) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if refused := l.room.space.refuse(0); refused != nil {
+		return refused
+	}
 	return l.explain(l.Interface.Create(ctx, key, obj, out, ttl))
 }
 
@@ -82,5 +96,24 @@ func (l limited) Delete(ctx context.Context, key string, out runtime.Object, pre
 // GuaranteedUpdate implements storage.Interface.
 func (l limited) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions,
 	update storage.UpdateFunc, cached runtime.Object) error {
-	return l.explain(l.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached))
+	return l.explain(l.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, l.room.space.guarded(ctx, update), cached))
+}
+
+// limitedBodies are manifests that are stored while there is room. They are stored before
+// the revision is, also when a patch creates it.
+type limitedBodies struct {
+	clusterextensionrevision.Bodies
+	space *space
+}
+
+// Put implements clusterextensionrevision.Bodies.
+func (l limitedBodies) Put(ctx context.Context, objects []manifest.Object) (string, error) {
+	bytes := 0
+	for _, object := range objects {
+		bytes += len(object.JSON)
+	}
+	if refused := l.space.refuse(int64(bytes)); refused != nil {
+		return "", refused
+	}
+	return l.Bodies.Put(ctx, objects)
 }

@@ -45,6 +45,8 @@ type room struct {
 	// ours is true for the embedded etcd.
 	ours bool
 	full atomic.Bool
+	// space is that of the volume of ours, nil for an etcd elsewhere.
+	space *space
 	// down says why ours does not run.
 	down func() error
 	// reach is what the same questions tell of an etcd elsewhere.
@@ -53,8 +55,8 @@ type room struct {
 	woken chan struct{}
 }
 
-func newRoom(db *database) *room {
-	return &room{client: db.client, ours: db.embedded != nil, down: db.down, woken: make(chan struct{}, 1)}
+func newRoom(o *Options, db *database) *room {
+	return &room{client: db.client, ours: db.embedded != nil, down: db.down, space: newSpace(o), woken: make(chan struct{}, 1)}
 }
 
 // deaf is true while etcd does not answer: one elsewhere, or ours, which has ended.
@@ -170,6 +172,9 @@ func (r *room) check() healthz.HealthChecker {
 	return healthz.NamedCheck(storeSpaceCheck, func(*http.Request) error {
 		if r.full.Load() {
 			return errors.New("etcd has reached its quota and takes no writes")
+		}
+		if refused := r.space.refuse(0); refused != nil {
+			return refused
 		}
 		return nil
 	})

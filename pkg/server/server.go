@@ -208,6 +208,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		func(ctx context.Context) { s.announce(ctx, loopback) },
 		s.extra.trust.Run,
 		s.extra.room.run,
+		s.extra.room.space.run,
 	}
 	if s.extra.decision.Degraded != "" {
 		return parts

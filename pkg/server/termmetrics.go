@@ -54,6 +54,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 		Degraded:   func() bool { return s.extra.decision.Degraded != "" || s.extra.database.down() != nil },
 		Full:       s.extra.room.full.Load,
 		Unreadable: s.unreadable,
+		Volume:     s.extra.room.space.sizes,
 		Expiries:   s.expiries,
 		Skew:       s.extra.host.skew.seconds,
 	})

@@ -28,6 +28,8 @@ const (
 	nameDegraded      = "penstock_store_degraded"
 	nameFull          = "penstock_store_full"
 	nameUnreadable    = "penstock_store_unreadable_records"
+	nameVolumeFree    = "penstock_store_volume_free_bytes"
+	nameVolumeReserve = "penstock_store_volume_reserve_bytes"
 	nameExpiry        = "penstock_certificate_expiration_timestamp_seconds"
 	nameSkew          = "penstock_host_clock_skew_seconds"
 )
@@ -83,11 +85,15 @@ func Catalogue() []Metric {
 		{Name: nameLeader, Type: "gauge", EveryReplica: true,
 			Help: "1 where the controllers run, else 0."},
 		{Name: nameDegraded, Type: "gauge", EveryReplica: true,
-			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, and nothing is served; else 0."},
+			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, or the embedded etcd does not run, and nothing is served; else 0."},
 		{Name: nameFull, Type: "gauge", EveryReplica: true,
 			Help: "1 while etcd has reached its quota and takes no writes; else 0."},
 		{Name: nameUnreadable, Type: "gauge", Labels: []string{"kind"}, EveryReplica: true,
 			Help: "How many records cannot be read from the store, by kind: clusterextensionrevisions, configurationplans, head, inventory, runs, claim; /readyz/store-records names them."},
+		{Name: nameVolumeFree, Type: "gauge", EveryReplica: true,
+			Help: "Bytes that are free on the volume of --data-dir; not exposed with an etcd elsewhere."},
+		{Name: nameVolumeReserve, Type: "gauge", EveryReplica: true,
+			Help: "Bytes that must be free on the volume of --data-dir before anything is added to the store; not exposed with an etcd elsewhere."},
 		{Name: nameExpiry, Type: "gauge", Labels: []string{"certificate"}, EveryReplica: true,
 			Help: "When a certificate ends, as a Unix time: serving is the one that is shown, authority the one that all replicas share. Both are renewed in time unless they come from files."},
 		{Name: nameSkew, Type: "gauge", EveryReplica: true,

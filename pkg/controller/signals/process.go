@@ -15,6 +15,9 @@ type Process struct {
 	// Unreadable is how many records of the store cannot be read, by kind. It is
 	// required.
 	Unreadable func() map[string]int
+	// Volume is how many bytes are free where the store is, and must be; ok is false
+	// where that is not known. It is required.
+	Volume func() (free, reserve uint64, ok bool)
 	// Expiries are the times when certificates end, by name; zero times are left
 	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
 	// required.
@@ -28,6 +31,8 @@ func (p Process) Describe(out chan<- *prometheus.Desc) {
 	out <- desc(nameDegraded)
 	out <- desc(nameFull)
 	out <- desc(nameUnreadable)
+	out <- desc(nameVolumeFree)
+	out <- desc(nameVolumeReserve)
 	out <- desc(nameExpiry)
 	out <- desc(nameSkew)
 }
@@ -43,6 +48,10 @@ func (p Process) Collect(out chan<- prometheus.Metric) {
 	}
 	for kind, records := range p.Unreadable() {
 		out <- prometheus.MustNewConstMetric(desc(nameUnreadable), prometheus.GaugeValue, float64(records), kind)
+	}
+	if free, reserve, ok := p.Volume(); ok {
+		out <- prometheus.MustNewConstMetric(desc(nameVolumeFree), prometheus.GaugeValue, float64(free))
+		out <- prometheus.MustNewConstMetric(desc(nameVolumeReserve), prometheus.GaugeValue, float64(reserve))
 	}
 	for name, end := range p.Expiries() {
 		if !end.IsZero() {

@@ -402,7 +402,7 @@ func TestProcess(t *testing.T) {
 	if err := f.registry.Register(process(func() bool { return leading })); err != nil {
 		t.Fatal(err)
 	}
-	others := []string{"penstock_store_full{} 0", "penstock_store_unreadable_records{kind=head} 2", `penstock_certificate_expiration_timestamp_seconds{certificate=serving} 1.7e+09`, "penstock_host_clock_skew_seconds{} -2.5"}
+	others := []string{"penstock_store_full{} 0", "penstock_store_unreadable_records{kind=head} 2", "penstock_store_volume_free_bytes{} 3", "penstock_store_volume_reserve_bytes{} 4", `penstock_certificate_expiration_timestamp_seconds{certificate=serving} 1.7e+09`, "penstock_host_clock_skew_seconds{} -2.5"}
 	for _, want := range [][]string{{"penstock_leader{} 1", "penstock_store_degraded{} 0"}, {"penstock_leader{} 0", "penstock_store_degraded{} 1"}} {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(append(want, others...))), f.series(t, "")); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -420,6 +420,7 @@ func process(leading func() bool) Process {
 		},
 		Skew:       func() float64 { return -2.5 },
 		Unreadable: func() map[string]int { return map[string]int{"head": 2} },
+		Volume:     func() (uint64, uint64, bool) { return 3, 4, true },
 	}
 }
 

@@ -53,6 +53,8 @@ type Process struct {
 	since time.Time
 	// store is the directory that it had when it answered first.
 	store os.FileInfo
+	// pid of the process that runs, or ran last.
+	pid int
 }
 
 // StartProcess runs an etcd on a data directory, by a command that calls ServeChild. It
@@ -187,6 +189,9 @@ func (p *Process) serve(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting a process for etcd: %w", err)
 	}
+	p.mu.Lock()
+	p.pid = cmd.Process.Pid
+	p.mu.Unlock()
 	stopped := p.stopWith(ctx, cmd, in)
 	text, _ := json.Marshal(order{DataDir: p.dir, QuotaBytes: p.config.QuotaBytes})
 	// A process that does not read has ended, and says why.

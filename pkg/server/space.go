@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/klog/v2"
+
+	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/server/volume"
+)
+
+// volumeLook is how often the volume of the data directory is looked at for the ballast.
+// Nothing tells when others fill it.
+const volumeLook = 2 * time.Second
+
+// bytesPerByte is how many bytes on the volume one byte of a request may take: in the
+// write-ahead log, and in the database.
+const bytesPerByte = 2
+
+// space knows whether there is room on the volume of the embedded etcd. A nil one, of an
+// etcd elsewhere, always has room.
+type space struct{ volume *volume.Volume }
+
+func newSpace(o *Options) *space {
+	if o.external() {
+		return nil
+	}
+	return &space{volume.Of(o.DataDir)}
+}
+
+// refuse returns why something of a number of bytes cannot be added to the store, or nil.
+// Asked where nobody knows how much room there is, it admits: what etcd does not get it
+// refuses, and what ends it ends nothing else.
+func (s *space) refuse(bytes int64) *apierrors.StatusError {
+	if s == nil {
+		return nil
+	}
+	usage, err := s.volume.Usage()
+	if err != nil {
+		return nil
+	}
+	needed := usage.Reserve() + bytesPerByte*uint64(max(0, bytes))
+	if usage.Free >= needed {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure,
+		Code:   http.StatusInsufficientStorage,
+		Reason: "InsufficientStorage",
+		Message: fmt.Sprintf("the volume of the store has too little room: %s of %s are free in %s, and %s are needed before anything is added. "+
+			"Deleting and archiving go on, and what is installed is kept as it is. What to do: make room on that volume, or enlarge it; "+
+			"Penstock sees it at once and goes on by itself",
+			quantity(usage.Free), quantity(usage.Size), s.volume.Dir(), quantity(needed)),
+	}}
+}
+
+// quantity is a number of bytes for people.
+func quantity(bytes uint64) string {
+	const mib = 1 << 20
+	return resource.NewQuantity(int64(bytes/mib*mib), resource.BinarySI).String()
+}
+
+// sizes are how many bytes are free, and must be; ok is false where nobody knows.
+func (s *space) sizes() (free, reserve uint64, ok bool) {
+	if s == nil {
+		return 0, 0, false
+	}
+	usage, err := s.volume.Usage()
+	return usage.Free, usage.Reserve(), err == nil
+}
+
+// low tells whether writes are refused.
+func (s *space) low() bool { return s.refuse(0) != nil }
+
+// run keeps the ballast until ctx ends.
+func (s *space) run(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	log := klog.FromContext(ctx).WithName("store")
+	ticker := time.NewTicker(volumeLook)
+	defer ticker.Stop()
+	for low := false; ; {
+		if usage, err := s.volume.Usage(); err == nil {
+			step, err := s.volume.Balance(usage)
+			switch {
+			case err != nil:
+				log.V(2).Info("The ballast stays as it is", "reason", err.Error())
+			case step == volume.Released:
+				log.Info("The volume of the store has hardly any room; gave back what was kept for deletions", "free", quantity(usage.Free))
+			}
+			if was := low; was != s.low() {
+				low = !was
+				log.Info("Room on the volume of the store", "enough", !low, "free", quantity(usage.Free), "needed", quantity(usage.Reserve()), "dir", s.volume.Dir())
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// guarded is an update that is refused while there is too little room, unless it leads
+// to there being more: of what is being deleted, or is archived by it. Penstock's own
+// writes, of status and finalizers, are small, and deletions need them.
+func (s *space) guarded(ctx context.Context, update storage.UpdateFunc) storage.UpdateFunc {
+	if s == nil {
+		return update
+	}
+	user, _ := request.UserFrom(ctx)
+	if user == nil || admissionrequest.IsInternal(ctx, user) {
+		return update
+	}
+	return func(input runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		// What the update makes may be the input itself.
+		was := archived(input)
+		output, ttl, err := update(input, response)
+		if err != nil || goes(output) || archived(output) && !was {
+			return output, ttl, err
+		}
+		if refused := s.refuse(0); refused != nil {
+			return nil, nil, refused
+		}
+		return output, ttl, nil
+	}
+}
+
+// goes tells whether an object is being deleted.
+func goes(object runtime.Object) bool {
+	accessor, err := meta.Accessor(object)
+	return err == nil && accessor.GetDeletionTimestamp() != nil
+}
+
+// archived tells whether an object is a revision that is given up.
+func archived(object runtime.Object) bool {
+	revision, ok := object.(*olm.ClusterExtensionRevision)
+	return ok && revision.Spec.LifecycleState == olm.LifecycleStateArchived
+}

@@ -1,0 +1,106 @@
+// Package volume knows how much room there is where the data directory is, and keeps
+// some of it for deletions.
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+const (
+	mib = 1 << 20
+
+	// The reserve is what etcd needs to go on without growing: the next file of its
+	// write-ahead log (16 MiB), the records of deletions, and pages of the database
+	// until those that were freed are used again.
+	leastReserve, mostReserve, reservePart = 48 * mib, 256 * mib, 20
+	// The ballast is given back when even that is used, by etcd or by others.
+	leastBallast, mostBallast, ballastPart = 16 * mib, 64 * mib, 40
+)
+
+// Usage of a volume, in bytes.
+type Usage struct {
+	// Free is what this process may still use, Size all that there is.
+	Free, Size uint64
+}
+
+// Reserve is how much must be free before anything is added to the store.
+func (u Usage) Reserve() uint64 { return min(max(u.Size/reservePart, leastReserve), mostReserve) }
+
+// ballast is how large the file is that is kept for times without room.
+func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallast), mostBallast) }
+
+// Volume is the one of a directory.
+type Volume struct {
+	dir string
+	// usage asks the system.
+	usage func(dir string) (Usage, error)
+}
+
+// Of returns the volume of a directory. It need not be there yet.
+func Of(dir string) *Volume { return &Volume{dir: dir, usage: usageOf} }
+
+// Dir is the directory.
+func (v *Volume) Dir() string { return v.dir }
+
+// Usage asks how much room there is. errors.ErrUnsupported is that the system does not
+// say.
+func (v *Volume) Usage() (Usage, error) {
+	usage, err := v.usage(v.dir)
+	if err != nil {
+		return Usage{}, fmt.Errorf("asking how much room there is in %s: %w", v.dir, err)
+	}
+	return usage, nil
+}
+
+// Step is what was done about the ballast.
+type Step string
+
+const (
+	// Kept is nothing.
+	Kept Step = ""
+	// Released is that the ballast was removed.
+	Released Step = "Released"
+	// Restored is that it was made.
+	Restored Step = "Restored"
+)
+
+// Balance removes the ballast when less than half of the reserve is free, and makes it
+// when there is room for it besides the whole reserve.
+func (v *Volume) Balance(usage Usage) (Step, error) {
+	path := filepath.Join(v.dir, "ballast")
+	_, err := os.Lstat(path)
+	there := err == nil
+	switch {
+	case there && usage.Free < usage.Reserve()/2:
+		if err := os.Remove(path); err != nil {
+			return Kept, fmt.Errorf("removing the ballast: %w", err)
+		}
+		return Released, nil
+	case !there && usage.Free >= usage.Reserve()+2*usage.ballast():
+		if err := allocate(path, int64(usage.ballast())); err != nil {
+			return Kept, fmt.Errorf("making the ballast: %w", err)
+		}
+		return Restored, nil
+	default:
+		return Kept, nil
+	}
+}
+
+// allocate makes a file that has all of its blocks.
+func allocate(path string, size int64) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(fileutil.Preallocate(file, size, true), file.Close())
+	if err != nil {
+		// One that is smaller would pass for the whole.
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}

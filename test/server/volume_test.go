@@ -1,0 +1,292 @@
+package server_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// kept is a server whose store is on a small volume, or in trouble, and which must
+// neither end nor take discovery away.
+type kept struct {
+	*cluster.Cluster
+	t *testing.T
+	// whole is the test that the program ends with.
+	whole *testing.T
+	dir   string
+	port  int
+	// server is the program as it runs now.
+	server *penstock.Server
+}
+
+func (k *kept) in(t *testing.T) *kept {
+	of := *k
+	of.Cluster, of.t = k.Cluster.In(t), t
+	return &of
+}
+
+// starts runs the program on a port, and returns when its API is there.
+func (k *kept) starts() {
+	k.t.Helper()
+	if k.port == 0 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		k.port = listener.Addr().(*net.TCPAddr).Port
+		_ = listener.Close()
+	}
+	k.server = penstock.Build(k.t).Serve(k.whole, k.Cluster.In(k.whole), k.dir, fmt.Sprint("--secure-port=", k.port))
+}
+
+// own is a way to the port of the program.
+func (k *kept) own() *rest.Config {
+	config := k.Config()
+	config.Host = fmt.Sprint("https://127.0.0.1:", k.port)
+	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData,
+		CertFile: config.CertFile, KeyFile: config.KeyFile}
+	return config
+}
+
+// serves waits until revisions are read and written.
+func (k *kept) serves(names ...string) {
+	k.t.Helper()
+	eventually(k.t, "the store", func() error {
+		for _, name := range names {
+			if out := k.Kubectl("get", "cer", name); out.ExitCode != 0 {
+				return errors.New(out.String())
+			}
+		}
+		if out := k.Kubectl("annotate", "cer", names[0], "--overwrite", "example.com/at="+time.Now().Format("150405.000000")); out.ExitCode != 0 {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	k.lives("")
+}
+
+// refuses waits until revisions are refused with a reason, and sees that all else goes
+// on.
+func (k *kept) refuses(reason string) {
+	k.t.Helper()
+	eventually(k.t, "the reason", func() error {
+		out := k.Kubectl("get", "cer")
+		if out.ExitCode == 0 || !strings.Contains(out.Stderr, "ServiceUnavailable") {
+			return errors.New(out.String())
+		}
+		return missing(out.Stderr, []string{reason, "the embedded etcd does not run", "goes on by itself"})
+	})
+	k.lives("store-identity")
+	if body, code := get(k.t, k.own(), "/metrics"); code != http.StatusOK || !strings.Contains(body, "\npenstock_store_degraded 1\n") {
+		k.t.Errorf("the metric does not say that nothing is served: %d", code)
+	}
+}
+
+// lives sees that the process has not ended, and that discovery is served: a namespace
+// can be deleted. It is ready but for some check.
+func (k *kept) lives(but string) {
+	k.t.Helper()
+	select {
+	case <-k.server.Ended():
+		k.t.Fatalf("the program has ended:\n%s", k.server.Complaints())
+	default:
+	}
+	eventually(k.t, "discovery", func() error {
+		out := k.Kubectl("get", "--raw", "/apis/olm.operatorframework.io/v1alpha1")
+		if out.ExitCode != 0 {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	for _, path := range []string{"/livez", "/readyz?exclude=" + but} {
+		eventually(k.t, path, func() error {
+			if body, code := get(k.t, k.own(), path); code != http.StatusOK {
+				return errors.New(body)
+			}
+			return nil
+		})
+	}
+}
+
+// smallVolume mounts one of a number of MiB, and skips the test where that is not
+// allowed.
+func smallVolume(t *testing.T, mib int) string {
+	t.Helper()
+	dir := filepath.Dir(dataDir(t))
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mib)); err != nil {
+		t.Skipf("a small volume cannot be mounted here, so nothing is seen of one that is full: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmounting %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+// filler is a file that takes room.
+type filler struct {
+	t    *testing.T
+	path string
+}
+
+// leave writes until about so many bytes of the volume are free.
+func (f filler) leave(bytes uint64) {
+	f.t.Helper()
+	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer file.Close()
+	chunk := make([]byte, 64<<10)
+	for {
+		var stat syscall.Statfs_t
+		if err := syscall.Statfs(filepath.Dir(f.path), &stat); err != nil {
+			f.t.Fatal(err)
+		}
+		free := stat.Bavail * uint64(stat.Bsize)
+		if free <= bytes {
+			return
+		}
+		if _, err := file.Write(chunk[:min(uint64(len(chunk)), free-bytes)]); errors.Is(err, syscall.ENOSPC) {
+			return
+		} else if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func (f filler) remove() {
+	f.t.Helper()
+	if err := os.Remove(f.path); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestVolume: the volume of the store fills up.
+func TestVolume(t *testing.T) {
+	t.Parallel()
+	volume := smallVolume(t, 180)
+	k := &kept{Cluster: cluster.Start(t, cluster.Workloads()), t: t, whole: t, dir: filepath.Join(volume, "data")}
+	k.starts()
+	for _, name := range []string{"argocd", "spare", "old", "gone"} {
+		k.MustKubectlInput(distinct(name), "create", "-f", "-")
+	}
+	k.MustKubectl("wait", "cer", "--all", "--for=condition=Succeeded", "--timeout=60s")
+	ballast := filepath.Join(k.dir, "ballast")
+	eventually(t, "the ballast", func() error { _, err := os.Stat(ballast); return err })
+
+	fill := filler{t, filepath.Join(volume, "somebody-elses")}
+	t.Run("Low", func(t *testing.T) { k.in(t).low(fill) })
+	t.Run("Exhausted", func(t *testing.T) { k.in(t).exhausted(fill, ballast) })
+	// The same server, in a process that was told to end and started again.
+	k.server.Stop(t)
+	fill.leave(0)
+	k.starts()
+	t.Run("AtStart", func(t *testing.T) { k.in(t).fullAtStart(fill, ballast) })
+}
+
+// distinct is a revision whose objects nobody else has.
+func distinct(extension string) string {
+	return strings.NewReplacer("name: first", "name: first-"+extension, "name: second", "name: second-"+extension).Replace(revision(extension, 1))
+}
+
+// low: what would take room is refused in time, what makes room is not.
+func (k *kept) low(fill filler) {
+	fill.leave(30 << 20)
+	const room = "the volume of the store has too little room"
+	tries := func(what, stdin string, args ...string) {
+		k.t.Helper()
+		out := k.KubectlInput(stdin, args...)
+		if err := missing(out.Stderr, []string{"InsufficientStorage", room, "48Mi are needed", k.dir}); out.ExitCode == 0 || err != nil {
+			k.t.Errorf("%s is not refused with the reason: %s", what, out)
+		}
+	}
+	tries("a create", distinct("another"), "create", "-f", "-")
+	tries("a create by patch", distinct("another"), "apply", "--server-side", "-f", "-")
+	tries("an update", "", "annotate", "cer", "argocd-1", "--overwrite", "example.com/note=1")
+	tries("a plan", "{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: p}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
+	k.MustKubectlInput(distinct("another"), "create", "-f", "-", "--dry-run=server")
+	k.MustKubectl("patch", "cer", "old-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	k.MustKubectl("delete", "cer", "spare-1", "--timeout=60s")
+	eventually(k.t, "what goes", func() error {
+		if out := k.MustKubectl("get", "configmaps", "-o", "name"); strings.Contains(out, "-spare") || strings.Contains(out, "-old") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	k.lives("store-space")
+	if body, code := get(k.t, k.own(), "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-space failed") {
+		k.t.Errorf("readyz: got %d:\n%s", code, body)
+	}
+	if body, _ := get(k.t, k.own(), "/metrics"); !strings.Contains(body, "\npenstock_store_volume_reserve_bytes 5.0331648e+07\n") || !strings.Contains(body, "\npenstock_store_volume_free_bytes ") {
+		k.t.Error("the metrics do not say how much room there is")
+	}
+	fill.remove()
+	k.serves("argocd-1")
+}
+
+// exhausted: somebody takes all of the volume. Deletions go on by the ballast; when that
+// is taken too, etcd ends, and comes back.
+func (k *kept) exhausted(fill filler, ballast string) {
+	fill.leave(0)
+	eventually(k.t, "the ballast to be given back", func() error {
+		if _, err := os.Lstat(ballast); !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("it is there: %v", err)
+		}
+		return nil
+	})
+	eventually(k.t, "a deletion", func() error {
+		if out := k.Kubectl("delete", "cer", "gone-1", "--timeout=30s", "--ignore-not-found"); out.ExitCode != 0 {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+
+	fill.leave(0)
+	k.writesUntilItEnds()
+	k.MustKubectl("create", "namespace", "going")
+	k.MustKubectl("delete", "namespace", "going", "--timeout=60s")
+	k.refuses("no space left on device")
+	fill.remove()
+	k.serves("argocd-1", "old-1")
+	eventually(k.t, "the ballast", func() error { _, err := os.Stat(ballast); return err })
+}
+
+// writesUntilItEnds has etcd write what it has no room for.
+func (k *kept) writesUntilItEnds() {
+	k.t.Helper()
+	client := etcdAt(k.t, "unix://"+filepath.Join(k.dir, "run", "etcd.sock"))
+	value := make([]byte, 1<<20)
+	if _, err := rand.Read(value); err != nil {
+		k.t.Fatal(err)
+	}
+	for i := range 200 {
+		if _, err := client.Put(k.t.Context(), fmt.Sprint(fill, i), string(value)); err != nil {
+			return
+		}
+	}
+	k.t.Fatal("etcd goes on writing to a volume that is full")
+}
+
+// fullAtStart: a process that starts on a full volume serves discovery, and the rest
+// when there is room.
+func (k *kept) fullAtStart(fill filler, ballast string) {
+	k.lives("store-identity&exclude=store-space")
+	fill.remove()
+	k.serves("argocd-1", "old-1")
+	eventually(k.t, "the ballast", func() error { _, err := os.Stat(ballast); return err })
+}
