@@ -30,7 +30,16 @@ const bytesPerByte = 2
 
 // space knows whether there is room on the volume of the embedded etcd. A nil one, of an
 // etcd elsewhere, always has room.
-type space struct{ volume *volume.Volume }
+type space struct{ volume measured }
+
+// measured is the volume of a directory.
+type measured interface {
+	Dir() string
+	Look() (volume.Usage, error)
+	Balance(volume.Usage) (volume.Step, error)
+}
+
+var _ measured = &volume.Volume{}
 
 func newSpace(o *Options) *space {
 	if o.external() {
@@ -46,7 +55,7 @@ func (s *space) refuse(bytes int64) *apierrors.StatusError {
 	if s == nil {
 		return nil
 	}
-	usage, err := s.volume.Usage()
+	usage, err := s.volume.Look()
 	if err != nil {
 		return nil
 	}
@@ -76,7 +85,7 @@ func (s *space) sizes() (free, reserve uint64, ok bool) {
 	if s == nil {
 		return 0, 0, false
 	}
-	usage, err := s.volume.Usage()
+	usage, err := s.volume.Look()
 	return usage.Free, usage.Reserve(), err == nil
 }
 
@@ -92,7 +101,7 @@ func (s *space) run(ctx context.Context) {
 	ticker := time.NewTicker(volumeLook)
 	defer ticker.Stop()
 	for low := false; ; {
-		if usage, err := s.volume.Usage(); err == nil {
+		if usage, err := s.volume.Look(); err == nil {
 			step, err := s.volume.Balance(usage)
 			switch {
 			case err != nil:

@@ -47,9 +47,9 @@ func Of(dir string) *Volume { return &Volume{dir: dir, usage: usageOf} }
 // Dir is the directory.
 func (v *Volume) Dir() string { return v.dir }
 
-// Usage asks how much room there is. errors.ErrUnsupported is that the system does not
+// Look asks how much room there is. errors.ErrUnsupported is that the system does not
 // say.
-func (v *Volume) Usage() (Usage, error) {
+func (v *Volume) Look() (Usage, error) {
 	usage, err := v.usage(v.dir)
 	if err != nil {
 		return Usage{}, fmt.Errorf("asking how much room there is in %s: %w", v.dir, err)

@@ -62,14 +62,14 @@ func TestBalance(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	usage, err := Of(t.TempDir()).Usage()
+	usage, err := Of(t.TempDir()).Look()
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("this system does not say")
 	}
 	if err != nil || usage.Size == 0 || usage.Free > usage.Size {
 		t.Errorf("got %+v, %v", usage, err)
 	}
-	if _, err := Of(filepath.Join(t.TempDir(), "gone")).Usage(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Of(filepath.Join(t.TempDir(), "gone")).Look(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of a directory that is not there: %v", err)
 	}
 }

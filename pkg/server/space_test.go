@@ -1,0 +1,106 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/server/volume"
+)
+
+const testMiB = 1 << 20
+
+// roomOf is a volume of 1000 MiB, of which so many are free.
+func roomOf(mib uint64) *space {
+	return &space{volume: usages{volume.Usage{Free: mib * testMiB, Size: 1000 * testMiB}}}
+}
+
+type usages struct{ volume.Usage }
+
+func (u usages) Dir() string { return "/data" }
+
+func (u usages) Balance(volume.Usage) (volume.Step, error) { return volume.Kept, nil }
+
+func (u usages) Look() (volume.Usage, error) {
+	if u.Size == 0 {
+		return volume.Usage{}, errors.New("nobody knows")
+	}
+	return u.Usage, nil
+}
+
+func TestRefuse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		space  *space
+		bytes  int64
+		says   []string
+	}{
+		"Room":      {reason: "the reserve is a twentieth", space: roomOf(50)},
+		"None":      {reason: "it is not there", space: roomOf(49), says: []string{"49Mi of 1000Mi are free in /data", "50Mi are needed"}},
+		"Large":     {reason: "what is written is in the log and in the database", space: roomOf(60), bytes: 6 * testMiB, says: []string{"60Mi of 1000Mi are free", "62Mi are needed"}},
+		"Fits":      {reason: "with what it needs", space: roomOf(62), bytes: 6 * testMiB},
+		"NoLength":  {reason: "a body of unknown length", space: roomOf(50), bytes: -1},
+		"Unknown":   {reason: "a question without an answer stops nobody", space: &space{usages{}}},
+		"Elsewhere": {reason: "an etcd that others run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := tc.space.refuse(tc.bytes)
+			if (refused == nil) != (tc.says == nil) {
+				t.Fatalf("%s: %v", tc.reason, refused)
+			}
+			for _, text := range tc.says {
+				if refused.ErrStatus.Code != http.StatusInsufficientStorage || !strings.Contains(refused.Error(), text) {
+					t.Errorf("%s: %v, want 507 with %q", tc.reason, refused, text)
+				}
+			}
+		})
+	}
+}
+
+// TestGuarded: without room an update is refused unless it leads to there being more.
+func TestGuarded(t *testing.T) {
+	revision := func(state olm.LifecycleState) *olm.ClusterExtensionRevision {
+		return &olm.ClusterExtensionRevision{Spec: olm.ClusterExtensionRevisionSpec{LifecycleState: state}}
+	}
+	deleted := revision(olm.LifecycleStateActive)
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	active, archived := revision(olm.LifecycleStateActive), revision(olm.LifecycleStateArchived)
+	failure := errors.New("refused for another reason")
+	for name, tc := range map[string]struct {
+		reason  string
+		who     user.Info
+		was, is runtime.Object
+		err     error
+		refused bool
+	}{
+		"Change":        {reason: "it takes room", who: &user.DefaultInfo{Name: "alice"}, was: active, is: active, refused: true},
+		"Archive":       {reason: "it leads to room", who: &user.DefaultInfo{Name: "alice"}, was: active, is: archived},
+		"Archived":      {reason: "it has led to room already", who: &user.DefaultInfo{Name: "alice"}, was: archived, is: archived, refused: true},
+		"Delete":        {reason: "so does this", who: &user.DefaultInfo{Name: "alice"}, was: active, is: deleted},
+		"Plan":          {reason: "other kinds too", who: &user.DefaultInfo{Name: "alice"}, was: &hco.ConfigurationPlan{}, is: &hco.ConfigurationPlan{}, refused: true},
+		"WithinProcess": {reason: "Penstock's own writes are what deletions need", was: active, is: active},
+		"Failure":       {reason: "what fails anyway says why", who: &user.DefaultInfo{Name: "alice"}, was: active, err: failure},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			if tc.who != nil {
+				ctx = request.WithUser(ctx, tc.who)
+			}
+			update := roomOf(10).guarded(ctx, func(runtime.Object, storage.ResponseMeta) (runtime.Object, *uint64, error) { return tc.is, nil, tc.err })
+			_, _, err := update(tc.was, storage.ResponseMeta{})
+			if refused := err != nil && strings.Contains(err.Error(), "too little room"); refused != tc.refused || tc.err != nil && !errors.Is(err, tc.err) {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
