@@ -95,9 +95,10 @@ func (t *terms) run(ctx context.Context) error {
 	// is. Only the first call counts.
 	ctrllog.SetLogger(klog.Background())
 	mgr, err := manager.New(t.loopback, manager.Options{
-		Scheme: t.scheme,
-		Cache:  ctrlcache.Options{NewInformer: t.newInformer},
-		Logger: klog.FromContext(ctx),
+		Scheme:   t.scheme,
+		Cache:    ctrlcache.Options{NewInformer: t.newInformer},
+		NewCache: newTermCache(ctx),
+		Logger:   klog.FromContext(ctx),
 		// The API server serves metrics and health of the whole process.
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress:  "0",
