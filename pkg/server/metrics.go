@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -11,17 +12,29 @@ import (
 	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/component-base/metrics/legacyregistry"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
 )
 
-// metricsHandler serves what the generic API server, the controllers and the
-// embedded etcd measure, and what is measured of one server. Each has a registry
-// of its own in this process.
+// metricsHandler serves what the generic API server and the controllers measure, and
+// what is measured of one server and its embedded etcd. Each has a registry of its own.
 func metricsHandler(own ...prometheus.Gatherer) http.Handler {
 	// The stock route registers the API server's metrics when it is installed;
 	// only that is wanted here.
 	routes.DefaultMetrics{}.Install(mux.NewPathRecorderMux("unused"))
-	gatherer := append(firstWins(own), legacyregistry.DefaultGatherer, ctrlmetrics.Registry, prometheus.DefaultGatherer)
+	gatherer := append(firstWins(own), legacyregistry.DefaultGatherer, ctrlmetrics.Registry, notEtcd{prometheus.DefaultGatherer})
 	return promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+// notEtcd leaves out what etcd would measure if it ran in this process. It does not, and
+// its database of 0 bytes would be taken for that of the one that does.
+type notEtcd struct{ prometheus.Gatherer }
+
+// Gather implements prometheus.Gatherer.
+func (g notEtcd) Gather() ([]*dto.MetricFamily, error) {
+	families, err := g.Gatherer.Gather()
+	families = slices.DeleteFunc(families, func(family *dto.MetricFamily) bool { return etcd.Measures(family.GetName()) })
+	return families, err
 }
 
 // firstWins merges registries. What several of them measure (the Go runtime, for

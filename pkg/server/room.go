@@ -116,12 +116,17 @@ func (r *room) run(ctx context.Context) {
 func (r *room) look(ctx context.Context) (*pb.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, spaceTimeout)
 	defer cancel()
-	// The client's own way would make a connection for each question.
-	status, err := pb.NewMaintenanceClient(r.client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
+	status, err := statusOf(ctx, r.client)
 	if err != nil {
 		return nil, fmt.Errorf("asking etcd how full it is: %w", err)
 	}
 	return status, nil
+}
+
+// statusOf asks any member that is connected how it is.
+func statusOf(ctx context.Context, client *clientv3.Client) (*pb.StatusResponse, error) {
+	// The client's own way would make a connection for each question.
+	return pb.NewMaintenanceClient(client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
 }
 
 // isFull tells whether any member has raised the alarm: then none takes writes.

@@ -59,15 +59,35 @@ func Run(ctx context.Context, o *Options) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go newSpareMemory(nil).giveBack(running)
-	err = runUntilDecided(running, o, host, db)
-	for errors.Is(err, errDecided) {
-		klog.FromContext(ctx).Info("It can be told now what the store is; starting over")
-		err = runUntilDecided(running, o, host, db)
+	stopping, stopped := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopped()
+	hung, ended := make(chan struct{}), make(chan error, 1)
+	defer context.AfterFunc(ctx, func() {
+		if db.endHung(stopping) {
+			close(hung)
+		}
+	})()
+	go func() { ended <- runUntilEnd(running, o, host, db) }()
+	select {
+	case err = <-ended:
+	case <-hung:
+		// Requests wait for an etcd that is gone. Nothing of them can be written.
+		return nil
 	}
 	if err != nil && ctx.Err() != nil {
 		// What was cut off by the end of ctx is no failure.
 		klog.FromContext(ctx).Info("Stopped before everything was done", "doing", err.Error())
 		return nil
+	}
+	return err
+}
+
+// runUntilEnd runs until ctx ends, anew whenever what the store is has to be decided.
+func runUntilEnd(ctx context.Context, o *Options, host *host, db *database) error {
+	err := runUntilDecided(ctx, o, host, db)
+	for errors.Is(err, errDecided) {
+		klog.FromContext(ctx).Info("It can be told now what the store is; starting over")
+		err = runUntilDecided(ctx, o, host, db)
 	}
 	return err
 }

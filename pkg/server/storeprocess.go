@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -20,6 +22,11 @@ const (
 	// longOutage is after how long without the embedded etcd clients wait too long
 	// before they look for it again: then everything is begun anew.
 	longOutage = 10 * time.Second
+	// hangPatience is how long an embedded etcd may leave questions unanswered while
+	// this process stops, hangLook how often it is asked. With the end of etcd that is a
+	// third of the 30 s that a Pod has.
+	hangPatience = 5 * time.Second
+	hangLook     = 500 * time.Millisecond
 )
 
 // storeCommand runs the embedded etcd with the program that this process runs.
@@ -41,7 +48,11 @@ func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == st
 
 // RunStoreProcess is the embedded etcd of the process at the other end of standard
 // input and output. It returns the code to exit with.
+//
+// What tells a group of processes to end is for the parent, who still has to write, and
+// then ends this one.
 func RunStoreProcess() int {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return etcd.ServeChild(os.Stdin, os.Stdout, func(ctx context.Context, server *etcd.Server) {
 		newSpareMemory(func() {
 			if err := server.GiveBack(); err != nil {
@@ -89,6 +100,36 @@ func (d *database) restartAfterOutage(ctx context.Context, cancel context.Cancel
 			return
 		default:
 			gone = time.Time{}
+		}
+	}
+}
+
+// endHung ends the embedded etcd when it does not answer for hangPatience, because it
+// hangs or is gone, and tells whether it has. It asks until ctx ends, and is for a process
+// that stops: requests that are under way would wait for etcd until their time is over,
+// which is longer than a Pod has to end, and the process for them.
+func (d *database) endHung(ctx context.Context) bool {
+	if d.embedded == nil {
+		return false
+	}
+	for deadline := time.Now().Add(hangPatience); ; {
+		asked, cancel := context.WithDeadline(ctx, deadline)
+		_, err := statusOf(asked, d.client)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			deadline = time.Now().Add(hangPatience)
+		case !time.Now().Before(deadline):
+			klog.FromContext(ctx).Info("The embedded etcd does not answer; stopping without it", "asked", hangPatience, "reason", err.Error())
+			d.embedded.Close()
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(hangLook):
 		}
 	}
 }

@@ -247,4 +247,5 @@ func TestKill(t *testing.T) {
 	if log := second.Log(); strings.Contains(log, "use of closed network connection") {
 		t.Errorf("a clean stop logs errors:\n%s", log)
 	}
+	storeProcess{c, t, program, dir}.run()
 }

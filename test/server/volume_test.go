@@ -143,7 +143,8 @@ type filler struct {
 	path string
 }
 
-// leave writes until about so many bytes of the volume are free.
+// leave writes what is more than so many bytes of what is free now. What somebody gives
+// back meanwhile, such as the ballast, is not taken.
 func (f filler) leave(bytes uint64) {
 	f.t.Helper()
 	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -151,19 +152,19 @@ func (f filler) leave(bytes uint64) {
 		f.t.Fatal(err)
 	}
 	defer file.Close()
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(f.path), &stat); err != nil {
+		f.t.Fatal(err)
+	}
+	free := stat.Bavail * uint64(stat.Bsize)
 	chunk := make([]byte, 64<<10)
-	for {
-		var stat syscall.Statfs_t
-		if err := syscall.Statfs(filepath.Dir(f.path), &stat); err != nil {
-			f.t.Fatal(err)
-		}
-		free := stat.Bavail * uint64(stat.Bsize)
-		if free <= bytes {
+	for free > bytes {
+		written, err := file.Write(chunk[:min(uint64(len(chunk)), free-bytes)])
+		free -= uint64(written)
+		if errors.Is(err, syscall.ENOSPC) {
 			return
 		}
-		if _, err := file.Write(chunk[:min(uint64(len(chunk)), free-bytes)]); errors.Is(err, syscall.ENOSPC) {
-			return
-		} else if err != nil {
+		if err != nil {
 			f.t.Fatal(err)
 		}
 	}

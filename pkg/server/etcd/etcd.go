@@ -1,5 +1,6 @@
-// Package etcd runs an etcd inside this process, for the single replica that
-// needs no other database. Nobody but this process' user can reach it: clients
+// Package etcd runs an etcd, in a process that this one starts (Process) or inside this
+// one (Server), for the single replica that needs no other database. Nobody but this
+// process' user can reach it: clients
 // come through a unix socket in a private directory, and there is no peer
 // listener at all.
 package etcd
@@ -35,7 +36,16 @@ const (
 	// WatchList wait for the next progress notification.
 	progressNotify = 5 * time.Second
 
+	// keptFiles is how many files of its write-ahead log etcd keeps that it does not need
+	// any more, which are its largest on a small volume, and how many snapshots of raft.
+	keptFiles = 2
+
 	readyTimeout = time.Minute
+
+	// filesPatience is how long a start waits for an etcd without a parent to end,
+	// filesLook how often it looks. Mostly that takes milliseconds.
+	filesPatience = 5 * time.Second
+	filesLook     = 20 * time.Millisecond
 
 	// memberName is in the data: a member finds itself by it.
 	memberName = "penstock"
@@ -66,6 +76,8 @@ type Server struct {
 	close    sync.Once
 	// database is the file that etcd maps.
 	database string
+	// files is the lock of those who have the files open (see lockFiles).
+	files *fileutil.LockedFile
 }
 
 // Start runs an etcd on a data directory and returns when it answers. A data
@@ -101,6 +113,9 @@ func (s *Server) start(ctx context.Context, dir, socket string, quota int64) err
 		return err
 	}
 	var err error
+	if s.files, err = lockFiles(ctx, filepath.Dir(socket)); err != nil {
+		return err
+	}
 	if s.etcd, err = embed.StartEtcd(s.embedConfig(dir, quota)); err != nil {
 		return err
 	}
@@ -141,6 +156,7 @@ func (s *Server) embedConfig(dir string, quota int64) *embed.Config {
 	c.QuotaBackendBytes = quota
 	c.SnapshotCount = snapshotCount
 	c.SnapshotCatchUpEntries = catchUpEntries
+	c.MaxWalFiles, c.MaxSnapFiles = keptFiles, keptFiles
 	c.WatchProgressNotifyInterval = progressNotify
 	return c
 }
@@ -166,9 +182,11 @@ func (s *Server) Close() {
 		if s.etcd != nil {
 			s.etcd.Close()
 		}
-		if s.lock != nil {
-			// The kernel drops the lock with the file; an error changes nothing.
-			_ = s.lock.Close()
+		for _, lock := range []*fileutil.LockedFile{s.files, s.lock} {
+			if lock != nil {
+				// The kernel drops the lock with the file; an error changes nothing.
+				_ = lock.Close()
+			}
 		}
 	})
 }
@@ -214,6 +232,27 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 		return nil, fmt.Errorf("locking data directory %s: %w", dir, err)
 	}
 	return lock, nil
+}
+
+// lockFiles makes sure that no other etcd has the files open. The lock on the data
+// directory ends with the process that was killed, and its etcd ends a little later, or
+// when the disk lets it. etcd would take its socket, and wait for it in silence.
+func lockFiles(ctx context.Context, dir string) (*fileutil.LockedFile, error) {
+	for deadline := time.Now().Add(filesPatience); ; {
+		lock, err := lockDir(dir)
+		var used *inUseError
+		if !errors.As(err, &used) {
+			return lock, err
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("an etcd whose parent was killed still has the files open: it ends as soon as it can, or end the process that has %s/lock open", dir)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(filesLook):
+		}
+	}
 }
 
 // inUseError says that another process has locked a data directory.

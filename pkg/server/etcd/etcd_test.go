@@ -108,7 +108,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 // Nothing but the socket in the private directory may accept connections: an
 // abstract socket or a port would be open to every process of the machine.
 func TestNothingElseListens(t *testing.T) {
-	before := listening(t)
+	before := listening(t, "self")
 	log, ctx := ktesting.NewTestContext(t)
 	dir := t.TempDir()
 	s, err := Start(ctx, Config{DataDir: dir, QuotaBytes: 64 << 20, Log: log})
@@ -119,7 +119,7 @@ func TestNothingElseListens(t *testing.T) {
 
 	want := filepath.Join(dir, "run", "etcd.sock")
 	found := false
-	for socket := range listening(t) {
+	for socket := range listening(t, "self") {
 		if before[socket] {
 			continue
 		}
@@ -141,16 +141,16 @@ func TestNothingElseListens(t *testing.T) {
 	}
 }
 
-// listening returns the listening sockets that this process holds.
-func listening(t *testing.T) map[string]bool {
+// listening returns the listening sockets that a process holds.
+func listening(t *testing.T, pid string) map[string]bool {
 	t.Helper()
 	ours := map[string]bool{}
-	fds, err := os.ReadDir("/proc/self/fd")
+	fds, err := os.ReadDir("/proc/" + pid + "/fd")
 	if err != nil {
 		t.Skipf("this test reads /proc: %v", err)
 	}
 	for _, fd := range fds {
-		link, _ := os.Readlink("/proc/self/fd/" + fd.Name())
+		link, _ := os.Readlink("/proc/" + pid + "/fd/" + fd.Name())
 		if inode, ok := strings.CutPrefix(link, "socket:["); ok {
 			ours[strings.TrimSuffix(inode, "]")] = true
 		}
@@ -199,7 +199,7 @@ func TestListeningSeesAbstractSockets(t *testing.T) {
 		t.Skipf("no abstract sockets here: %v", err)
 	}
 	defer l.Close()
-	for socket := range listening(t) {
+	for socket := range listening(t, "self") {
 		if strings.Contains(socket, "@penstock-test") {
 			return
 		}

@@ -18,6 +18,12 @@ import (
 // metricsTimeout bounds how long a scrape waits for an etcd that may hang.
 const metricsTimeout = 2 * time.Second
 
+// Measures tells whether a metric of this name is of an etcd, and not of its process or
+// of Go.
+func Measures(name string) bool {
+	return strings.HasPrefix(name, "etcd_") || strings.HasPrefix(name, "grpc_server_")
+}
+
 var _ prometheus.Gatherer = &Process{}
 
 // Gather implements prometheus.Gatherer: what etcd measures of itself, and nothing
@@ -48,7 +54,7 @@ func (p *Process) Gather() ([]*dto.MetricFamily, error) {
 	var families []*dto.MetricFamily
 	for name, family := range found {
 		// What it says of its process and of Go would be taken for ours.
-		if strings.HasPrefix(name, "etcd_") || strings.HasPrefix(name, "grpc_server_") {
+		if Measures(name) {
 			families = append(families, family)
 		}
 	}

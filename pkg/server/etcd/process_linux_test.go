@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == childArgument {
 		os.Exit(ServeChild(os.Stdin, os.Stdout, func(context.Context, *Server) {}))
 	}
+	if len(os.Args) == 3 && os.Args[1] == parentArgument {
+		os.Exit(runParent(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 

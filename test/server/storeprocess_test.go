@@ -1,0 +1,207 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/cluster"
+	"github.com/penstock-project/penstock/test/penstock"
+)
+
+// podGrace is how long a Pod has to end before it is killed, in artifacts/deploy.
+const podGrace = 30 * time.Second
+
+// storeProcess is about the process that runs the embedded etcd.
+type storeProcess struct {
+	*cluster.Cluster
+	t       *testing.T
+	program *penstock.Program
+	dir     string
+}
+
+func (s storeProcess) in(t *testing.T) storeProcess {
+	s.Cluster, s.t = s.Cluster.In(t), t
+	return s
+}
+
+// starts runs the program and returns when the controllers do and etcd is known.
+func (s storeProcess) starts() (server *penstock.Server, etcd int) {
+	s.t.Helper()
+	server = s.program.Serve(s.t, s.Cluster, s.dir)
+	server.Await(s.t, "starting the controllers")
+	if etcd = server.Etcd(s.t); etcd == 0 {
+		s.t.Fatal("the program has started no process for etcd")
+	}
+	return server, etcd
+}
+
+// sends sends a signal to a process.
+func (s storeProcess) sends(signal syscall.Signal, pid int) {
+	s.t.Helper()
+	if err := syscall.Kill(pid, signal); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// stops tells the program to end, which it must within a time.
+func (s storeProcess) stops(server *penstock.Server, within time.Duration) {
+	s.t.Helper()
+	// A hang shows where it hangs.
+	watch := time.AfterFunc(podGrace, func() { _ = syscall.Kill(server.Pid(), syscall.SIGQUIT) })
+	defer watch.Stop()
+	took := server.Stop(s.t)
+	s.t.Logf("stopping took %s", took)
+	if took > within {
+		s.t.Errorf("stopping took %s, longer than %s", took, within)
+	}
+}
+
+// killed: etcd is killed, and everything goes on with another one.
+func (s storeProcess) killed() {
+	server, etcd := s.starts()
+	s.sends(syscall.SIGKILL, etcd)
+	eventually(s.t, "another etcd", func() error {
+		if now := server.Etcd(s.t); now == 0 || now == etcd {
+			return errors.New("there is none")
+		}
+		if out := s.Kubectl("annotate", "cer", "argocd-1", "--overwrite", "example.com/at="+time.Now().Format("150405.000000")); out.ExitCode != 0 {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	s.MustKubectl("delete", "configmap", "first")
+	eventually(s.t, "the controllers", func() error {
+		if out := s.Kubectl("get", "configmap", "first"); out.ExitCode != 0 {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	s.stops(server, podGrace)
+}
+
+// killedWhenStopping: etcd is gone before the program has written its last.
+func (s storeProcess) killedWhenStopping() {
+	server, etcd := s.starts()
+	s.sends(syscall.SIGKILL, etcd)
+	s.stops(server, podGrace)
+}
+
+// goneWhenStopping: etcd is gone for some time, and does not come back.
+func (s storeProcess) goneWhenStopping() {
+	server, etcd := s.starts()
+	// Somebody waits for it when it goes.
+	s.sends(syscall.SIGSTOP, etcd)
+	defer s.patches(server)()
+	away := filepath.Join(s.dir, "away")
+	if err := os.Rename(filepath.Join(s.dir, "etcd"), away); err != nil {
+		s.t.Fatal(err)
+	}
+	s.sends(syscall.SIGKILL, etcd)
+	eventually(s.t, "the reason", func() error {
+		out := s.Kubectl("get", "cer")
+		return missing(out.Stderr, []string{"the embedded etcd does not run", "the store that was there is gone"})
+	})
+	s.stops(server, podGrace)
+	if err := os.Rename(away, filepath.Join(s.dir, "etcd")); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// hungWhenStopping: etcd does not answer, as with a disk that hangs, and somebody waits
+// for it.
+func (s storeProcess) hungWhenStopping() {
+	server, etcd := s.starts()
+	s.sends(syscall.SIGSTOP, etcd)
+	defer s.patches(server)()
+	s.stops(server, podGrace)
+}
+
+// patches begins to patch a revision, at the program itself, and returns when the request
+// is sent. The function that it returns gives it up.
+func (s storeProcess) patches(server *penstock.Server) (stop func()) {
+	s.t.Helper()
+	config := s.Config()
+	config.Insecure, config.CAFile, config.CAData = true, "", nil
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sent, ended := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(s.t.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) },
+	}))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch,
+		fmt.Sprintf("https://127.0.0.1:%d/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1", server.Port()),
+		strings.NewReader(`{"metadata":{"annotations":{"example.com/hung":"yes"}}}`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", string(types.MergePatchType))
+	go func() {
+		defer close(ended)
+		if response, err := client.Do(request); err == nil {
+			s.t.Logf("the request was answered with %s", response.Status)
+			_ = response.Body.Close()
+		}
+	}()
+	select {
+	case <-sent:
+	case <-time.After(patience):
+		s.t.Fatal("the request cannot be sent")
+	}
+	return func() { cancel(); <-ended }
+}
+
+// told: whoever ends all processes of a service ends etcd no earlier than the program
+// does.
+func (s storeProcess) told() {
+	server, etcd := s.starts()
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
+		s.sends(signal, etcd)
+	}
+	s.MustKubectl("annotate", "cer", "argocd-1", "--overwrite", "example.com/told=yes")
+	s.stops(server, 2*time.Second)
+	if log := server.Log(); strings.Contains(log, "The embedded etcd has ended") {
+		s.t.Errorf("etcd has ended first:\n%s", log)
+	}
+}
+
+// orphan: a program that was killed leaves no etcd behind.
+func (s storeProcess) orphan() {
+	server, etcd := s.starts()
+	server.Kill(s.t)
+	eventually(s.t, "the end of etcd", func() error {
+		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", etcd))
+		// Whoever has ended has none.
+		if err == nil && len(command) > 0 {
+			return fmt.Errorf("it runs: %q", command)
+		}
+		return nil
+	})
+}
+
+// run runs all of them on one store, one after the other.
+func (s storeProcess) run() {
+	for name, test := range map[string]func(storeProcess){
+		"Killed":             storeProcess.killed,
+		"KilledWhenStopping": storeProcess.killedWhenStopping,
+		"GoneWhenStopping":   storeProcess.goneWhenStopping,
+		"HungWhenStopping":   storeProcess.hungWhenStopping,
+		"Told":               storeProcess.told,
+		"Orphan":             storeProcess.orphan,
+	} {
+		s.t.Run(name, func(t *testing.T) { test(s.in(t)) })
+	}
+}
