@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 // podGrace is how long a Pod has to end before it is killed, in artifacts/deploy.

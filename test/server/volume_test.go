@@ -15,8 +15,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/test/cluster"
-	"github.com/penstock-project/penstock/test/penstock"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
 // kept is a server whose store is on a small volume, or in trouble, and which must
