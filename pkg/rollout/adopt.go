@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -35,25 +36,25 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) carried {
 		return carried{seen: seen, err: err}
 	}
 	before, message := seen.Managed, fmt.Sprintf("took over %s, which existed already", t.step.ID)
-	plan := takeOver(wanted, before, p.who.Manager, t.step.APIVersion())
+	plan := managedfields.TakeOver(wanted, before, p.who.Manager, t.step.APIVersion())
 	if plan != nil {
-		live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), plan.fields)
+		live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), plan.Fields)
 		if err != nil {
 			return carried{seen: seen, err: err}
 		}
 		seen = p.seen(live)
-		message += fmt.Sprintf("; what only %s had set is gone", plan.whose())
+		message += fmt.Sprintf("; what only %s had set is gone", plan.Whose())
 	} else {
-		before = without(before, p.who.Manager)
+		before = managedfields.Without(before, p.who.Manager)
 	}
 	// Nothing is taken from an autoscaler, not even for a moment.
-	left := yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield, nil)
+	left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield)
 	if len(left) > 0 {
 		message += fmt.Sprintf("; left %s", left)
 	}
-	result := p.apply(ctx, t, seen, onto(seen), left.and(nil), p.event(t, "Adopted", "%s", message))
-	if apierrors.IsInvalid(result.err) && ours(seen.Managed, p.who.Manager) != nil {
-		return p.adoptWithAll(ctx, t, seen, before, left.and(nil), result.err)
+	result := p.apply(ctx, t, seen, onto(seen), left.And(nil), p.event(t, "Adopted", "%s", message))
+	if apierrors.IsInvalid(result.err) && managedfields.ApplyOf(seen.Managed, p.who.Manager) != nil {
+		return p.adoptWithAll(ctx, t, seen, before, left.And(nil), result.err)
 	}
 	return result
 }
@@ -100,8 +101,8 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 		if err != nil {
 			return carried{seen: seen, err: err}
 		}
-		left := yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield, nil)
-		yielded = left.and(stillYielded(yielded, seen.Managed, p.who.Manager))
+		left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield)
+		yielded = left.And(managedfields.StillYielded(yielded, seen.Managed, p.who.Manager))
 		events = append(events, p.yieldedNow(t, left)...)
 	}
 	return p.apply(ctx, t, seen, onto(seen), yielded, events...)
@@ -142,8 +143,8 @@ func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, []Event, e
 	if err != nil {
 		return seen, nil, nil
 	}
-	left := yielding(wanted, seen.Managed, p.who.Manager, before.Policy.Yield, nil)
-	body, err := p.bodyWithout(ctx, before, left.and(memo.Yielded))
+	left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, before.Policy.Yield)
+	body, err := p.bodyWithout(ctx, before, left.And(memo.Yielded))
 	if err != nil {
 		return seen, nil, nil
 	}
@@ -164,7 +165,7 @@ func (p *pass) write(ctx context.Context, t task, ref manifest.Ref, body []byte,
 	if err != nil {
 		return nil, events, err
 	}
-	rest := disowned(live.ManagedFields, p.who.Manager)
+	rest := managedfields.Disown(live.ManagedFields, p.who.Manager)
 	if rest == nil {
 		return live, events, nil
 	}

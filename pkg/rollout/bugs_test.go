@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/json"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -92,7 +95,7 @@ func TestB10StatusIsAFieldLikeOthers(t *testing.T) {
 			{"manager":"penstock/a","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:a":{}}}},
 			{"manager":"somebody","operation":"Update"`+tc.subresource+`,"fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:mode":{}}}}]},
 			"spec":{"a":"1"},"status":{"mode":"off"}}`)}
-		if got := lostFields(wanted, live, "penstock/a"); len(got) != tc.want {
+		if got := managedfields.FindDrift(wanted, live, "penstock/a"); len(got) != tc.want {
 			t.Errorf("%s: lost are %v, want %d", name, got, tc.want)
 		}
 	}
@@ -186,4 +189,14 @@ func TestB16CreateIsOneWrite(t *testing.T) {
 	if report := s.mustPass(t); !report.Layers[0].Complete {
 		t.Errorf("stuck with %v", failures(report))
 	}
+}
+
+// object parses JSON as the engine parses manifests.
+func object(t *testing.T, raw string) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(raw), &o); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return o
 }

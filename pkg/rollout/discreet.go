@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
@@ -40,11 +41,11 @@ func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured, ask f
 
 // tell is the description of losses that may be shown. Paths into sets have values
 // in them.
-func (e *Engine) tell(id manifest.ID, losses []loss, objects ...map[string]any) string {
+func (e *Engine) tell(id manifest.ID, losses []managedfields.Drift, objects ...map[string]any) string {
 	if len(e.Redactor.Mask(id.GroupKind())) == 0 {
-		return describe(losses)
+		return managedfields.Describe(losses)
 	}
-	return e.Redactor.Values(id.GroupKind(), objects...).Mask(describe(losses))
+	return e.Redactor.Values(id.GroupKind(), objects...).Mask(managedfields.Describe(losses))
 }
 
 // trouble is why an object's presence is unknown, without what it may quote.

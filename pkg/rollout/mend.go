@@ -3,8 +3,6 @@ package rollout
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
@@ -53,23 +52,12 @@ func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition 
 	if err != nil {
 		return nil, nil, err
 	}
-	moved := movedEntries(before.ManagedFields, after.ManagedFields)
+	moved := managedfields.MovedEntries(before.ManagedFields, after.ManagedFields)
 	if len(moved) == 0 {
 		return nil, nil, nil
 	}
 	return after, []Event{p.event(t, "Reassigned", "managedFields of %s named versions that are not served any more; the fields stay whose they were, in %s: %s",
 		t.step.ID, after.APIVersion, strings.Join(moved, ", "))}, nil
-}
-
-// movedEntries names the entries that are not there any more as they were.
-func movedEntries(before, after []metav1.ManagedFieldsEntry) []string {
-	var moved []string
-	for _, entry := range before {
-		if !slices.ContainsFunc(after, func(e metav1.ManagedFieldsEntry) bool { return ownerOf(e) == ownerOf(entry) }) {
-			moved = append(moved, fmt.Sprintf("%s from %s", entry.Manager, entry.APIVersion))
-		}
-	}
-	return moved
 }
 
 func namesGoneVersion(err error) bool {

@@ -62,13 +62,3 @@ func (p *pass) recreated(id manifest.ID, events []Event) {
 func repairing(ctx context.Context) context.Context {
 	return targetclient.Because(ctx, targetclient.Repair)
 }
-
-// taker is the first manager that took something.
-func taker(losses []loss) string {
-	for _, l := range losses {
-		if l.Manager != "" {
-			return l.Manager
-		}
-	}
-	return ""
-}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -183,7 +184,7 @@ func entryNamed(by string) metav1.ManagedFieldsEntry {
 func managers(entries []metav1.ManagedFieldsEntry) (map[string][]string, error) {
 	owners := map[string][]string{}
 	for _, entry := range entries {
-		set, err := fieldSet(entry)
+		set, err := managedfields.FieldSet(entry)
 		if err != nil {
 			return nil, err
 		}
@@ -371,7 +372,7 @@ func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions
 	if have != nil && len(have.owners()) == 0 {
 		// The server names somebody for what was there before managedFields.
 		for path, field := range now.fields {
-			now.fields[path] = owned{field.value, []string{firstApply}}
+			now.fields[path] = owned{field.value, []string{managedfields.BeforeFirstApply}}
 		}
 	}
 	changed := now.takes(fields, o.FieldManager)

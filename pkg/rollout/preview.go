@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -66,7 +67,7 @@ type PreviewItem struct {
 	// Fingerprint of a shared object as it was found (see Fingerprint).
 	Fingerprint string
 	// Taken are fields that other managers have and the rollout would take.
-	Taken []Taken
+	Taken []managedfields.Taken
 	// Failure is why the object could not be written, or read; Err is what it was
 	// made from, and may quote the object.
 	Failure *Failure

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
@@ -167,7 +168,7 @@ func (p *previewer) try(ctx context.Context, item *PreviewItem, step stage.Step,
 			item.Action, item.Drifted = Idle, false
 		}
 	}
-	item.Taken = taken(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager)
+	item.Taken = managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager)
 	return nil
 }
 

@@ -372,38 +372,6 @@ func TestPreviewAsksOnce(t *testing.T) {
 	}
 }
 
-func TestTaken(t *testing.T) {
-	entry := func(manager, operation, subresource, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), Subresource: subresource,
-			APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
-		}
-	}
-	const image = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"a<b\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`
-	before := []metav1.ManagedFieldsEntry{
-		entry("penstock/x", "Apply", "", `{"f:spec":{"f:paused":{}}}`),
-		entry("kubectl", "Update", "", `{"f:spec":{"f:replicas":{}},"f:metadata":{"f:labels":{"f:a.b/c":{}},"f:finalizers":{"v:\"x/y\"":{}}}}`),
-		entry("kubectl", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`),
-		entry("other", "Apply", "", image),
-		entry("keeps", "Update", "", `{"f:data":{"f:k":{}}}`),
-		entry("broken", "Update", "", `[`),
-	}
-	after := []metav1.ManagedFieldsEntry{
-		entry("penstock/x", "Apply", "", `{"f:spec":{"f:paused":{},"f:replicas":{}}}`),
-		entry("kubectl", "Update", "", `{"f:spec":{"f:replicas":{}}}`),
-		entry("keeps", "Update", "", `{"f:data":{"f:k":{}}}`),
-	}
-	want := []Taken{
-		{Manager: "kubectl", Paths: []string{`.metadata.finalizers[="x/y"]`, `.metadata.labels["a.b/c"]`}},
-		{Manager: "kubectl", Subresource: "scale", Paths: []string{".spec.replicas"}},
-		{Manager: "other", Paths: []string{
-			`.spec.template.spec.containers[name="a<b"].image`, `.spec.template.spec.containers[name="a<b"].name`}},
-	}
-	if diff := cmp.Diff(want, taken(before, after, "penstock/x")); diff != "" {
-		t.Errorf("fields taken (-want +got):\n%s", diff)
-	}
-}
-
 func TestSilent(t *testing.T) {
 	status := func(code int) error {
 		return fmt.Errorf("reading: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(code)}})

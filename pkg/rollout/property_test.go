@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -446,7 +447,7 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 	}
 	_, released := s.released[o.uid]
 	for path, field := range o.fields {
-		if released && (len(field.by) == 0 || field.by[0] == firstApply) {
+		if released && (len(field.by) == 0 || field.by[0] == managedfields.BeforeFirstApply) {
 			continue // what was let go is nobody's, and nobody's is not taken back
 		}
 		if _, wanted := fields[path]; !wanted && strings.HasPrefix(path, "data:") {

@@ -3,10 +3,10 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
@@ -39,14 +39,14 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 	if err != nil {
 		return carried{seen: now, err: err}
 	}
-	left := yielding(wanted, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield, nil)
-	yielded := left.and(stillYielded(p.yielded(t.step.ID), live.GetManagedFields(), p.who.Manager))
-	cut(wanted, yielded)
+	left := managedfields.Yielding(wanted, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield)
+	yielded := left.And(managedfields.StillYielded(p.yielded(t.step.ID), live.GetManagedFields(), p.who.Manager))
+	managedfields.Cut(wanted, yielded)
 	events := p.yieldedNow(t, left)
-	if right := subset(wanted, live.Object); right && (p.decide(t, now).Action == Verify || len(events) > 0) {
+	if right := managedfields.Contains(wanted, live.Object); right && (p.decide(t, now).Action == Verify || len(events) > 0) {
 		return p.fine(t, now, yielded, events)
 	}
-	losses := lostFields(wanted, live, p.who.Manager)
+	losses := managedfields.FindDrift(wanted, live, p.who.Manager)
 	lost := p.engine.tell(t.step.ID, losses, wanted, live.Object)
 	if wait > 0 {
 		result := p.contested(t, now, lost)
@@ -64,7 +64,7 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 		event := p.event(t, "Repaired", "repaired %s: %s", t.step.ID, lost)
 		event.Warning = true
 		result.events = append(result.events, event)
-		p.engine.Meter.Repaired(t.step.ID, taker(losses))
+		p.engine.Meter.Repaired(t.step.ID, managedfields.FirstManager(losses))
 	}
 	return result
 }
@@ -83,21 +83,4 @@ func (p *pass) contested(t task, seen Seen, lost string) carried {
 func (p *pass) fine(t task, seen Seen, yielded []string, events []Event) carried {
 	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, seen.Observation, yielded)
 	return carried{outcome: outcome{applied: true}, entry: &entry, looked: true, events: events}
-}
-
-// describe is a list of losses for a person, bounded.
-func describe(losses []loss) string {
-	const most = 5
-	var parts []string
-	for i, l := range losses {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(losses)-most))
-			break
-		}
-		parts = append(parts, l.String())
-	}
-	if len(parts) == 0 {
-		return "a value differs although nobody claims it"
-	}
-	return strings.Join(parts, ", ")
 }

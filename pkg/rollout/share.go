@@ -5,13 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
@@ -146,7 +144,7 @@ func (p *pass) shareOnto(ctx context.Context, t task, live *unstructured.Unstruc
 	if policy.ReadOnly {
 		compared = withoutAnnotations(wanted)
 	}
-	right := subset(compared, live.Object)
+	right := managedfields.Contains(compared, live.Object)
 	_, wrote := now.Entry(p.who.Manager)
 	wrote = wrote && now.Applied == t.step.Digest
 	switch {
@@ -157,10 +155,10 @@ func (p *pass) shareOnto(ctx context.Context, t task, live *unstructured.Unstruc
 	case expected:
 		return p.shareWrite(ctx, t, now, live, wanted)
 	case policy.ReadOnly || wrote:
-		lost := p.engine.tell(t.step.ID, lostFields(compared, live, p.who.Manager), compared, live.Object)
+		lost := p.engine.tell(t.step.ID, managedfields.FindDrift(compared, live, p.who.Manager), compared, live.Object)
 		return p.refuse(t, now, ReasonDrifted, true, lost)
 	default:
-		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+lastWriter(live, p.who.Manager))
+		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
 	}
 }
 
@@ -188,9 +186,9 @@ func (p *pass) shareDelete(ctx context.Context, t task, live *unstructured.Unstr
 	case now.Deleting:
 		return p.refuse(t, now, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
 	case t.step.Policy.ReadOnly:
-		return p.refuse(t, now, ReasonDrifted, true, "is there again; "+lastWriter(live, p.who.Manager))
+		return p.refuse(t, now, ReasonDrifted, true, "is there again; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
 	case t.step.Policy.Expect != Fingerprint(live):
-		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+lastWriter(live, p.who.Manager))
+		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
 	}
 	if err := p.engine.Writer.Delete(ctx, t.step.Ref, preconditionOf(now)); err != nil && !apierrors.IsNotFound(err) {
 		return carried{seen: now, err: err}
@@ -225,23 +223,6 @@ func Stale(live *unstructured.Unstructured, reviewed, us string) string {
 	case live == nil:
 		return "was deleted since it was reviewed"
 	default:
-		return "changed since it was reviewed; " + lastWriter(live, us)
+		return "changed since it was reviewed; " + managedfields.LastWriter(live.GetManagedFields(), us)
 	}
-}
-
-// lastWriter says who wrote an object last, but for us and for writers of status.
-func lastWriter(live *unstructured.Unstructured, us string) string {
-	var last metav1.ManagedFieldsEntry
-	for _, entry := range live.GetManagedFields() {
-		if entry.Subresource == "status" || entry.Manager == us || entry.Time == nil {
-			continue
-		}
-		if last.Time == nil || last.Time.Before(entry.Time) {
-			last = entry
-		}
-	}
-	if last.Time == nil {
-		return "managedFields do not say by whom"
-	}
-	return fmt.Sprintf("last written by %s at %s", last.Manager, last.Time.UTC().Format(time.RFC3339))
 }

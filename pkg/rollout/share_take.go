@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -30,7 +29,7 @@ import (
 func (p *pass) shareWrite(ctx context.Context, t task, now Seen, live *unstructured.Unstructured, wanted map[string]any) carried {
 	options, may := onto(now), t.step.Policy.Takes
 	options.Unforced = len(may) == 0 && len(live.GetManagedFields()) > 0
-	if !options.Unforced && len(Beyond(takers(wanted, live, p.who.Manager), may)) > 0 {
+	if !options.Unforced && len(Beyond(managedfields.WouldTake(wanted, live, p.who.Manager), may)) > 0 {
 		found, err := p.wouldTake(ctx, t, live)
 		if err != nil {
 			return carried{seen: now, err: err}
@@ -50,34 +49,11 @@ func (p *pass) shareWrite(ctx context.Context, t task, now Seen, live *unstructu
 // what may be taken, as far as that can be told without the server: a value that it
 // names may be the same to the server, see Beyond. Us is our own field manager.
 func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string, may []stage.Take) []string {
-	return Beyond(takers(wanted, live, us), may)
-}
-
-// takers are the managers whose fields an apply would change, as far as that can be
-// told without the server. A field that cannot be followed counts.
-func takers(wanted map[string]any, live *unstructured.Unstructured, us string) []Taken {
-	var all []Taken
-	for _, entry := range live.GetManagedFields() {
-		set, err := fieldSet(entry)
-		if err != nil || entry.Manager == us && entry.Operation == metav1.ManagedFieldsOperationApply {
-			continue
-		}
-		one := Taken{Manager: entry.Manager, Subresource: entry.Subresource}
-		set.Leaves().Iterate(func(path fieldpath.Path) {
-			want, wants := resolve(wanted, path)
-			if have, has := resolve(live.Object, path); wants && !(has && equality.Semantic.DeepEqual(want, have)) {
-				one.Paths = append(one.Paths, spell(path))
-			}
-		})
-		if len(one.Paths) > 0 {
-			all = append(all, one)
-		}
-	}
-	return all
+	return Beyond(managedfields.WouldTake(wanted, live, us), may)
 }
 
 // wouldTake asks the server whom an apply would take fields from.
-func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstructured) ([]Taken, error) {
+func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstructured) ([]managedfields.Taken, error) {
 	if p.engine.Trier == nil {
 		return nil, errors.New("an engine that takes fields of others needs a Trier")
 	}
@@ -91,11 +67,11 @@ func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstruc
 	if err != nil {
 		return nil, err
 	}
-	return taken(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager), nil
+	return managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager), nil
 }
 
 // Beyond says what is found and may not be taken.
-func Beyond(found []Taken, may []stage.Take) []string {
+func Beyond(found []managedfields.Taken, may []stage.Take) []string {
 	known := map[string][]string{}
 	for _, one := range may {
 		known[one.Manager] = append(known[one.Manager], one.Fields...)
@@ -103,7 +79,7 @@ func Beyond(found []Taken, may []stage.Take) []string {
 	var more []string
 	for _, one := range found {
 		fields := known[one.Manager]
-		if len(fields) >= mostTaken {
+		if len(fields) >= managedfields.MostPaths {
 			continue // not all of them are named: whoever agreed knows that it is many
 		}
 		for _, path := range one.Paths {

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
@@ -46,8 +47,8 @@ func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewIte
 		item.Takes = append(item.Takes, v1alpha1.TakenFields{Manager: taken.Manager, Fields: taken.Paths})
 	}
 	if len(item.Takes) == 0 && before != nil && after != nil && v.unowned(target.object.ID) {
-		if fields := overwritten("", fieldsOf(before), fieldsOf(after)); len(fields) > 0 {
-			item.Takes = []v1alpha1.TakenFields{{Manager: beforeFirstApply, Fields: fields}}
+		if fields := managedfields.Overwritten(fieldsOf(before), fieldsOf(after)); len(fields) > 0 {
+			item.Takes = []v1alpha1.TakenFields{{Manager: managedfields.BeforeFirstApply, Fields: fields}}
 		}
 	}
 	switch {

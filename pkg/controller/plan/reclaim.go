@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 )
 
 // reclaim tells the fields that others have taken from the plan from those that were
@@ -26,7 +26,7 @@ func (v *visit) reclaim(ctx context.Context, item *v1alpha1.PlanItem, live *mani
 		back := v1alpha1.TakenFields{Manager: one.Manager, Reclaimed: true}
 		left := v1alpha1.TakenFields{Manager: one.Manager}
 		for _, path := range one.Fields {
-			if sets(applied, path) {
+			if managedfields.Sets(applied, path) {
 				back.Fields = append(back.Fields, path)
 			} else {
 				left.Fields = append(left.Fields, path)
@@ -75,23 +75,4 @@ func (v *visit) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *man
 		}
 	}
 	return nil, nil
-}
-
-// sets tells whether a manifest sets a field, by a path such as ".spec.mode". Paths
-// through keys that need quotes, and into lists, are not looked for: they count as
-// somebody else's.
-func sets(object map[string]any, path string) bool {
-	here := any(object)
-	for _, name := range strings.Split(strings.TrimPrefix(path, "."), ".") {
-		fields, isMap := here.(map[string]any)
-		if !isMap {
-			return false
-		}
-		next, found := fields[name]
-		if !found {
-			return false
-		}
-		here = next
-	}
-	return true
 }

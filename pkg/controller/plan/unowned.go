@@ -2,17 +2,10 @@ package plan
 
 import (
 	"encoding/json"
-	"maps"
-	"reflect"
-	"slices"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
-
-// beforeFirstApply is who has the fields of an object of which managedFields say
-// nothing, as kube-apiserver names them in a conflict.
-const beforeFirstApply = "before-first-apply"
 
 // unowned tells whether managedFields of a target are empty: somebody wiped them, or
 // it is older than they are. Whose a field was cannot be read from them then.
@@ -29,24 +22,4 @@ func fieldsOf(object *manifest.Object) map[string]any {
 	}
 	delete(fields, "metadata")
 	return fields
-}
-
-// overwritten are the paths of fields that had a value and get another one, in order.
-// Lists are taken whole.
-func overwritten(path string, before, after map[string]any) []string {
-	var paths []string
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		here, was := path+"."+name, before[name]
-		now, still := after[name]
-		inner, isMap := was.(map[string]any)
-		next, staysMap := now.(map[string]any)
-		switch {
-		case !still || reflect.DeepEqual(was, now):
-		case isMap && staysMap:
-			paths = append(paths, overwritten(here, inner, next)...)
-		default:
-			paths = append(paths, here)
-		}
-	}
-	return paths
 }

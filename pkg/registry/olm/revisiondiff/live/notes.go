@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff"
 	diffreview "github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 )
 
 // Reasons of notes that only a comparison with the cluster has.
@@ -138,7 +139,7 @@ func takes(item *rollout.PreviewItem, change *diff.Change) string {
 }
 
 // ownerOf is the manager who has a field, or one in it, or one that it is in.
-func ownerOf(path string, taken []rollout.Taken) string {
+func ownerOf(path string, taken []managedfields.Taken) string {
 	for i := range taken {
 		for _, theirs := range taken[i].Paths {
 			// What is written to a Secret as stringData is owned as that, and kept
@@ -160,7 +161,7 @@ func within(path, above string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-func manager(t *rollout.Taken) string {
+func manager(t *managedfields.Taken) string {
 	name := printed(t.Manager)
 	if t.Subresource != "" {
 		name += " through " + printed(t.Subresource)

@@ -1,4 +1,4 @@
-package rollout
+package managedfields
 
 import (
 	"testing"
@@ -6,6 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// manager whose applies count as ours.
+const manager = "penstock/argocd"
 
 // managed is an entry of managedFields in the making.
 func managed(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
@@ -134,7 +137,7 @@ func TestTakeOver(t *testing.T) {
 		},
 		"wiped once": {
 			reason: "the fields from before the first apply are of all who ever wrote to it",
-			live:   []metav1.ManagedFieldsEntry{managed(firstApply, update, `{"f:data":{"f:a":{},"f:b":{}},"f:metadata":{"f:labels":{"f:team":{}}}}`)},
+			live:   []metav1.ManagedFieldsEntry{managed(BeforeFirstApply, update, `{"f:data":{"f:a":{},"f:b":{}},"f:metadata":{"f:labels":{"f:team":{}}}}`)},
 		},
 		"foreign object": {
 			reason: "nobody holds anything of ours",
@@ -143,21 +146,21 @@ func TestTakeOver(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plan := takeOver(wanted, tc.live, manager, "v1")
+			plan := TakeOver(wanted, tc.live, manager, "v1")
 			if plan == nil {
-				plan = &takeover{}
+				plan = &Takeover{}
 			}
-			if diff := cmp.Diff(tc.from, plan.from); diff != "" {
+			if diff := cmp.Diff(tc.from, plan.From); diff != "" {
 				t.Errorf("%s: taken from (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.want, printed(plan.fields)); diff != "" {
+			if diff := cmp.Diff(tc.want, printed(plan.Fields)); diff != "" {
 				t.Errorf("%s: managedFields (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestDisowned(t *testing.T) {
+func TestDisown(t *testing.T) {
 	const (
 		apply  = metav1.ManagedFieldsOperationApply
 		update = metav1.ManagedFieldsOperationUpdate
@@ -171,23 +174,23 @@ func TestDisowned(t *testing.T) {
 		"never wiped": {reason: "there is nobody from before", live: []metav1.ManagedFieldsEntry{mine}},
 		"wiped": {
 			reason: "what is ours is ours alone, and the rest stays nobody's",
-			live:   []metav1.ManagedFieldsEntry{managed(firstApply, update, `{"f:data":{"f:a":{},"f:theirs":{}}}`), mine},
-			want:   []string{firstApply + ` Update v1 {"f:data":{"f:theirs":{}}}`, `penstock/argocd Apply v1 {"f:data":{"f:a":{}}}`},
+			live:   []metav1.ManagedFieldsEntry{managed(BeforeFirstApply, update, `{"f:data":{"f:a":{},"f:theirs":{}}}`), mine},
+			want:   []string{BeforeFirstApply + ` Update v1 {"f:data":{"f:theirs":{}}}`, `penstock/argocd Apply v1 {"f:data":{"f:a":{}}}`},
 		},
 		"nothing left": {
 			reason: "an entry without fields is none",
-			live:   []metav1.ManagedFieldsEntry{managed(firstApply, update, `{"f:data":{"f:a":{}}}`), mine},
+			live:   []metav1.ManagedFieldsEntry{managed(BeforeFirstApply, update, `{"f:data":{"f:a":{}}}`), mine},
 			want:   []string{`penstock/argocd Apply v1 {"f:data":{"f:a":{}}}`},
 		},
 		"done": {
 			reason: "it is done once",
-			live:   []metav1.ManagedFieldsEntry{managed(firstApply, update, `{"f:data":{"f:theirs":{}}}`), mine},
+			live:   []metav1.ManagedFieldsEntry{managed(BeforeFirstApply, update, `{"f:data":{"f:theirs":{}}}`), mine},
 		},
-		"not ours": {reason: "an object that is not ours is none of our business", live: []metav1.ManagedFieldsEntry{managed(firstApply, update, `{"f:data":{"f:a":{}}}`)}},
+		"not ours": {reason: "an object that is not ours is none of our business", live: []metav1.ManagedFieldsEntry{managed(BeforeFirstApply, update, `{"f:data":{"f:a":{}}}`)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, printed(disowned(tc.live, manager))); diff != "" {
+			if diff := cmp.Diff(tc.want, printed(Disown(tc.live, manager))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

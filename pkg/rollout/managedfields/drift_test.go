@@ -1,4 +1,4 @@
-package rollout
+package managedfields
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func object(t *testing.T, raw string) map[string]any {
 	return o
 }
 
-func TestSubset(t *testing.T) {
+func TestContains(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
 		wanted, live string
@@ -56,14 +56,14 @@ func TestSubset(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := subset(object(t, tc.wanted), object(t, tc.live)); got != tc.want {
+			if got := Contains(object(t, tc.wanted), object(t, tc.live)); got != tc.want {
 				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-func TestLostFields(t *testing.T) {
+func TestFindDrift(t *testing.T) {
 	const us = `{"manager":"penstock/argocd","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":`
 	entry := func(manager, operation, subresource, fields string) string {
 		return `{"manager":"` + manager + `","operation":"` + operation + `","subresource":"` + subresource +
@@ -108,7 +108,7 @@ func TestLostFields(t *testing.T) {
 			want:    []string{`.spec.ports[port=53,protocol="UDP"].name was changed by x`},
 		},
 		"set": {
-			reason: "an element that others added is no loss", wanted: `{"metadata":{"finalizers":["a"]}}`, live: `{"metadata":{"finalizers":["a","b"]}}`,
+			reason: "an element that others added is no Drift", wanted: `{"metadata":{"finalizers":["a"]}}`, live: `{"metadata":{"finalizers":["a","b"]}}`,
 			managed: us + `{}},` + entry("x", "Update", "", `{"f:metadata":{"f:finalizers":{"v:\"b\"":{}}}}`),
 		},
 		"list by index": {
@@ -179,7 +179,7 @@ func TestLostFields(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, l := range lostFields(object(t, tc.wanted), live, manager) {
+			for _, l := range FindDrift(object(t, tc.wanted), live, manager) {
 				got = append(got, l.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -190,21 +190,21 @@ func TestLostFields(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	many := make([]loss, 7)
+	many := make([]Drift, 7)
 	for i := range many {
-		many[i] = loss{Path: ".a", Manager: "x"}
+		many[i] = Drift{Path: ".a", Manager: "x"}
 	}
 	cases := map[string]struct {
-		losses []loss
+		drifts []Drift
 		want   string
 	}{
 		"none": {nil, "a value differs although nobody claims it"},
-		"two":  {[]loss{{Path: ".a", Manager: "x"}, {Path: ".b", Gone: true}}, ".a was changed by x, .b was removed"},
+		"two":  {[]Drift{{Path: ".a", Manager: "x"}, {Path: ".b", Gone: true}}, ".a was changed by x, .b was removed"},
 		"many": {many, ".a was changed by x, .a was changed by x, .a was changed by x, .a was changed by x, .a was changed by x, and 2 more"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := describe(tc.losses); got != tc.want {
+			if got := Describe(tc.drifts); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

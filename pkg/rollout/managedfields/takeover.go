@@ -1,4 +1,4 @@
-package rollout
+package managedfields
 
 import (
 	"fmt"
@@ -9,30 +9,26 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// firstApply is the manager that the API server names for all fields of an object
-// that has no managedFields when it is applied for the first time.
-const firstApply = "before-first-apply"
-
-// takeover is how the fields of an object change hands when it is adopted. What
+// Takeover is how the fields of an object change hands when it is adopted. What
 // an apply of ours leaves out goes when it was ours alone: so the fields of whoever
 // kept the object so far become ours first, and the API server, which knows the
 // schema, removes those that our manifest has not.
-type takeover struct {
-	// from are the managers that kept the object so far, sorted.
-	from []string
-	// fields are managedFields as they have to become.
-	fields []metav1.ManagedFieldsEntry
+type Takeover struct {
+	// From are the managers that kept the object so far, sorted; there is at least one.
+	From []string
+	// Fields are managedFields as they have to become.
+	Fields []metav1.ManagedFieldsEntry
 }
 
-// takeOver finds out from managedFields who kept an object so far. It is nil when
-// there was nobody whose fields can be told from those of others.
+// TakeOver finds out from managedFields who kept an object so far, and moves what they
+// have to manager, in apiVersion where one of them has it. It is nil when there was nobody whose fields can be told from those of others.
 //
 // A manager kept the object when it held at least half of what our manifest sets
 // and anybody held, or signed it as tools do. Whoever holds less only added to it:
 // a person a label, a controller an annotation, an autoscaler the replicas. Fields
 // that were set through a subresource, and status, finalizers and ownerReferences,
 // never change hands.
-func takeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, apiVersion string) *takeover {
+func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, apiVersion string) *Takeover {
 	keepers := keepersOf(wanted, live, manager)
 	if len(keepers) == 0 {
 		return nil
@@ -46,37 +42,37 @@ func takeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, 
 			ours.APIVersion = apiVersion
 		}
 	}
-	plan := &takeover{}
+	plan := &Takeover{}
 	for _, entry := range live {
 		// What an earlier attempt took over stays ours.
-		if isOurs(entry, manager) {
+		if IsApplyOf(entry, manager) {
 			ours.APIVersion, ours.Time = entry.APIVersion, entry.Time
-			set, _ = fieldSet(entry)
+			set, _ = FieldSet(entry)
 		}
 	}
 	for i, entry := range live {
 		switch {
-		case isOurs(entry, manager):
+		case IsApplyOf(entry, manager):
 		case slices.Contains(keepers, i) && entry.APIVersion == ours.APIVersion:
 			// Sets of different versions of an API cannot be joined.
-			theirs, err := fieldSet(entry)
+			theirs, err := FieldSet(entry)
 			if err != nil {
 				return nil
 			}
 			set, ours.Time = set.Union(theirs.RecursiveDifference(neverTaken())), entry.Time
-			plan.from = append(plan.from, entry.Manager)
+			plan.From = append(plan.From, entry.Manager)
 		default:
-			plan.fields = append(plan.fields, entry)
+			plan.Fields = append(plan.Fields, entry)
 		}
 	}
 	raw, err := set.ToJSON()
-	if err != nil || len(plan.from) == 0 {
+	if err != nil || len(plan.From) == 0 {
 		return nil
 	}
 	ours.FieldsV1 = metav1.NewFieldsV1(string(raw))
-	plan.fields = append(plan.fields, ours)
-	slices.Sort(plan.from)
-	plan.from = slices.Compact(plan.from)
+	plan.Fields = append(plan.Fields, ours)
+	slices.Sort(plan.From)
+	plan.From = slices.Compact(plan.From)
 	return plan
 }
 
@@ -86,10 +82,10 @@ func keepersOf(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager 
 	for i, entry := range live {
 		// Nobody is behind fields from before the first apply: they are those of
 		// all who wrote to the object, a person's labels included.
-		if entry.Subresource != "" || entry.Manager == manager || entry.Manager == firstApply {
+		if entry.Subresource != "" || entry.Manager == manager || entry.Manager == BeforeFirstApply {
 			continue
 		}
-		set, err := fieldSet(entry)
+		set, err := FieldSet(entry)
 		if err != nil {
 			continue
 		}
@@ -129,21 +125,21 @@ func neverTaken() *fieldpath.Set {
 	)
 }
 
-// disowned is what managedFields have to become after an apply, when they had been
+// Disown is what managedFields have to become after an apply, when they had been
 // wiped before it: the API server then names a manager for everything that was
 // there, what is ours included, and nothing of it would ever go. It is nil when
 // that is not so.
-func disowned(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
-	first := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == firstApply && e.Subresource == "" })
-	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return isOurs(e, manager) })
+func Disown(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
+	first := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == BeforeFirstApply && e.Subresource == "" })
+	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
 	if first < 0 || mine < 0 {
 		return nil
 	}
-	theirs, err := fieldSet(live[first])
+	theirs, err := FieldSet(live[first])
 	if err != nil {
 		return nil
 	}
-	ours, err := fieldSet(live[mine])
+	ours, err := FieldSet(live[mine])
 	if err != nil || theirs.Intersection(ours).Empty() {
 		return nil
 	}
@@ -160,28 +156,10 @@ func disowned(live []metav1.ManagedFieldsEntry, manager string) []metav1.Managed
 	return out
 }
 
-// isOurs is true for the entry of our applies.
-func isOurs(entry metav1.ManagedFieldsEntry, manager string) bool {
-	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-}
-
-// without leaves our entry out of managedFields.
-func without(live []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
-	return slices.DeleteFunc(slices.Clone(live), func(e metav1.ManagedFieldsEntry) bool { return isOurs(e, manager) })
-}
-
-// ours is our entry of managedFields, or nil.
-func ours(live []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
-	if i := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return isOurs(e, manager) }); i >= 0 {
-		return &live[i]
+// Whose names the managers of a takeover.
+func (t *Takeover) Whose() string {
+	if len(t.From) == 1 {
+		return t.From[0]
 	}
-	return nil
-}
-
-// whose names the managers of a takeover.
-func (t *takeover) whose() string {
-	if len(t.from) == 1 {
-		return t.from[0]
-	}
-	return fmt.Sprintf("%s and %d more", t.from[0], len(t.from)-1)
+	return fmt.Sprintf("%s and %d more", t.From[0], len(t.From)-1)
 }

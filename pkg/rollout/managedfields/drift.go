@@ -1,0 +1,141 @@
+package managedfields
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Drift is a field of ours that somebody else changed. It names no values: they may
+// be secret.
+type Drift struct {
+	// Path such as ".spec.replicas", as managedFields spell it.
+	Path string
+	// Manager who has the field now; empty when the field is gone, or when
+	// managedFields were wiped and nobody can be named.
+	Manager string
+	// Gone is true when the field is not there any more.
+	Gone bool
+}
+
+// String is the path and what became of it.
+func (d Drift) String() string {
+	switch {
+	case d.Gone:
+		return d.Path + " was removed"
+	case d.Manager == "":
+		return d.Path + " was changed, and no manager has it"
+	default:
+		return fmt.Sprintf("%s was changed by %s", d.Path, d.Manager)
+	}
+}
+
+// FindDrift compares what manager wants with a live object and names the differences
+// and, from managedFields, who made them, in the order of their paths. That it finds none
+// does not say that there is none: see Contains.
+func FindDrift(wanted map[string]any, live *unstructured.Unstructured, manager string) []Drift {
+	ours, status := &fieldpath.Set{}, &fieldpath.Set{}
+	others := map[string]*fieldpath.Set{}
+	for _, entry := range live.GetManagedFields() {
+		set, err := FieldSet(entry)
+		if err != nil {
+			continue
+		}
+		if entry.Subresource == "status" {
+			status = status.Union(set)
+			continue
+		}
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
+			ours = set
+			continue
+		}
+		if have, ok := others[entry.Manager]; ok {
+			set = have.Union(set)
+		}
+		others[entry.Manager] = set
+	}
+	found := map[string]Drift{}
+	for name, set := range others {
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			want, wants := resolve(wanted, path)
+			have, has := resolve(live.Object, path)
+			if !ours.Has(path) && wants && has && !equality.Semantic.DeepEqual(want, have) {
+				found[path.String()] = Drift{Path: path.String(), Manager: name}
+			}
+		})
+	}
+	for _, one := range unclaimed(wanted, live.Object, ours.Union(status), "") {
+		if _, ok := found[one.Path]; !ok {
+			found[one.Path] = one
+		}
+	}
+	drifts := slices.AppendSeq(make([]Drift, 0, len(found)), maps.Values(found))
+	slices.SortFunc(drifts, func(a, b Drift) int { return strings.Compare(a.Path, b.Path) })
+	return drifts
+}
+
+// unclaimed lists the paths of maps that are wanted and not there at all, and those
+// of other values that differ and are in no entry of kept. It does not look into
+// lists. What is empty and in an entry was not lost: the server does not store it.
+func unclaimed(wanted, live map[string]any, kept *fieldpath.Set, path string) []Drift {
+	var out []Drift
+	for key, want := range wanted {
+		element := fieldpath.PathElement{FieldName: &key}
+		have, there := live[key]
+		below, isMap := want.(map[string]any)
+		haveMap, _ := have.(map[string]any)
+		switch {
+		case want == nil, !there && empty(want) && kept.Members.Has(element):
+		case !there:
+			out = append(out, Drift{Path: path + "." + key, Gone: true})
+		case isMap && haveMap != nil:
+			out = append(out, unclaimed(below, haveMap, kept.WithPrefix(element), path+"."+key)...)
+		case !isMap && isScalar(want) && !kept.Members.Has(element) && want != have:
+			out = append(out, Drift{Path: path + "." + key})
+		}
+	}
+	return out
+}
+
+// isScalar is true for what can be compared with ==.
+func isScalar(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return false
+	default:
+		return true
+	}
+}
+
+// Describe is a list of them for a person, bounded.
+func Describe(drifts []Drift) string {
+	const most = 5
+	var parts []string
+	for i, d := range drifts {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(drifts)-most))
+			break
+		}
+		parts = append(parts, d.String())
+	}
+	if len(parts) == 0 {
+		return "a value differs although nobody claims it"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// FirstManager is the first manager that can be named, or empty.
+func FirstManager(drifts []Drift) string {
+	for _, d := range drifts {
+		if d.Manager != "" {
+			return d.Manager
+		}
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package managedfields
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// MostPaths bounds the paths that are named of one manager.
+const MostPaths = 200
+
+// Taken are the fields that one manager has and would lose. Paths name no values,
+// but for the keys of list items and the items of sets.
+type Taken struct {
+	Manager string
+	// Subresource through which it writes, such as "scale", or empty.
+	Subresource string
+	// Paths such as `.spec.replicas`, in order, with keys and indexes as package
+	// diff spells them.
+	Paths []string
+	// More is how many paths are left out.
+	More int
+}
+
+// TakenBetween compares managedFields before and after an apply by one manager. The
+// server moves a field from its manager exactly when the apply changes its value.
+func TakenBetween(before, after []metav1.ManagedFieldsEntry, by string) []Taken {
+	kept := map[string]*fieldpath.Set{}
+	for _, entry := range after {
+		if set, err := FieldSet(entry); err == nil {
+			kept[keyOf(entry)] = set
+		}
+	}
+	var all []Taken
+	for _, entry := range before {
+		if entry.Manager == by && entry.Operation == metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		lost, err := FieldSet(entry)
+		if err != nil {
+			continue
+		}
+		if left := kept[keyOf(entry)]; left != nil {
+			lost = lost.Difference(left)
+		}
+		one := Taken{Manager: entry.Manager, Subresource: entry.Subresource}
+		lost.Leaves().Iterate(func(path fieldpath.Path) {
+			if len(one.Paths) == MostPaths {
+				one.More++
+				return
+			}
+			one.Paths = append(one.Paths, spell(path))
+		})
+		if len(one.Paths) > 0 {
+			slices.Sort(one.Paths)
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// WouldTake are the managers whose fields an apply by us would change, as far as that can
+// be told without the server: a value that differs in writing may be the same to it. A field that cannot be followed counts.
+func WouldTake(wanted map[string]any, live *unstructured.Unstructured, us string) []Taken {
+	var all []Taken
+	for _, entry := range live.GetManagedFields() {
+		set, err := FieldSet(entry)
+		if err != nil || entry.Manager == us && entry.Operation == metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		one := Taken{Manager: entry.Manager, Subresource: entry.Subresource}
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			want, wants := resolve(wanted, path)
+			if have, has := resolve(live.Object, path); wants && !(has && equality.Semantic.DeepEqual(want, have)) {
+				one.Paths = append(one.Paths, spell(path))
+			}
+		})
+		if len(one.Paths) > 0 {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Overwritten are the paths of fields that have a value before and get another one by an
+// apply, in order: what is taken from an object of which managedFields say nothing. Lists
+// are taken whole.
+func Overwritten(before, after map[string]any) []string { return overwritten("", before, after) }
+
+func overwritten(path string, before, after map[string]any) []string {
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		here, was := path+spellField(name), before[name]
+		now, still := after[name]
+		inner, isMap := was.(map[string]any)
+		next, staysMap := now.(map[string]any)
+		switch {
+		case !still || reflect.DeepEqual(was, now):
+		case isMap && staysMap:
+			paths = append(paths, overwritten(here, inner, next)...)
+		default:
+			paths = append(paths, here)
+		}
+	}
+	return paths
+}

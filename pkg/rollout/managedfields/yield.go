@@ -1,0 +1,140 @@
+package managedfields
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// scaleSubresource is through which autoscalers and `kubectl scale` write.
+const scaleSubresource = "scale"
+
+// Yields says for each field of a manifest that is left to somebody else who that
+// is. Fields are written as manifest.FieldPath writes them.
+type Yields map[string]string
+
+// Yielding finds, in managedFields, the fields of a manifest that are to be left to
+// somebody else: those that were written through the scale subresource, and those
+// that the policy lists, when another manager has them and manager has not.
+func Yielding(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager string, policy []manifest.FieldPath) Yields {
+	found := Yields{}
+	mine := ownSet(live, manager)
+	for path, by := range othersFields(live, manager) {
+		if by.Manager == BeforeFirstApply || mine[path] {
+			continue
+		}
+		field, err := manifest.ParseFieldPath(path)
+		if err != nil || !sets(wanted, field) {
+			continue
+		}
+		listed := slices.ContainsFunc(policy, func(pattern manifest.FieldPath) bool { return covers(pattern, field) })
+		if by.Subresource == scaleSubresource || listed {
+			found[path] = by.Manager
+		}
+	}
+	return found
+}
+
+// StillYielded keeps of the fields that were yielded those that somebody else still
+// has. Where our own entry is gone, nobody can tell, and all of them stay yielded.
+func StillYielded(yielded []string, live []metav1.ManagedFieldsEntry, manager string) []string {
+	if len(yielded) == 0 || ApplyOf(live, manager) == nil {
+		return yielded
+	}
+	theirs := othersFields(live, manager)
+	return slices.DeleteFunc(slices.Clone(yielded), func(path string) bool {
+		_, held := theirs[path]
+		return !held
+	})
+}
+
+// And returns the fields in both, sorted.
+func (y Yields) And(yielded []string) []string {
+	all := slices.AppendSeq(slices.Clone(yielded), maps.Keys(y))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// String names who has what.
+func (y Yields) String() string {
+	var parts []string
+	for _, path := range slices.Sorted(maps.Keys(y)) {
+		parts = append(parts, fmt.Sprintf(".%s to %s", path, y[path]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// othersFields are the leaves that managers other than ours have, with one of them.
+func othersFields(live []metav1.ManagedFieldsEntry, manager string) map[string]metav1.ManagedFieldsEntry {
+	found := map[string]metav1.ManagedFieldsEntry{}
+	for _, entry := range live {
+		if IsApplyOf(entry, manager) || entry.Subresource == "status" {
+			continue
+		}
+		set, err := FieldSet(entry)
+		if err != nil {
+			continue
+		}
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			if field, ok := fieldPathOf(path); ok {
+				if have, twice := found[field.String()]; !twice || have.Subresource != scaleSubresource {
+					found[field.String()] = entry
+				}
+			}
+		})
+	}
+	return found
+}
+
+// ownSet are the leaves that are ours.
+func ownSet(live []metav1.ManagedFieldsEntry, manager string) map[string]bool {
+	mine := map[string]bool{}
+	entry := ApplyOf(live, manager)
+	if entry == nil {
+		return mine
+	}
+	set, err := FieldSet(*entry)
+	if err != nil {
+		return mine
+	}
+	set.Leaves().Iterate(func(path fieldpath.Path) {
+		if field, ok := fieldPathOf(path); ok {
+			mine[field.String()] = true
+		}
+	})
+	return mine
+}
+
+// covers is true for a field at or below the one that a pattern names.
+func covers(pattern, field manifest.FieldPath) bool {
+	if len(pattern) > len(field) {
+		return false
+	}
+	for i, step := range pattern {
+		have := field[i]
+		if step.Field != have.Field {
+			return false
+		}
+		for _, key := range step.Keys {
+			if !slices.Contains(have.Keys, key) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Cut takes fields out of a manifest.
+func Cut(wanted map[string]any, fields []string) {
+	for _, text := range fields {
+		if field, err := manifest.ParseFieldPath(text); err == nil {
+			visit(wanted, field, func(in map[string]any, name string) { delete(in, name) })
+		}
+	}
+}
