@@ -50,6 +50,7 @@ func fences() []fence {
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
 		{"pkg/rollout/targetclient", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},
 		{"pkg/rollout/managedfields", []string{"pkg/manifest"}, "who has which fields is read without a cluster, and without a rollout"},
+		{"pkg/rollout/preview", []string{"pkg/manifest", "pkg/rollout"}, "it asks what the engine would do, and the engine does not know it"},
 		{"pkg/rollout/kubeconfig", nil, "a way into a cluster, whoever takes it"},
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},

@@ -33,6 +33,17 @@ func (id ID) IsDefinition() bool {
 	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 }
 
+// DefinesKindsOf tells whether the object is a CustomResourceDefinition of a group; their
+// names end in it.
+func (id ID) DefinesKindsOf(group string) bool {
+	return id.IsDefinition() && strings.HasSuffix(id.Name, "."+group)
+}
+
+// IsNamespace tells whether the object is the namespace of this name.
+func (id ID) IsNamespace(name string) bool {
+	return id.Group == "" && id.Kind == "Namespace" && id.Name == name
+}
+
 // String is for people: "Deployment.apps argocd/server".
 func (id ID) String() string {
 	var b strings.Builder

@@ -31,7 +31,7 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) carried {
 		}
 		seen = live
 	}
-	_, wanted, err := p.decoded(ctx, t.step.Ref)
+	wanted, err := p.manifests.decoded(ctx, t.step.Ref)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
@@ -68,7 +68,7 @@ func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []met
 	}
 	seen = p.seen(live)
 	event := p.event(t, "Adopted", "took over %s, which existed already, with fields that the manifest has not: the server refuses their removal: %s",
-		t.step.ID, explain(t.step.Ref, why))
+		t.step.ID, Explain(t.step.Ref, why))
 	event.Warning = true
 	return p.apply(ctx, t, seen, onto(seen), yielded, event)
 }
@@ -97,7 +97,7 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 	}
 	yielded := p.yielded(t.step.ID)
 	if seen.Managed != nil {
-		_, wanted, err := p.decoded(ctx, t.step.Ref)
+		wanted, err := p.manifests.decoded(ctx, t.step.Ref)
 		if err != nil {
 			return carried{seen: seen, err: err}
 		}
@@ -112,7 +112,7 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 // nothing of it is recorded: a crash, or a store that was lost, kept us from it, and
 // nobody can tell what happened to the object since it was written.
 func (p *pass) changed(t task, seen Seen) bool {
-	memo := p.memo(t.step.ID)
+	memo := p.inventory.Entry(t.step.ID)
 	if memo == nil || memo.UID != seen.UID {
 		return true
 	}
@@ -124,7 +124,7 @@ func (p *pass) changed(t task, seen Seen) bool {
 // ours, and its manifest has become another one since: what the new one has not
 // would stay for ever.
 func (p *pass) wiped(t task, seen Seen) bool {
-	memo := p.memo(t.step.ID)
+	memo := p.inventory.Entry(t.step.ID)
 	if memo == nil || memo.UID != seen.UID || memo.ManagedEntry == "" || memo.Digest == t.step.Digest {
 		return false
 	}
@@ -136,15 +136,15 @@ func (p *pass) wiped(t task, seen Seen) bool {
 // but for those that are left to others. Where that manifest is gone, or the version that
 // it is written in, there is nothing to know them by.
 func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, []Event, error) {
-	memo := p.memo(t.step.ID)
+	memo := p.inventory.Entry(t.step.ID)
 	before := t.step
 	before.Ref = manifest.Ref{ID: t.step.ID, Version: memo.Version, Digest: memo.Digest}
-	_, wanted, err := p.decoded(ctx, before.Ref)
+	wanted, err := p.manifests.decoded(ctx, before.Ref)
 	if err != nil {
 		return seen, nil, nil
 	}
 	left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, before.Policy.Yield)
-	body, err := p.bodyWithout(ctx, before, left.And(memo.Yielded))
+	body, err := p.manifests.Without(ctx, before, left.And(memo.Yielded))
 	if err != nil {
 		return seen, nil, nil
 	}

@@ -10,17 +10,54 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// body is the manifest with our marks.
-func (p *pass) body(ctx context.Context, ref manifest.Ref) ([]byte, error) {
-	raw, err := p.Bodies.Body(ctx, ref)
+// Manifests are those of a chain as they are applied: with the marks by which its
+// objects are known.
+type Manifests struct {
+	Bodies Bodies
+	Names  observe.Names
+	// Chain is the value of the chain label.
+	Chain string
+}
+
+// Without is the manifest of a step with our marks and without fields that are left to
+// others (see Entry.Yielded). Create-only objects bear no marks: they are not ours.
+func (m Manifests) Without(ctx context.Context, step stage.Step, yielded []string) ([]byte, error) {
+	if step.Policy.CreateOnly {
+		body, err := m.Bodies.Body(ctx, step.Ref)
+		if err != nil {
+			return nil, &bodyError{step.Ref, err}
+		}
+		return body, nil
+	}
+	if len(yielded) == 0 {
+		return m.marked(ctx, step.Ref)
+	}
+	wanted, err := m.decoded(ctx, step.Ref)
+	if err != nil {
+		return nil, err
+	}
+	managedfields.Cut(wanted, yielded)
+	body, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, &bodyError{step.Ref, err}
+	}
+	return body, nil
+}
+
+// marked is the manifest with our marks.
+func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error) {
+	raw, err := m.Bodies.Body(ctx, ref)
 	if err != nil {
 		return nil, &bodyError{ref, err}
 	}
-	marks := map[string]map[string]string{"annotations": {p.engine.Names.AppliedAnnotation: string(ref.Digest)}}
-	if label := p.engine.Names.ChainLabel; label != "" {
-		marks["labels"] = map[string]string{label: p.who.Chain}
+	marks := map[string]map[string]string{"annotations": {m.Names.AppliedAnnotation: string(ref.Digest)}}
+	if label := m.Names.ChainLabel; label != "" {
+		marks["labels"] = map[string]string{label: m.Chain}
 	}
 	marked, err := mark(raw, marks)
 	if err != nil {
@@ -29,17 +66,17 @@ func (p *pass) body(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 	return marked, nil
 }
 
-// decoded is the manifest with our marks, as it is and as a tree.
-func (p *pass) decoded(ctx context.Context, ref manifest.Ref) ([]byte, map[string]any, error) {
-	body, err := p.body(ctx, ref)
+// decoded is the manifest with our marks as a tree.
+func (m Manifests) decoded(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
+	body, err := m.marked(ctx, ref)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var wanted map[string]any
 	if err := utiljson.Unmarshal(body, &wanted); err != nil { // which keeps whole numbers whole
-		return nil, nil, &bodyError{ref, err}
+		return nil, &bodyError{ref, err}
 	}
-	return body, wanted, nil
+	return wanted, nil
 }
 
 // mark adds entries to maps of strings in an object's metadata.

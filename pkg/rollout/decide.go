@@ -88,7 +88,7 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	default:
 		return Decision{Deferred, "its kind is not being watched yet"}
 	}
-	ours, owner := belongs(who, seen.Observation, memo)
+	ours, owner := who.Owns(seen.Observation, memo)
 	switch {
 	case seen.Deleting:
 		return Decision{Deferred, "the existing object is being deleted; its finalizers have to be done first"}
@@ -138,13 +138,14 @@ func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner
 	}
 }
 
-// belongs says whether a live object is ours, and if not, in words, whose it is.
-func belongs(who Identity, seen observe.Observation, memo *Entry) (ours bool, owner string) {
+// Owns says whether a live object is the chain's, and if not, in words, whose it is. Memo
+// is the object's entry in the inventory, or nil.
+func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner string) {
 	recorded := memo != nil && !memo.Intent() && memo.UID == seen.UID
-	if seen.Chain != "" && seen.Chain != who.Chain {
+	if seen.Chain != "" && seen.Chain != i.Chain {
 		// Another chain that has taken it over has an entry of its own. A label
 		// alone is an edit, and is repaired as any other.
-		if _, applied := seen.Entry(who.managerOf(seen.Chain)); applied || !recorded {
+		if _, applied := seen.Entry(i.managerOf(seen.Chain)); applied || !recorded {
 			return false, fmt.Sprintf("belongs to the extension %q", seen.Chain)
 		}
 	}
@@ -156,13 +157,23 @@ func belongs(who Identity, seen observe.Observation, memo *Entry) (ours bool, ow
 	// gone: somebody was faster than the process that came back. Whoever may write the
 	// object can forge marks, and so hand it to the chain, with what the chain does to
 	// it then.
-	if lost := who.marksLost(seen); lost == 0 || lost == 1 && memo != nil && who.mayHaveLost(seen) {
+	if lost := i.marksLost(seen); lost == 0 || lost == 1 && memo != nil && i.mayHaveLost(seen) {
 		return true, ""
 	}
 	if c := seen.Controller; c != nil {
 		return false, controlledBy(c)
 	}
 	return false, "was not made by this extension"
+}
+
+// MayRemove is true for the very object that the chain wrote, recorded or not, unless
+// someone else has taken charge of it since; otherwise it says in words who.
+func (i Identity) MayRemove(entry Entry, seen observe.Observation) (ours bool, owner string) {
+	ours, owner = i.Owns(seen, &entry)
+	if c := seen.Controller; ours && c != nil {
+		return false, controlledBy(c)
+	}
+	return ours, owner
 }
 
 // marksLost counts which of the marks that our write leaves an object does not have: the

@@ -53,14 +53,19 @@ type Observer interface {
 	Trouble(id manifest.ID) error
 }
 
+// Trier asks what an apply would make of an object, and stores nothing (see
+// package targetclient).
+type Trier interface {
+	Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error)
+}
+
 // Options of an engine. All but Trier, Parallel, SkipPreflight, Jitter, Meter and
 // Redactor are required.
 type Options struct {
 	Writer   Writer
 	Reader   Reader
 	Observer Observer
-	// Trier is for Preview; an engine that does nothing else needs neither Writer
-	// nor Observer nor Clock.
+	// Trier is for shared objects whose fields others have.
 	Trier Trier
 	// Names are the label, annotation and field managers that mark our objects.
 	Names observe.Names
@@ -165,10 +170,11 @@ func (e *Engine) begin(work Work) *pass {
 		e.memories[work.Owner] = mem
 	}
 	mem.allowance.refill(e.Clock.Now())
+	who := e.Identity(work.Owner)
 	return &pass{
 		engine:    e,
 		Work:      work,
-		who:       e.Identity(work.Owner),
+		who:       who,
 		inventory: work.Inventory.clone(),
 		saved:     work.Inventory,
 		places:    make(map[manifest.ID]place, len(work.Inventory.Entries)),
@@ -176,6 +182,7 @@ func (e *Engine) begin(work Work) *pass {
 		refused:   map[manifest.ID]Failure{},
 		guarded:   map[manifest.ID]bool{},
 		memory:    mem,
+		manifests: Manifests{Bodies: work.Bodies, Names: e.Names, Chain: who.Chain},
 	}
 }
 

@@ -32,9 +32,9 @@ func (e *bodyError) Unwrap() error { return e.err }
 func (p *pass) conclude(t task, result *carried) {
 	id := t.step.ID
 	if result.err != nil {
-		result.outcome = outcome{failure: classify(t.step.Ref, result.err)}
+		result.outcome = outcome{failure: Classify(t.step.Ref, result.err)}
 	}
-	if surprised(result.err) {
+	if targetclient.IsOvertaken(result.err) {
 		p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
 	}
 	p.events = append(p.events, result.events...)
@@ -110,9 +110,9 @@ func (p *pass) schedule(t task, result carried) {
 	}
 }
 
-// classify says what an error of a write means.
-func classify(ref manifest.Ref, err error) *Failure {
-	failure := &Failure{Ref: ref, Message: explain(ref, err)}
+// Classify says what an error of a write of an object means.
+func Classify(ref manifest.Ref, err error) *Failure {
+	failure := &Failure{Ref: ref, Message: Explain(ref, err)}
 	if failure.Immutable = isImmutable(ref, err); failure.Immutable {
 		failure.Message += "; " + remedyImmutable
 	}
@@ -127,7 +127,7 @@ func classify(ref manifest.Ref, err error) *Failure {
 		failure.Reason = ReasonNotServed
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		failure.Reason = ReasonRejected // until the namespace is gone
-	case surprised(err):
+	case targetclient.IsOvertaken(err):
 		failure.Reason = ReasonWaiting // it changed twice while we looked: the next event finds it settled
 	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsUnauthorized(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err),
@@ -152,10 +152,10 @@ func isSchemaError(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), redact.SchemaError)
 }
 
-// explain is an error for status, without the name of the object, which stands
+// Explain is an error for status, without the name of the object, which stands
 // beside it, as far as that is possible. The door has taken out what is hidden;
 // for Secrets that is done once more, for doors that do not.
-func explain(ref manifest.Ref, err error) string {
+func Explain(ref manifest.Ref, err error) string {
 	var body *bodyError
 	var scope *targetclient.ScopeError
 	if !errors.As(err, &body) && !errors.As(err, &scope) {

@@ -62,7 +62,7 @@ func TestClassify(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := classify(manifest.Ref{ID: manifest.ID{Kind: "ConfigMap"}}, fmt.Errorf("applying it: %w", tc.err))
+			got := Classify(manifest.Ref{ID: manifest.ID{Kind: "ConfigMap"}}, fmt.Errorf("applying it: %w", tc.err))
 			if diff := cmp.Diff(tc.want, Failure{Reason: got.Reason, NeedsPerson: got.NeedsPerson}); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -98,7 +98,7 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	ref := manifest.Ref{ID: manifest.ID{Kind: "Secret", Namespace: "a", Name: "x"}, Version: "v1"}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := classify(ref, tc.err)
+			got := Classify(ref, tc.err)
 			if strings.Contains(got.Message, value) {
 				t.Errorf("the message has a value of the Secret: %s", got.Message)
 			}
@@ -110,7 +110,7 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 		})
 	}
 	other := manifest.Ref{ID: manifest.ID{Group: "example.com", Kind: "Secret", Name: "x"}, Version: "v1"}
-	if got := classify(other, invalid); !strings.Contains(got.Message, value) {
+	if got := Classify(other, invalid); !strings.Contains(got.Message, value) {
 		t.Errorf("a kind that is only called so has nothing to hide: %s", got.Message)
 	}
 }

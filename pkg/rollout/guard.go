@@ -30,7 +30,7 @@ func (p *pass) guard(ctx context.Context, next, leaving []manifest.ID) (bool, er
 		case ctx.Err() != nil:
 			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
 		case err != nil:
-			p.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", explain(p.ref(id), err)))
+			p.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", Explain(p.inventory.Ref(id), err)))
 			p.leaving[len(p.leaving)-1].Refused = isRefusal(err)
 			free = false
 		case len(instances) > 0:
@@ -48,7 +48,7 @@ func (p *pass) guard(ctx context.Context, next, leaving []manifest.ID) (bool, er
 // instances names up to three instances of a CustomResourceDefinition that are not
 // leaving themselves.
 func (p *pass) instances(ctx context.Context, id manifest.ID, leaving []manifest.ID) ([]string, error) {
-	crd, err := p.engine.Reader.Read(ctx, p.ref(id))
+	crd, err := p.engine.Reader.Read(ctx, p.inventory.Ref(id))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -56,7 +56,7 @@ func (p *pass) instances(ctx context.Context, id manifest.ID, leaving []manifest
 		return nil, err
 	}
 	seen := p.engine.Names.Observe(crd)
-	if ours, _ := p.mayRemove(p.inventory.Entries[id], seen); !ours || seen.Keep {
+	if ours, _ := p.who.MayRemove(p.inventory.Entries[id], seen); !ours || seen.Keep {
 		return nil, nil // it will not be deleted
 	}
 	kind, served := servedKind(crd.Object)

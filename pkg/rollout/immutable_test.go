@@ -36,7 +36,7 @@ func TestImmutable(t *testing.T) {
 			ref := manifest.Ref{ID: manifest.ID{Kind: tc.kind, Name: "x"}}
 			err := apierrors.NewInvalid(schema.GroupKind{Kind: tc.kind}, "x", field.ErrorList{tc.cause})
 			var secretsOnly *redact.Redactor
-			got := classify(ref, secretsOnly.Error(ref.ID, err))
+			got := Classify(ref, secretsOnly.Error(ref.ID, err))
 			if told := strings.Contains(got.Message, remedyImmutable); told != tc.want {
 				t.Errorf("%s: told %t, want %t: %s", tc.reason, told, tc.want, got.Message)
 			}

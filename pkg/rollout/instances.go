@@ -58,7 +58,7 @@ func (p *pass) otherwise(judged conformity) bool {
 
 // exists is true for an object that the inventory has.
 func (p *pass) exists(id manifest.ID) bool {
-	memo := p.memo(id)
+	memo := p.inventory.Entry(id)
 	return memo != nil && !memo.Intent()
 }
 
@@ -115,7 +115,7 @@ func (p *pass) definitions(ctx context.Context, layer Layer) (map[schema.GroupKi
 func (p *pass) instantiates(layer Layer, name string) bool {
 	for _, stg := range layer.Stages {
 		for _, step := range stg.Steps {
-			if isCRDOf(step.Group)(manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: name}) {
+			if (manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: name}).DefinesKindsOf(step.Group) {
 				return true
 			}
 		}
@@ -132,14 +132,14 @@ func (p *pass) judgeInstance(ctx context.Context, d *definition.Definition, ref 
 	}
 	var object map[string]any
 	if err := utiljson.Unmarshal(raw, &object); err != nil { // which keeps whole numbers whole
-		return classify(ref, &bodyError{ref, err}), nil
+		return Classify(ref, &bodyError{ref, err}), nil
 	}
 	findings, err := d.Validate(ctx, ref.Version, object, p.exists(ref.ID))
 	if err != nil || len(findings) == 0 {
 		return nil, nil // a definition that is no good is refused by the server
 	}
 	invalid := p.engine.Redactor.Error(ref.ID, apierrors.NewInvalid(ref.GroupKind(), ref.Name, findings), object)
-	failure := classify(ref, invalid)
+	failure := Classify(ref, invalid)
 	failure.Message = "by the definition in the same revision: " + failure.Message
 	return failure, nil
 }

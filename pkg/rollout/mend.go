@@ -20,7 +20,7 @@ import (
 func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
 	options.FieldManager = p.who.Manager
 	live, err := p.engine.Writer.Apply(ctx, ref, body, options)
-	if !namesGoneVersion(err) {
+	if !targetclient.IsVersionGone(err) {
 		return live, nil, err
 	}
 	corrected, events, failed := p.mend(ctx, t, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion})
@@ -58,9 +58,4 @@ func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition 
 	}
 	return after, []Event{p.event(t, "Reassigned", "managedFields of %s named versions that are not served any more; the fields stay whose they were, in %s: %s",
 		t.step.ID, after.APIVersion, strings.Join(moved, ", "))}, nil
-}
-
-func namesGoneVersion(err error) bool {
-	var gone *targetclient.VersionGoneError
-	return errors.As(err, &gone)
 }

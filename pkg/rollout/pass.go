@@ -17,9 +17,10 @@ import (
 // pass is the state of one Reconcile.
 type pass struct {
 	Work
-	engine *Engine
-	who    Identity
-	memory *memory
+	engine    *Engine
+	who       Identity
+	memory    *memory
+	manifests Manifests
 
 	// inventory is what we know, saved what is stored.
 	inventory, saved Inventory
@@ -252,7 +253,7 @@ func (p *pass) look(id manifest.ID) Seen {
 	if presence != observe.Present {
 		return seen
 	}
-	memo := p.memo(id)
+	memo := p.inventory.Entry(id)
 	if predecessor(observation, memo) {
 		// Of ours, which had not been made then, the watch knows nothing yet.
 		seen.Presence = observe.Absent
@@ -262,14 +263,6 @@ func (p *pass) look(id manifest.ID) Seen {
 	seen.Late = seen.ResourceVersion != observation.ResourceVersion
 	seen.Stale = observation.Stale
 	return seen
-}
-
-// memo returns the inventory's entry of an object, or nil.
-func (p *pass) memo(id manifest.ID) *Entry {
-	if entry, ok := p.inventory.Entries[id]; ok {
-		return &entry
-	}
-	return nil
 }
 
 // tidy keeps the memory of attempts from growing with the revisions of a chain.
@@ -284,7 +277,7 @@ func (p *pass) tidy() {
 	wanted, known := map[manifest.Ref]bool{}, map[manifest.ID]bool{}
 	createOnly := map[manifest.ID]bool{}
 	for id := range p.inventory.Entries {
-		wanted[p.ref(id)], known[id] = true, true
+		wanted[p.inventory.Ref(id)], known[id] = true, true
 	}
 	for _, stg := range p.stages() {
 		for _, step := range stg.Steps {

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -69,7 +68,7 @@ func (p *pass) check(ctx context.Context, t task, provided excuse) carried {
 	}
 	decision := p.decide(t, seen)
 	result := p.dryRun(ctx, t, decision, seen, provided)
-	if !surprised(result.err) {
+	if !targetclient.IsOvertaken(result.err) {
 		return result
 	}
 	live, err := p.readLive(ctx, t.step.Ref)
@@ -119,7 +118,7 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if !options.CreateOnly {
 		yielded = p.yielded(t.step.ID)
 	}
-	body, err := p.bodyWithout(ctx, t.step, yielded)
+	body, err := p.manifests.Without(ctx, t.step, yielded)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
@@ -162,9 +161,9 @@ func (p *pass) provided(tasks []task, t task, at place) excuse {
 			return false
 		}
 		if meta.IsNoMatchError(err) || apierrors.IsInvalid(err) || isSchemaError(err) {
-			return provides(tasks, t, isCRDOf(t.step.Group))
+			return provides(tasks, t, func(id manifest.ID) bool { return id.DefinesKindsOf(t.step.Group) })
 		}
-		return apierrors.IsNotFound(err) && provides(tasks, t, isNamespace(t.step.Namespace))
+		return apierrors.IsNotFound(err) && provides(tasks, t, func(id manifest.ID) bool { return id.IsNamespace(t.step.Namespace) })
 	}}
 }
 
@@ -175,13 +174,4 @@ func provides(tasks []task, t task, match func(manifest.ID) bool) bool {
 		}
 	}
 	return false
-}
-
-// isCRDOf matches CustomResourceDefinitions of a group; their names end in it.
-func isCRDOf(group string) func(manifest.ID) bool {
-	return func(id manifest.ID) bool { return id.IsDefinition() && strings.HasSuffix(id.Name, "."+group) }
-}
-
-func isNamespace(name string) func(manifest.ID) bool {
-	return func(id manifest.ID) bool { return id.Group == "" && id.Kind == "Namespace" && id.Name == name }
 }

@@ -50,12 +50,12 @@ func (p *pass) provide(ctx context.Context, t task) carried {
 // make creates a create-only object. When somebody else was faster, that is success: theirs is
 // the content that counts.
 func (p *pass) make(ctx context.Context, t task, seen Seen, again bool) carried {
-	body, err := p.bodyWithout(ctx, t.step, nil)
+	body, err := p.manifests.Without(ctx, t.step, nil)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}
 	live, err := p.engine.Writer.Apply(ctx, t.step.Ref, body, targetclient.ApplyOptions{FieldManager: p.who.Manager, CreateOnly: true})
-	if surprised(err) {
+	if targetclient.IsOvertaken(err) {
 		return p.overtaken(ctx, t, seen)
 	}
 	if err != nil {
@@ -88,11 +88,11 @@ func (p *pass) overtaken(ctx context.Context, t task, before Seen) carried {
 // a newer revision said otherwise is let go, as soon as no layer owns it any more.
 func (p *pass) present(ctx context.Context, t task, seen Seen) carried {
 	result := carried{outcome: outcome{applied: true}, seen: seen, provided: seen.ResourceVersion}
-	entry := p.memo(t.step.ID)
+	entry := p.inventory.Entry(t.step.ID)
 	if entry == nil || p.owns(t.step.ID) {
 		return result
 	}
-	ref := p.ref(t.step.ID)
+	ref := p.inventory.Ref(t.step.ID)
 	live, err := p.engine.Reader.ReadMetadata(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -100,7 +100,7 @@ func (p *pass) present(ctx context.Context, t task, seen Seen) carried {
 		return carried{seen: seen, err: err}
 	default:
 		now := p.seen(live)
-		if ours, _ := p.mayRemove(*entry, now.Observation); ours {
+		if ours, _ := p.who.MayRemove(*entry, now.Observation); ours {
 			if released := p.release(ctx, task{place: t.place, step: t.step}, now); released.err != nil {
 				return carried{seen: seen, err: released.err}
 			}

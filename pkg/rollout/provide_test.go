@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -221,26 +220,5 @@ func TestLateWatchOfCreateOnlyObject(t *testing.T) {
 	creates := slices.DeleteFunc(writes, func(w string) bool { return w != "apply ConfigMap a/default" })
 	if len(creates) != 1 {
 		t.Errorf("it was created %d times", len(creates))
-	}
-}
-
-func TestPreviewOfCreateOnlyObjects(t *testing.T) {
-	s := newSaga()
-	s.place(refOf(theirs), map[string]string{"value": "theirs"})
-	s.become(s.revision(1).phase("a", theirs+"=1@0", "ConfigMap a/other=1@0"))
-	s.engine.Trier = s.model
-	preview, err := s.engine.Preview(context.Background(), Work{Owner: "argocd", Layers: s.layers, Bodies: s}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	actions := map[string]Action{}
-	for _, item := range preview.Items {
-		actions[item.Name] = item.Action
-		if item.Name == "default" && (item.Tried || item.Before != nil || item.After != nil) {
-			t.Errorf("what exists would not change: %+v", item)
-		}
-	}
-	if diff := cmp.Diff(map[string]Action{"default": Idle, "other": Create}, actions); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

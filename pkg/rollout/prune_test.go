@@ -94,7 +94,7 @@ func TestMayRemove(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{who: argocd}
-			got, owner := p.mayRemove(tc.entry, tc.seen.Observation)
+			got, owner := p.who.MayRemove(tc.entry, tc.seen.Observation)
 			if got != tc.want {
 				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
 			}

@@ -15,7 +15,7 @@ import (
 func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 	tasks := make([]task, len(ids))
 	for i, id := range ids {
-		tasks[i].step.Ref = p.ref(id)
+		tasks[i].step.Ref = p.inventory.Ref(id)
 	}
 	results, err := p.carryOut(ctx, tasks, p.removeOne)
 	if err != nil {
@@ -25,9 +25,9 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 	for i, id := range ids {
 		result := results[i]
 		if result.err != nil {
-			result.failure = classify(p.ref(id), result.err)
+			result.failure = Classify(p.inventory.Ref(id), result.err)
 		}
-		if surprised(result.err) {
+		if targetclient.IsOvertaken(result.err) {
 			p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
 		}
 		p.events = append(p.events, result.events...)
@@ -66,7 +66,7 @@ func (p *pass) removeOne(ctx context.Context, t task) carried {
 		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
 	}
 	result := p.takeAway(ctx, t, seen)
-	if surprised(result.err) {
+	if targetclient.IsOvertaken(result.err) {
 		result = p.takeAway(ctx, t, Seen{Presence: observe.Unknown})
 	}
 	// A failure is held until what was seen changes or its time has come, whatever was
@@ -101,7 +101,7 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 
 // takePresent is takeAway for an object that is there.
 func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) carried {
-	if ours, owner := p.mayRemove(entry, seen.Observation); !ours {
+	if ours, owner := p.who.MayRemove(entry, seen.Observation); !ours {
 		return p.left(t, entry, owner)
 	}
 	if p.Orphan[entry.Revision] || seen.Keep {
@@ -130,7 +130,7 @@ func preconditionOf(seen Seen) targetclient.Precondition {
 // vanished judges an object that could not be read: that its kind is served in no version
 // does not say that it is gone, unless nothing defines the kind any more.
 func (p *pass) vanished(ctx context.Context, t task, err error) carried {
-	if classify(t.step.Ref, err).Reason != ReasonNotServed {
+	if Classify(t.step.Ref, err).Reason != ReasonNotServed {
 		return carried{err: err}
 	}
 	gone, err := p.undefined(ctx, t.step.GroupKind())
@@ -146,16 +146,6 @@ func (p *pass) vanished(ctx context.Context, t task, err error) carried {
 	result := p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
 	result.failure.Refused = true
 	return result
-}
-
-// mayRemove is true for the very object that we wrote, recorded or not, unless
-// someone else has taken charge of it since.
-func (p *pass) mayRemove(entry Entry, seen observe.Observation) (ours bool, owner string) {
-	ours, owner = belongs(p.who, seen, &entry)
-	if c := seen.Controller; ours && c != nil {
-		return false, controlledBy(c)
-	}
-	return ours, owner
 }
 
 // left tells that an object is not ours to remove, and lets the inventory forget
@@ -181,13 +171,7 @@ func (p *pass) release(ctx context.Context, t task, seen Seen) carried {
 	return carried{err: err}
 }
 
-// ref is how an object of the inventory is addressed.
-func (p *pass) ref(id manifest.ID) manifest.Ref {
-	entry := p.inventory.Entries[id]
-	return manifest.Ref{ID: id, Version: entry.Version, Digest: entry.Digest}
-}
-
 // leave reports an object that has to go and cannot yet.
 func (p *pass) leave(id manifest.ID, reason string, needsPerson bool, message string) {
-	p.leaving = append(p.leaving, Failure{Ref: p.ref(id), Reason: reason, Message: message, NeedsPerson: needsPerson})
+	p.leaving = append(p.leaving, Failure{Ref: p.inventory.Ref(id), Reason: reason, Message: message, NeedsPerson: needsPerson})
 }

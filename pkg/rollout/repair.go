@@ -35,7 +35,7 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) car
 	if decision := p.decide(t, now); decision.Action != action && decision.Action != Verify && decision.Action != Recover {
 		return p.act(ctx, t, decision, now)
 	}
-	_, wanted, err := p.decoded(ctx, t.step.Ref)
+	wanted, err := p.manifests.decoded(ctx, t.step.Ref)
 	if err != nil {
 		return carried{seen: now, err: err}
 	}

@@ -15,6 +15,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -126,6 +127,43 @@ func (e Entry) equal(other Entry) bool {
 
 // Intent is true while it is unknown whether the object was written.
 func (e Entry) Intent() bool { return e.UID == "" }
+
+// Entry returns the entry of an object, or nil.
+func (i Inventory) Entry(id manifest.ID) *Entry {
+	if entry, ok := i.Entries[id]; ok {
+		return &entry
+	}
+	return nil
+}
+
+// Ref is how an object of the inventory is addressed.
+func (i Inventory) Ref(id manifest.ID) manifest.Ref {
+	entry := i.Entries[id]
+	return manifest.Ref{ID: id, Version: entry.Version, Digest: entry.Digest}
+}
+
+// Unlisted are the objects of an inventory that no layer lists, whether its stage was
+// reached or not, the highest rank first: the order in which they go.
+func (i Inventory) Unlisted(layers []Layer) []manifest.ID {
+	listed := map[manifest.ID]bool{}
+	for _, layer := range layers {
+		for _, stg := range layer.Stages {
+			for _, step := range stg.Steps {
+				listed[step.ID] = true
+			}
+		}
+	}
+	var unlisted []manifest.ID
+	for id := range i.Entries {
+		if !listed[id] {
+			unlisted = append(unlisted, id)
+		}
+	}
+	slices.SortFunc(unlisted, func(a, b manifest.ID) int {
+		return cmp.Or(i.Entries[b].Rank-i.Entries[a].Rank, compareIDs(a, b))
+	})
+	return unlisted
+}
 
 // clone returns a copy that can be changed without changing the original.
 func (i Inventory) clone() Inventory {

@@ -78,21 +78,13 @@ func decideShared(who Identity, step stage.Step, seen Seen, memo *Entry) Decisio
 	return Decision{Action: Share}
 }
 
-// shareAction is what a preview calls a write of a shared object.
-func shareAction(live *unstructured.Unstructured) Action {
-	if live == nil {
-		return Create
-	}
-	return Update
-}
-
 // share looks at a shared object and writes it, if it may be written and is in the
 // state that is expected, in one request that is refused when it is not any more.
 func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
 	var wanted map[string]any
 	if !t.step.Policy.Delete {
 		var err error
-		if _, wanted, err = p.decoded(ctx, t.step.Ref); err != nil {
+		if wanted, err = p.manifests.decoded(ctx, t.step.Ref); err != nil {
 			return carried{seen: seen, err: err}
 		}
 	}
@@ -106,16 +98,16 @@ func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
 			return carried{seen: seen, err: err}
 		}
 		result := p.shareOnto(ctx, t, live, wanted)
-		if namesGoneVersion(result.err) && live != nil {
+		if targetclient.IsVersionGone(result.err) && live != nil {
 			// The question whose fields would be taken has no answer before that.
 			corrected, said, err := p.mend(ctx, t, t.step.Ref, targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
 			events = append(events, said...)
-			if err == nil && corrected == nil || err != nil && !surprised(err) {
+			if err == nil && corrected == nil || err != nil && !targetclient.IsOvertaken(err) {
 				return result
 			}
 			continue
 		}
-		if !surprised(result.err) {
+		if !targetclient.IsOvertaken(result.err) {
 			result.events = append(events, result.events...)
 			return result
 		}
@@ -165,7 +157,7 @@ func (p *pass) shareOnto(ctx context.Context, t task, live *unstructured.Unstruc
 // shareAbsent judges a shared object that does not exist.
 func (p *pass) shareAbsent(ctx context.Context, t task) carried {
 	gone := Seen{Presence: observe.Absent}
-	memo := p.memo(t.step.ID)
+	memo := p.inventory.Entry(t.step.ID)
 	switch {
 	case t.step.Policy.ReadOnly || t.step.Policy.Written || memo != nil && !memo.Intent():
 		return p.refuse(t, gone, ReasonDrifted, true, "was deleted")

@@ -57,7 +57,7 @@ func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstruc
 	if p.engine.Trier == nil {
 		return nil, errors.New("an engine that takes fields of others needs a Trier")
 	}
-	body, err := p.bodyWithout(ctx, t.step, nil)
+	body, err := p.manifests.Without(ctx, t.step, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -108,26 +108,6 @@ func TestCreateOntoAGoneVersion(t *testing.T) {
 	}
 }
 
-// TestPreviewOfGoneVersions: what goes is found in the version that is served, and of what
-// the server cannot say that is said.
-func TestPreviewOfGoneVersions(t *testing.T) {
-	s := newSaga()
-	s.define(widgets(), serving("v1alpha1", "v1"))
-	s.roll(t, s.revision(1).phase("base", "Widget.example.com/v1alpha1 a/w=1", "Widget.example.com/v1alpha1 a/z=1"))
-	s.define(widgets(), serving("v1"))
-	s.become(s.revision(2).phase("base", "Widget.example.com/v1 a/w=2"))
-	preview, err := s.preview(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := strings.Join(said(preview), "\n")
-	for _, want := range []string{"a/w Deferred", "example.com/v1alpha1, a version that the server does not know any more; a rollout corrects that first", "a/z Delete 1->"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the preview does not say %q:\n%s", want, got)
-		}
-	}
-}
-
 // TestGoneVersionIsWatched: an object that was deleted in another version than it was
 // written in is seen to go, without a look at the clock.
 func TestGoneVersionIsWatched(t *testing.T) {
@@ -220,11 +200,11 @@ func TestRefusedRepairIsNoFight(t *testing.T) {
 // TestNoAnswerIsNoRefusal: while nobody answers, the objects are not at fault.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
 	for name, err := range map[string]error{"no connection": fmt.Errorf("connection refused"), "too many requests": apierrors.NewTooManyRequests("later", 1)} {
-		if classify(manifest.Ref{}, err).Refused {
+		if Classify(manifest.Ref{}, err).Refused {
 			t.Errorf("%s counts as refused", name)
 		}
 	}
-	if !classify(manifest.Ref{}, &targetclient.KindUnknownError{}).Refused || !classify(manifest.Ref{}, apierrors.NewServiceUnavailable("down")).Refused {
+	if !Classify(manifest.Ref{}, &targetclient.KindUnknownError{}).Refused || !Classify(manifest.Ref{}, apierrors.NewServiceUnavailable("down")).Refused {
 		t.Error("an answer does not count as refused")
 	}
 }

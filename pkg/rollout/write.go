@@ -65,7 +65,7 @@ func (p *pass) rests(at place, step stage.Step) bool {
 
 // decide applies the table to one object.
 func (p *pass) decide(t task, seen Seen) Decision {
-	return Decide(p.who, t.step, seen, p.memo(t.step.ID))
+	return Decide(p.who, t.step, seen, p.inventory.Entry(t.step.ID))
 }
 
 // intend notes the objects that are about to be made or taken over, and tells
@@ -171,7 +171,7 @@ func (p *pass) execute(ctx context.Context, t task) carried {
 		return held
 	}
 	result := p.act(ctx, t, decision, seen)
-	if !surprised(result.err) {
+	if !targetclient.IsOvertaken(result.err) {
 		return result
 	}
 	live, err := p.readLive(ctx, t.step.Ref)
@@ -182,11 +182,6 @@ func (p *pass) execute(ctx context.Context, t task) carried {
 	result.reread = true
 	result.hidden = decision.Action == Create && live.Presence == observe.Present
 	return result
-}
-
-// surprised is true when the server found another object than we had seen.
-func surprised(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
 // idle notes which layer the object belongs to by now; that costs no request.
@@ -272,7 +267,7 @@ func (p *pass) unseen(t task, message string) *Failure {
 	if trouble == nil {
 		return failure // the answer is on its way
 	}
-	why := classify(t.step.Ref, trouble)
+	why := Classify(t.step.Ref, trouble)
 	failure.Message, failure.NeedsPerson, failure.Refused = why.Message, why.NeedsPerson, why.Refused
 	switch why.Reason {
 	case ReasonUnreachable:
@@ -306,7 +301,7 @@ func (p *pass) refuse(t task, seen Seen, reason string, needsPerson bool, messag
 
 // created tells of an object that was there before and had to be made again.
 func (p *pass) created(t task) []Event {
-	if memo := p.memo(t.step.ID); memo == nil || memo.Intent() {
+	if memo := p.inventory.Entry(t.step.ID); memo == nil || memo.Intent() {
 		return nil
 	}
 	return []Event{p.event(t, "Recreated", "created %s again, which someone had deleted", t.step.ID)}
@@ -319,7 +314,7 @@ func onto(seen Seen) targetclient.ApplyOptions {
 
 // apply writes the object's manifest without the fields that are left to others.
 func (p *pass) apply(ctx context.Context, t task, seen Seen, options targetclient.ApplyOptions, yielded []string, events ...Event) carried {
-	body, err := p.bodyWithout(ctx, t.step, yielded)
+	body, err := p.manifests.Without(ctx, t.step, yielded)
 	if err != nil {
 		return carried{seen: seen, err: err}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
@@ -57,14 +58,12 @@ func (a *api) newLiveIn(s sight) (*live.Live, error) {
 	}
 	return live.New(live.Deps{
 		Authorizer: s.rights,
-		Engine: rollout.New(rollout.Options{
-			Reader: door, Trier: door, Names: rev.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
-		}),
-		Kinds:  door,
-		Work:   s.work,
-		Reader: s.who,
-		Role:   s.role,
-		Clock:  clock.RealClock{},
+		Previewer:  preview.New(preview.Options{Reader: door, Trier: door, Names: rev.Names(), Parallel: previewsAtOnce}),
+		Kinds:      door,
+		Work:       s.work,
+		Reader:     s.who,
+		Role:       s.role,
+		Clock:      clock.RealClock{},
 	}), nil
 }
 

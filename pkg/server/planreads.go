@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/plan"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
-	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
@@ -28,9 +28,7 @@ func (a *api) newPlanReads(types diffschema.Schema) (*plan.Differ, *survey.Deps,
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a client for the facts of profiles: %w", err)
 	}
-	engine := rollout.New(rollout.Options{
-		Reader: door, Trier: door, Names: plan.Names(), Parallel: previewsAtOnce, Redactor: a.extra.redactor,
-	})
-	return &plan.Differ{Authorizer: a.authorizer, Engine: engine, Packs: a.store.Packs, Schema: types, Redactor: a.extra.redactor},
-		&survey.Deps{Profiles: a.extra.profiles, Client: facts, Previewer: engine}, nil
+	previewer := preview.New(preview.Options{Reader: door, Trier: door, Names: plan.Names(), Parallel: previewsAtOnce})
+	return &plan.Differ{Authorizer: a.authorizer, Previewer: previewer, Kinds: door, Packs: a.store.Packs, Schema: types, Redactor: a.extra.redactor},
+		&survey.Deps{Profiles: a.extra.profiles, Client: facts, Previewer: previewer}, nil
 }

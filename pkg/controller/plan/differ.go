@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -24,9 +26,12 @@ import (
 // they may read and change the targets. It keeps nothing.
 type Differ struct {
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Engine previews.
-	Engine *rollout.Engine
-	Packs  interface {
+	Previewer  *preview.Previewer
+	// Kinds tells how objects of a kind are reached, as a *targetclient.Client.
+	Kinds interface {
+		Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+	}
+	Packs interface {
 		Objects(ctx context.Context, root string) ([]manifest.Object, error)
 	}
 	Schema   diffschema.Schema
@@ -71,14 +76,14 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 		return out, nil
 	}
 	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: item.Action == hco.ItemDelete}}
-	preview, err := d.Engine.Preview(ctx, rollout.Work{
+	found, err := d.Previewer.Preview(ctx, rollout.Work{
 		Owner: string(plan.Spec.Profile), Bodies: held,
 		Layers: []rollout.Layer{{Key: "diff", Revision: 1, Stages: []stage.Stage{{Phase: item.Name, Steps: []stage.Step{step}}}}},
 	}, nil)
 	if err != nil {
 		return out, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
 	}
-	for _, seen := range preview.Items {
+	for _, seen := range found.Items {
 		if err := d.show(ctx, &out, item, seen); err != nil {
 			return out, apierrors.NewInternalError(err)
 		}
@@ -87,7 +92,7 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 }
 
 // show fills in what the cluster said.
-func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanItem, seen rollout.PreviewItem) error {
+func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanItem, seen preview.Item) error {
 	out.Stale = seen.Fingerprint != item.Fingerprint
 	if seen.Failure != nil {
 		out.Message = governance.Clip(seen.Failure.Message)
@@ -123,7 +128,7 @@ func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error)
 
 // lacks is the first of some rights on a target that the caller does not have.
 func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string) (string, error) {
-	mapping, err := d.Engine.Reader.Served(ctx, target.GroupVersionKind())
+	mapping, err := d.Kinds.Served(ctx, target.GroupVersionKind())
 	if meta.IsNoMatchError(err) {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
@@ -129,7 +130,7 @@ func (v *visit) worked(targets []wanted) (rollout.Work, error) {
 }
 
 // conclude makes the plan of what the cluster says.
-func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manifest.ID]rollout.PreviewItem) error {
+func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manifest.ID]preview.Item) error {
 	status := &v.plan.Status
 	var items []v1alpha1.PlanItem
 	var refused []string

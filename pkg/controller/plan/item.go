@@ -15,11 +15,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // item is one item of the plan, and the target as it is. Its message is why the
 // cluster refuses it.
-func (v *visit) item(ctx context.Context, target wanted, seen rollout.PreviewItem) (v1alpha1.PlanItem, *manifest.Object, error) {
+func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1alpha1.PlanItem, *manifest.Object, error) {
 	item := v1alpha1.PlanItem{
 		Name:      target.Name,
 		TargetRef: targetOf(target.object.Ref),

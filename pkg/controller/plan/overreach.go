@@ -39,12 +39,12 @@ func (v *visit) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests
 	if err != nil {
 		return "", err
 	}
-	preview, err := v.previewer().Preview(ctx, work, nil)
+	said, err := v.previewer().Preview(ctx, work, nil)
 	if err != nil {
 		return "", err
 	}
 	var more []string
-	for _, seen := range preview.Items {
+	for _, seen := range said.Items {
 		more = append(more, rollout.Beyond(seen.Taken, may)...)
 	}
 	if len(more) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -114,12 +115,11 @@ func (s *sighted) Try(ctx context.Context, ref manifest.Ref, body []byte, option
 	return tried, err
 }
 
-// previewer is an engine that only previews.
-func (v *visit) previewer() *rollout.Engine {
-	options := v.Engine.Options
-	watched := &sighted{Reader: options.Reader, trier: options.Trier, observer: options.Observer, asked: map[manifest.ID]bool{}}
-	options.Reader, options.Trier = watched, watched
-	return rollout.New(options)
+// previewer goes by what is watched.
+func (v *visit) previewer() *preview.Previewer {
+	engine := v.Engine.Options
+	watched := &sighted{Reader: engine.Reader, trier: engine.Trier, observer: engine.Observer, asked: map[manifest.ID]bool{}}
+	return preview.New(preview.Options{Reader: watched, Trier: watched, Names: engine.Names, Parallel: engine.Parallel})
 }
 
 // trial is what the cluster said about a target, and when that would be said again.
@@ -132,7 +132,7 @@ type trial struct {
 	presence   observe.Presence
 	version    string
 	definition int64
-	said       rollout.PreviewItem
+	said       preview.Item
 }
 
 // same is true for two about the same.
@@ -143,8 +143,8 @@ func (t trial) same(other trial) bool {
 
 // preview says what the cluster would make of the targets. What it said of the same
 // manifest, onto the same object, is not asked again; what it refused is.
-func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]rollout.PreviewItem, error) {
-	said, trials := map[manifest.ID]rollout.PreviewItem{}, map[manifest.ID]trial{}
+func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]preview.Item, error) {
+	said, trials := map[manifest.ID]preview.Item{}, map[manifest.ID]trial{}
 	var open []wanted
 	for _, target := range targets {
 		now := v.trialOf(target)
@@ -160,11 +160,11 @@ func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 		if err != nil {
 			return nil, err
 		}
-		preview, err := v.previewer().Preview(ctx, work, nil)
+		found, err := v.previewer().Preview(ctx, work, nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range preview.Items {
+		for _, item := range found.Items {
 			said[item.ID] = item
 			tried := trials[item.ID]
 			tried.said = item

@@ -123,6 +123,18 @@ func versionGone(group string, err error) *VersionGoneError {
 	return &VersionGoneError{Version: version, cause: err}
 }
 
+// IsVersionGone is true for a *VersionGoneError.
+func IsVersionGone(err error) bool {
+	var gone *VersionGoneError
+	return errors.As(err, &gone)
+}
+
+// IsOvertaken is true when the server found another object than the one that a write was
+// judged on.
+func IsOvertaken(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
 // isPathMissing is true when the server knows no such resource, as opposed to no
 // such object. Only what was not answered by a resource's own handler carries
 // this cause (client-go, NewGenericServerResponse).

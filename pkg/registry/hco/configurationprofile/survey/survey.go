@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -28,7 +29,7 @@ const DefaultTimeout = 10 * time.Second
 
 // Previewer says what an apply would make of objects, as a *rollout.Engine.
 type Previewer interface {
-	Preview(ctx context.Context, work rollout.Work, permit rollout.Permit) (rollout.Preview, error)
+	Preview(ctx context.Context, work rollout.Work, permit preview.Permit) (preview.Preview, error)
 }
 
 // Plans are all plans there are.
@@ -156,17 +157,17 @@ func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, item pro
 	}
 	t := trial{Item: item, ref: object.Ref}
 	step := stage.Step{Ref: object.Ref, Policy: stage.Policy{Own: stage.Shared}}
-	preview, err := s.Previewer.Preview(ctx, rollout.Work{
+	found, err := s.Previewer.Preview(ctx, rollout.Work{
 		Owner: string(owner), Bodies: body{object},
 		Layers: []rollout.Layer{{Key: "survey", Revision: 1, Stages: []stage.Stage{{Phase: item.Name, Steps: []stage.Step{step}}}}},
 	}, nil)
 	switch {
 	case err != nil:
 		t.err = err
-	case len(preview.Items) != 1:
-		t.err = fmt.Errorf("previewing %s: %d answers for one question", object.ID, len(preview.Items))
+	case len(found.Items) != 1:
+		t.err = fmt.Errorf("previewing %s: %d answers for one question", object.ID, len(found.Items))
 	default:
-		t.read(preview.Items[0])
+		t.read(found.Items[0])
 	}
 	return t
 }

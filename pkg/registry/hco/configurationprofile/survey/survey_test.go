@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // tuning is a profile that sets a Pump up, and looks at Wells where there are any.
@@ -63,29 +64,29 @@ func (p tuning) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]pro
 }
 
 // tries answers previews.
-type tries func(work rollout.Work) (rollout.Preview, error)
+type tries func(work rollout.Work) (preview.Preview, error)
 
-func (t tries) Preview(_ context.Context, work rollout.Work, _ rollout.Permit) (rollout.Preview, error) {
+func (t tries) Preview(_ context.Context, work rollout.Work, _ preview.Permit) (preview.Preview, error) {
 	return t(work)
 }
 
 // says answers with one item.
-func says(item rollout.PreviewItem) tries {
-	return func(work rollout.Work) (rollout.Preview, error) {
+func says(item preview.Item) tries {
+	return func(work rollout.Work) (preview.Preview, error) {
 		item.Ref = work.Layers[0].Stages[0].Steps[0].Ref
-		return rollout.Preview{Items: []rollout.PreviewItem{item}}, nil
+		return preview.Preview{Items: []preview.Item{item}}, nil
 	}
 }
 
-func created() tries { return says(rollout.PreviewItem{Action: rollout.Create}) }
-func same() tries    { return says(rollout.PreviewItem{Exists: true, Action: rollout.Idle}) }
+func created() tries { return says(preview.Item{Action: rollout.Create}) }
+func same() tries    { return says(preview.Item{Exists: true, Action: rollout.Idle}) }
 
 func pump(interval int, annotations string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"water.example.com/v1","kind":"Pump","metadata":{"name":"main","annotations":{%s}},"spec":{"interval":%d}}`, annotations, interval)
 }
 
 func changed() tries {
-	return says(rollout.PreviewItem{Exists: true, Before: pump(30, ""), After: pump(60, "")})
+	return says(preview.Item{Exists: true, Before: pump(30, ""), After: pump(60, "")})
 }
 
 // definition of a kind of the example.
@@ -178,7 +179,7 @@ func TestState(t *testing.T) {
 		},
 		"only marks differ": {
 			reason: "they say who governs an object, not how it is",
-			try:    says(rollout.PreviewItem{Exists: true, Before: pump(60, `"hco.kubevirt.io/governed-by":"gone"`), After: pump(60, "")}),
+			try:    says(preview.Item{Exists: true, Before: pump(60, `"hco.kubevirt.io/governed-by":"gone"`), After: pump(60, "")}),
 			want:   hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "no plan sees to it",
 		},
 		"set, but not on all nodes": {
@@ -186,7 +187,7 @@ func TestState(t *testing.T) {
 			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "3 nodes do not have it yet",
 		},
 		"refused": {
-			reason: "a plan would be refused, too", try: says(rollout.PreviewItem{Failure: &rollout.Failure{Reason: "Invalid", Message: "no such namespace"}}),
+			reason: "a plan would be refused, too", try: says(preview.Item{Failure: &rollout.Failure{Reason: "Invalid", Message: "no such namespace"}}),
 			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh,
 		},
 		"by a plan": {
@@ -253,14 +254,14 @@ func TestState(t *testing.T) {
 		},
 		"nobody answers": {
 			reason: "a plan that says Completed is no proof", plan: plan(t, hco.PhaseCompleted),
-			try: func(rollout.Work) (rollout.Preview, error) {
-				return rollout.Preview{}, errors.New("connection refused")
+			try: func(rollout.Work) (preview.Preview, error) {
+				return preview.Preview{}, errors.New("connection refused")
 			},
 			want: hco.ProfileUnknown, needs: hco.PrerequisiteMet, message: "asking what item set-up-pump would do: connection refused",
 		},
 		"not served yet": {
 			reason: "whether it exists cannot be told",
-			try:    says(rollout.PreviewItem{Failure: &rollout.Failure{Reason: rollout.ReasonNotServed, Message: "its kind is not served"}}),
+			try:    says(preview.Item{Failure: &rollout.Failure{Reason: rollout.ReasonNotServed, Message: "its kind is not served"}}),
 			want:   hco.ProfileUnknown, needs: hco.PrerequisiteMet, message: "its kind is not served",
 		},
 	} {
@@ -309,11 +310,11 @@ func TestWhole(t *testing.T) {
 	cluster := client(definition("Pump"), definition("Well"), well("a"), well("b"))
 	got := look(t, survey.Deps{
 		Profiles: []profile.Profile{tuning{reboots: 2}}, Client: cluster, Plans: plansOf(p),
-		Previewer: tries(func(work rollout.Work) (rollout.Preview, error) {
+		Previewer: tries(func(work rollout.Work) (preview.Preview, error) {
 			ref := work.Layers[0].Stages[0].Steps[0].Ref
 			body, err := work.Bodies.Body(t.Context(), ref)
 			asked = string(body)
-			return rollout.Preview{Items: []rollout.PreviewItem{{Ref: ref, Action: rollout.Create}}}, err
+			return preview.Preview{Items: []preview.Item{{Ref: ref, Action: rollout.Create}}}, err
 		}),
 	})
 	if !strings.Contains(asked, `"interval":90`) {
@@ -356,7 +357,7 @@ func TestTimeout(t *testing.T) {
 
 type hanging struct{}
 
-func (hanging) Preview(ctx context.Context, _ rollout.Work, _ rollout.Permit) (rollout.Preview, error) {
+func (hanging) Preview(ctx context.Context, _ rollout.Work, _ preview.Permit) (preview.Preview, error) {
 	<-ctx.Done()
-	return rollout.Preview{}, ctx.Err()
+	return preview.Preview{}, ctx.Err()
 }

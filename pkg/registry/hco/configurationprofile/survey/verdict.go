@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // trial is an item, and what the cluster said of it.
@@ -30,7 +31,7 @@ type trial struct {
 }
 
 // read notes what the cluster said.
-func (t *trial) read(seen rollout.PreviewItem) {
+func (t *trial) read(seen preview.Item) {
 	switch {
 	case seen.Unread, seen.Action == rollout.Deferred, seen.Failure != nil && seen.Failure.Reason == rollout.ReasonNotServed:
 		why := seen.Message
@@ -48,7 +49,7 @@ func (t *trial) read(seen rollout.PreviewItem) {
 }
 
 // changes tells whether an object that exists would be another one.
-func changes(seen rollout.PreviewItem) (hco.ItemAction, error) {
+func changes(seen preview.Item) (hco.ItemAction, error) {
 	if seen.Before == nil || seen.After == nil {
 		return hco.ItemNone, nil
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
-	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 const (
@@ -42,9 +42,9 @@ type scope struct {
 	namespace string
 }
 
-// permit implements rollout.Permit. What the question leaves out is not looked at
+// permit implements preview.Permit. What the question leaves out is not looked at
 // and not counted.
-func (a *accessReviews) permit(ctx context.Context, subjects []rollout.PreviewSubject) ([]rollout.Grant, error) {
+func (a *accessReviews) permit(ctx context.Context, subjects []preview.Subject) ([]preview.Grant, error) {
 	asked := a.asked(subjects)
 	scopes, err := a.scopes(ctx, subjects, asked)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *accessReviews) permit(ctx context.Context, subjects []rollout.PreviewSu
 		return nil, err
 	}
 	a.withheld = len(asked) - len(leaving) - len(staying)
-	grants := make([]rollout.Grant, len(subjects))
+	grants := make([]preview.Grant, len(subjects))
 	for _, i := range append(leaving, staying...) {
 		grants[i].Look = true
 	}
@@ -81,7 +81,7 @@ func (a *accessReviews) permit(ctx context.Context, subjects []rollout.PreviewSu
 }
 
 // asked returns the indices of the subjects that the answer may speak of.
-func (a *accessReviews) asked(subjects []rollout.PreviewSubject) []int {
+func (a *accessReviews) asked(subjects []preview.Subject) []int {
 	listed := make(map[manifest.ID]bool, len(a.question.Manifests))
 	for _, object := range a.question.Manifests {
 		listed[object.ID] = true
@@ -96,7 +96,7 @@ func (a *accessReviews) asked(subjects []rollout.PreviewSubject) []int {
 }
 
 // may returns those of some subjects to which the caller may do something.
-func (a *accessReviews) may(ctx context.Context, verb string, subjects []rollout.PreviewSubject, scopes map[int]scope, some []int) ([]int, error) {
+func (a *accessReviews) may(ctx context.Context, verb string, subjects []preview.Subject, scopes map[int]scope, some []int) ([]int, error) {
 	allowed, err := a.mayAll(ctx, verb, len(subjects), scopes, some)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (e *reviewError) Error() string { return "asking what you may do: " + e.err
 func (e *reviewError) Unwrap() error { return e.err }
 
 // scopes finds the resources of subjects.
-func (a *accessReviews) scopes(ctx context.Context, subjects []rollout.PreviewSubject, some []int) (map[int]scope, error) {
+func (a *accessReviews) scopes(ctx context.Context, subjects []preview.Subject, some []int) (map[int]scope, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, i := range some {
 		kinds[subjects[i].GroupVersionKind()] = true

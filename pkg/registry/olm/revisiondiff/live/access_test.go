@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // TestGate: how far the engine may go is how far the caller could go themselves.
@@ -66,7 +66,7 @@ func TestPermit(t *testing.T) {
 			reason: "what would be deleted is only read",
 			setting: func() *setting {
 				s := newSetting()
-				s.engine.subjects = []rollout.PreviewSubject{leaving("old"), leaving("older")}
+				s.engine.subjects = []preview.Subject{leaving("old"), leaving("older")}
 				return s
 			},
 			rights:   []string{"alice get configmaps ns/old"},

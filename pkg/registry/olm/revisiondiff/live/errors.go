@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // answer is what the caller is told of an error: 504 when time ran out, 503 when
@@ -60,7 +60,7 @@ func (l *Live) lacks(verb string) string {
 
 // ownRights tells refusals of the cluster, which belong into the answer, from
 // rights that the reader lacks, for which there is no answer.
-func (l *Live) ownRights(ctx context.Context, found rollout.Preview) error {
+func (l *Live) ownRights(ctx context.Context, found preview.Preview) error {
 	for i := range found.Items {
 		item := &found.Items[i]
 		if item.Err == nil || !apierrors.IsForbidden(item.Err) {

@@ -25,14 +25,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // timeout bounds a preview. It leaves some of what a read may take for comparing.
 const timeout = 15 * time.Second
 
-// Engine makes previews, as a *rollout.Engine.
-type Engine interface {
-	Preview(ctx context.Context, work rollout.Work, permit rollout.Permit) (rollout.Preview, error)
+// Previewer makes previews, as a *preview.Previewer.
+type Previewer interface {
+	Preview(ctx context.Context, work rollout.Work, permit preview.Permit) (preview.Preview, error)
 }
 
 // Kinds tells under which resource a kind is served, as a *targetclient.Client.
@@ -49,10 +50,10 @@ type Work func(ctx context.Context, revision *olm.ClusterExtensionRevision) (rol
 type Deps struct {
 	// Authorizer says what users may do in the cluster.
 	Authorizer authorizer.UnconditionalAuthorizer
-	Engine     Engine
+	Previewer  Previewer
 	Kinds      Kinds
 	Work       Work
-	// Reader is the user as whom Engine asks the cluster, and Role says, for
+	// Reader is the user as whom Previewer asks the cluster, and Role says, for
 	// people, what gives that user the rights to.
 	Reader user.Info
 	Role   string
@@ -146,7 +147,7 @@ func (l *Live) preview(ctx context.Context, caller user.Info, question revisiond
 	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
 	defer cancel()
 	reviews := &accessReviews{authorizer: l.deps.Authorizer, kinds: l.deps.Kinds, caller: caller, question: question}
-	found, err := l.deps.Engine.Preview(ctx, work, reviews.permit)
+	found, err := l.deps.Previewer.Preview(ctx, work, reviews.permit)
 	if err == nil {
 		err = l.ownRights(ctx, found)
 	}

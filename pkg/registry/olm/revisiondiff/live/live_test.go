@@ -24,6 +24,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 const reader = "system:serviceaccount:penstock-system:penstock-reader"
@@ -82,27 +83,27 @@ func (s served) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.R
 // previews is an engine that asks for permission, as the true one does, and finds
 // what it was told.
 type previews struct {
-	subjects []rollout.PreviewSubject
-	items    []rollout.PreviewItem
+	subjects []preview.Subject
+	items    []preview.Item
 	err      error
 	wait     bool
 
 	asked  int
-	grants []rollout.Grant
+	grants []preview.Grant
 }
 
-func (p *previews) Preview(ctx context.Context, _ rollout.Work, permit rollout.Permit) (rollout.Preview, error) {
+func (p *previews) Preview(ctx context.Context, _ rollout.Work, permit preview.Permit) (preview.Preview, error) {
 	p.asked++
 	grants, err := permit(ctx, p.subjects)
 	if err != nil {
-		return rollout.Preview{}, fmt.Errorf("previewing: %w", err)
+		return preview.Preview{}, fmt.Errorf("previewing: %w", err)
 	}
 	p.grants = grants
 	if p.wait {
 		<-ctx.Done()
-		return rollout.Preview{}, fmt.Errorf("previewing: %w", ctx.Err())
+		return preview.Preview{}, fmt.Errorf("previewing: %w", ctx.Err())
 	}
-	return rollout.Preview{Items: p.items}, p.err
+	return preview.Preview{Items: p.items}, p.err
 }
 
 // setting is everything around a Live.
@@ -141,12 +142,12 @@ func (s *setting) add(raw string) {
 		panic(err) // a mistake in a table
 	}
 	s.manifests = append(s.manifests, object)
-	s.engine.subjects = append(s.engine.subjects, rollout.PreviewSubject{Ref: object.Ref})
+	s.engine.subjects = append(s.engine.subjects, preview.Subject{Ref: object.Ref})
 }
 
 func (s *setting) live() *Live {
 	return New(Deps{
-		Authorizer: s.rights, Engine: s.engine, Kinds: s.served, Clock: s.clock, Timeout: s.timeout,
+		Authorizer: s.rights, Previewer: s.engine, Kinds: s.served, Clock: s.clock, Timeout: s.timeout,
 		Work: func(context.Context, *olm.ClusterExtensionRevision) (rollout.Work, int64, error) {
 			return rollout.Work{Owner: "x"}, s.version, nil
 		},
@@ -163,8 +164,8 @@ func (s *setting) ask(t *testing.T, l *Live, name string) (revisiondiff.Preview,
 }
 
 // leaving is an object of the inventory that is in no layer.
-func leaving(name string) rollout.PreviewSubject {
-	return rollout.PreviewSubject{Leaving: true, Ref: manifest.Ref{Version: "v1", ID: manifest.ID{Kind: "ConfigMap", Namespace: "ns", Name: name}}}
+func leaving(name string) preview.Subject {
+	return preview.Subject{Leaving: true, Ref: manifest.Ref{Version: "v1", ID: manifest.ID{Kind: "ConfigMap", Namespace: "ns", Name: name}}}
 }
 
 // TestNoAnswer: without every answer there is none, and it says whom to ask.
@@ -206,7 +207,7 @@ func TestNoAnswer(t *testing.T) {
 		"ReaderMayNotTry": {
 			reason: "nor is it when it may not patch",
 			change: func(s *setting) {
-				s.engine.items = []rollout.PreviewItem{{Ref: s.manifests[0].Ref, Exists: true, Err: forbidden, Failure: &rollout.Failure{Message: "m"}}}
+				s.engine.items = []preview.Item{{Ref: s.manifests[0].Ref, Exists: true, Err: forbidden, Failure: &rollout.Failure{Message: "m"}}}
 				s.rights.rules = append(s.rights.rules, reader+" create configmaps ns/a")
 			},
 			code: http.StatusServiceUnavailable,
@@ -215,7 +216,7 @@ func TestNoAnswer(t *testing.T) {
 		"ReaderMayNotCreate": {
 			reason: "or create",
 			change: func(s *setting) {
-				s.engine.items = []rollout.PreviewItem{{Ref: s.manifests[0].Ref, Err: forbidden, Failure: &rollout.Failure{Message: "m"}}}
+				s.engine.items = []preview.Item{{Ref: s.manifests[0].Ref, Err: forbidden, Failure: &rollout.Failure{Message: "m"}}}
 				s.rights.rules = append(s.rights.rules, reader+" patch configmaps ns/a")
 			},
 			code: http.StatusServiceUnavailable,
@@ -261,7 +262,7 @@ func TestNoAnswer(t *testing.T) {
 func TestRefusedByThePolicy(t *testing.T) {
 	s := newSetting("a")
 	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*", reader + " patch configmaps ns/a"}
-	s.engine.items = []rollout.PreviewItem{{
+	s.engine.items = []preview.Item{{
 		Ref: s.manifests[0].Ref, Exists: true, Tried: true,
 		Err:     apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("a policy says no")),
 		Failure: &rollout.Failure{Message: "a policy says no"},
@@ -286,9 +287,9 @@ func TestUnread(t *testing.T) {
 	away := &rollout.Failure{Message: "its webhook is away"}
 	gone := s.manifests[0].Ref
 	gone.ID.Name = "b"
-	s.engine.items = []rollout.PreviewItem{
+	s.engine.items = []preview.Item{
 		{Ref: s.manifests[0].Ref, Action: rollout.Create, Unread: true, Failure: away, Err: errors.New("500")},
-		{Ref: gone, Action: rollout.Delete, Unread: true, Failure: away, Err: errors.New("500")},
+		{Ref: gone, Action: preview.Delete, Unread: true, Failure: away, Err: errors.New("500")},
 	}
 	preview, err := s.ask(t, s.live(), "alice")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	diffreview "github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // Reasons of notes that only a comparison with the cluster has.
@@ -35,7 +36,7 @@ const mostPaths = 5
 
 // noteOf says of one object what its change does not show. Change is nil where
 // there is none.
-func noteOf(item *rollout.PreviewItem, change *diff.Change) (diffreview.Note, bool) {
+func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	note := func(severity diffreview.Severity, reason, format string, args ...any) (diffreview.Note, bool) {
 		return diffreview.Note{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)}, true
 	}
@@ -50,11 +51,11 @@ func noteOf(item *rollout.PreviewItem, change *diff.Change) (diffreview.Note, bo
 		return note(diffreview.Info, reasonDeferred, "%s", item.Message)
 	case item.Action == rollout.Deferred:
 		return note(diffreview.Warning, reasonDeferred, "%s", item.Message)
-	case item.Action == rollout.Leave:
+	case item.Action == preview.Leave:
 		return note(diffreview.Warning, reasonLeft, "is in no phase any more, and stays: it %s", item.Message)
-	case item.Action == rollout.Release:
+	case item.Action == preview.Release:
 		return note(diffreview.Info, reasonReleased, "is in no phase any more, and stays: it is released")
-	case item.Action == rollout.Delete && item.IsDefinition():
+	case item.Action == preview.Delete && item.IsDefinition():
 		return note(diffreview.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
 	case item.Action == rollout.Adopt:
 		return note(diffreview.Warning, reasonAdopted, "%s: a rollout takes it over%s", item.Message, takes(item, change))
@@ -70,7 +71,7 @@ func noteOf(item *rollout.PreviewItem, change *diff.Change) (diffreview.Note, bo
 }
 
 // drift says who changed what was rolled out.
-func drift(item *rollout.PreviewItem, change *diff.Change) (diffreview.Note, bool) {
+func drift(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	note := diffreview.Note{Severity: diffreview.Warning, Reason: reasonDrift}
 	switch {
 	case !item.Exists:
@@ -84,7 +85,7 @@ func drift(item *rollout.PreviewItem, change *diff.Change) (diffreview.Note, boo
 }
 
 // owners names the fields that change, and who has them now.
-func owners(item *rollout.PreviewItem, change *diff.Change) string {
+func owners(item *preview.Item, change *diff.Change) string {
 	var parts []string
 	for i := range change.Fields {
 		if i == mostPaths {
@@ -111,7 +112,7 @@ func owners(item *rollout.PreviewItem, change *diff.Change) string {
 
 // takes names the fields that others have. Paths are those of the comparison: it
 // knows what is to be hidden.
-func takes(item *rollout.PreviewItem, change *diff.Change) string {
+func takes(item *preview.Item, change *diff.Change) string {
 	var parts []string
 	if change != nil {
 		for i := range change.Fields {
@@ -179,7 +180,7 @@ func printed(name string) string {
 
 // refusal is what the server says to what a rollout would write. What the message
 // must not quote was taken out where it came in (see package targetclient).
-func refusal(item *rollout.PreviewItem) diffreview.Note {
+func refusal(item *preview.Item) diffreview.Note {
 	message := item.Failure.Message
 	switch {
 	case item.Failure.Reason == rollout.ReasonNotServed:

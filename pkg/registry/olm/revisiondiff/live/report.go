@@ -7,11 +7,11 @@ import (
 	diffreview "github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
-	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // report compares what is with what would be, and adds what there is to say.
-func report(ctx context.Context, found rollout.Preview, question revisiondiff.LiveQuestion) diff.Report {
+func report(ctx context.Context, found preview.Preview, question revisiondiff.LiveQuestion) diff.Report {
 	manifests := make(map[manifest.ID]manifest.Object, len(question.Manifests))
 	for _, object := range question.Manifests {
 		manifests[object.ID] = object
@@ -27,7 +27,7 @@ func report(ctx context.Context, found rollout.Preview, question revisiondiff.Li
 			refused = append(refused, notCompared(item, "it could not be read"))
 		case item.Failure != nil && item.Exists:
 			refused = append(refused, notCompared(item, "the API server refuses what a rollout would write"))
-		case item.Action == rollout.Delete:
+		case item.Action == preview.Delete:
 			before = append(before, side(item.Ref, item.Before))
 		case item.After != nil && item.Before != nil:
 			before = append(before, side(item.Ref, item.Before))
@@ -48,7 +48,7 @@ func report(ctx context.Context, found rollout.Preview, question revisiondiff.Li
 }
 
 // notCompared is an object of which no change can be shown.
-func notCompared(item *rollout.PreviewItem, why string) diff.Change {
+func notCompared(item *preview.Item, why string) diff.Change {
 	return diff.Change{ID: item.ID, OldVersion: item.Version, NewVersion: item.Version, Kind: diff.Changed, NotCompared: why}
 }
 
@@ -65,7 +65,7 @@ func side(ref manifest.Ref, raw []byte) manifest.Object {
 }
 
 // sizes adds up the manifests of what was looked at, without those of Secrets.
-func sizes(found rollout.Preview, manifests map[manifest.ID]manifest.Object) int64 {
+func sizes(found preview.Preview, manifests map[manifest.ID]manifest.Object) int64 {
 	var sum int64
 	for i := range found.Items {
 		if id := found.Items[i].ID; !id.IsSecret() {
@@ -76,7 +76,7 @@ func sizes(found rollout.Preview, manifests map[manifest.ID]manifest.Object) int
 }
 
 // annotate adds what the changes themselves do not show.
-func annotate(out *diff.Report, found rollout.Preview, options diff.Options) {
+func annotate(out *diff.Report, found preview.Preview, options diff.Options) {
 	changes := make(map[manifest.ID]*diff.Change, len(out.Changes))
 	for i := range out.Changes {
 		changes[out.Changes[i].ID] = &out.Changes[i]

@@ -1,4 +1,4 @@
-package rollout
+package preview
 
 import (
 	"bytes"
@@ -6,57 +6,79 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
+// judge says what a rollout would do with each of some objects.
+type judge struct {
+	options   Options
+	work      rollout.Work
+	objects   []object
+	who       rollout.Identity
+	manifests rollout.Manifests
+}
+
+// lists tells whether a layer has an object that matches. Those that must not be
+// looked at do not count: the answer would tell of them.
+func (j *judge) lists(match func(manifest.ID) bool) bool {
+	return slices.ContainsFunc(j.objects, func(o object) bool { return !o.Leaving && match(o.ID) })
+}
+
 // item looks at one object, and once more when it changed in between.
-func (p *previewer) item(ctx context.Context, i int) (PreviewItem, error) {
-	look := p.stays
-	if p.subjects[i].Leaving {
-		look = p.goes
+func (j *judge) item(ctx context.Context, o object) (Item, error) {
+	look := j.stays
+	if o.Leaving {
+		look = j.goes
 	}
-	item, err := look(ctx, i)
-	if surprised(item.Err) {
-		item, err = look(ctx, i)
+	item, err := look(ctx, o)
+	if targetclient.IsOvertaken(item.Err) {
+		item, err = look(ctx, o)
 	}
-	if err == nil && surprised(item.Err) {
-		item.Action, item.Message = Deferred, "it changes all the time"
+	if err == nil && targetclient.IsOvertaken(item.Err) {
+		item.Action, item.Message = rollout.Deferred, "it changes all the time"
 		item.Failure, item.Err = nil, nil
 	}
 	return item, err
 }
 
 // stays is an object of a layer.
-func (p *previewer) stays(ctx context.Context, i int) (PreviewItem, error) {
-	step := p.steps[i]
-	item := PreviewItem{Ref: step.Ref}
-	live, seen, err := p.read(ctx, step.Ref)
+func (j *judge) stays(ctx context.Context, o object) (Item, error) {
+	step := o.step
+	item := Item{Ref: step.Ref}
+	live, seen, err := j.read(ctx, step.Ref)
 	switch {
-	case meta.IsNoMatchError(err) && p.provides(isCRDOf(step.Group)):
-		item.Action, item.Message = Deferred, "its kind is not served yet; the same rollout defines it"
+	case meta.IsNoMatchError(err) && j.lists(func(id manifest.ID) bool { return id.DefinesKindsOf(step.Group) }):
+		item.Action, item.Message = rollout.Deferred, "its kind is not served yet; the same rollout defines it"
 		return item, nil
 	case err != nil:
 		item.Unread = unread(err)
-		return item, p.refused(&item, Create, err)
+		return item, j.refused(&item, rollout.Create, err)
 	}
-	memo := p.memo(step.ID)
+	memo := j.work.Inventory.Entry(step.ID)
 	item.Exists = live != nil
-	decision := Decide(p.who, step, seen, memo)
-	if decision.Action == Share {
-		decision.Action = shareAction(live)
+	decision := rollout.Decide(j.who, step, seen, memo)
+	if decision.Action == rollout.Share {
+		// Of a shared object the rule says only that it has to be looked at.
+		decision.Action = rollout.Create
+		if live != nil {
+			decision.Action = rollout.Update
+		}
 	}
 	if step.Policy.Delete {
-		decision.Action, item.Fingerprint = Idle, Fingerprint(live)
+		decision.Action, item.Fingerprint = rollout.Idle, rollout.Fingerprint(live)
 		if live != nil {
 			decision.Action = Delete
 			item.Before, err = plain(live)
@@ -65,58 +87,58 @@ func (p *previewer) stays(ctx context.Context, i int) (PreviewItem, error) {
 		return item, err
 	}
 	if step.Policy.Own == stage.Shared {
-		item.Fingerprint = Fingerprint(live)
+		item.Fingerprint = rollout.Fingerprint(live)
 	}
 	item.Action, item.Message = decision.Action, decision.Message
-	if decision.Action == Idle && step.Policy.CreateOnly {
+	if decision.Action == rollout.Idle && step.Policy.CreateOnly {
 		item.Message = "exists, and is create-only: left as it is"
 	}
 	switch decision.Action {
-	case Create:
+	case rollout.Create:
 		item.Drifted = memo != nil && !memo.Intent() && memo.Digest == step.Digest && !step.Policy.CreateOnly
-		if !p.grants[i].Create {
+		if !o.Create {
 			return item, nil
 		}
-		return item, p.try(ctx, &item, step, nil)
-	case Update, Adopt, Recover, Verify:
+		return item, j.try(ctx, &item, step, nil)
+	case rollout.Update, rollout.Adopt, rollout.Recover, rollout.Verify:
 		item.Drifted = memo != nil && memo.UID == seen.UID && memo.Digest == step.Digest
-		if item.Action == Adopt {
-			_, owner := belongs(p.who, seen.Observation, memo)
+		if item.Action == rollout.Adopt {
+			_, owner := j.who.Owns(seen.Observation, memo)
 			item.Message = "exists already and " + owner
 		}
-		return item, p.try(ctx, &item, step, live)
+		return item, j.try(ctx, &item, step, live)
 	default:
 		return item, nil
 	}
 }
 
 // goes is an object that is in no layer.
-func (p *previewer) goes(ctx context.Context, i int) (PreviewItem, error) {
-	ref := p.subjects[i].Ref
-	item := PreviewItem{Ref: ref, Action: Idle}
-	live, seen, err := p.read(ctx, ref)
-	entry := p.inventory.Entries[ref.ID]
+func (j *judge) goes(ctx context.Context, o object) (Item, error) {
+	ref := o.Ref
+	item := Item{Ref: ref, Action: rollout.Idle}
+	live, seen, err := j.read(ctx, ref)
+	entry := j.work.Inventory.Entries[ref.ID]
 	switch {
 	case meta.IsNoMatchError(err):
-		item.Action, item.Message = Deferred, "its kind is not served at the moment: whether it exists cannot be told"
+		item.Action, item.Message = rollout.Deferred, "its kind is not served at the moment: whether it exists cannot be told"
 		return item, nil
 	case err != nil:
 		item.Unread = unread(err)
-		return item, p.refused(&item, Delete, err)
+		return item, j.refused(&item, Delete, err)
 	case seen.Presence == observe.Absent:
 		return item, nil
 	}
 	item.Exists = true
-	ours, owner := p.mayRemove(entry, seen.Observation)
+	ours, owner := j.who.MayRemove(entry, seen.Observation)
 	switch {
 	case !ours && entry.Intent():
 		// It was never made; this is somebody else's.
 	case !ours:
 		item.Action, item.Message = Leave, owner
-	case p.Orphan[entry.Revision], seen.Keep:
+	case j.work.Orphan[entry.Revision], seen.Keep:
 		item.Action = Release
 	case seen.Deleting:
-		item.Action, item.Message = Deferred, "is being deleted; its finalizers have to be done first"
+		item.Action, item.Message = rollout.Deferred, "is being deleted; its finalizers have to be done first"
 	default:
 		item.Action = Delete
 		item.Before, err = plain(live)
@@ -125,36 +147,36 @@ func (p *previewer) goes(ctx context.Context, i int) (PreviewItem, error) {
 }
 
 // read returns a live object, or nil, and what is known of it.
-func (p *previewer) read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, Seen, error) {
-	live, err := p.engine.Reader.Read(ctx, ref)
+func (j *judge) read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, rollout.Seen, error) {
+	live, err := j.options.Reader.Read(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, Seen{Presence: observe.Absent}, nil
+		return nil, rollout.Seen{Presence: observe.Absent}, nil
 	case err != nil:
-		return nil, Seen{}, err
+		return nil, rollout.Seen{}, err
 	}
-	return live, Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}, nil
+	return live, rollout.Seen{Presence: observe.Present, Observation: j.options.Names.Observe(live)}, nil
 }
 
 // try asks the server what it would make of an object that exists as live, or
 // does not exist.
-func (p *previewer) try(ctx context.Context, item *PreviewItem, step stage.Step, live *unstructured.Unstructured) error {
+func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unstructured.Unstructured) error {
 	var yielded []string
 	if live != nil {
-		yielded = p.yielded(item.ID)
+		yielded = j.work.Inventory.Entries[item.ID].Yielded
 	}
-	body, err := p.bodyWithout(ctx, step, yielded)
+	body, err := j.manifests.Without(ctx, step, yielded)
 	if err != nil {
 		return err
 	}
-	options := targetclient.TryOptions{FieldManager: p.who.Manager}
+	options := targetclient.TryOptions{FieldManager: j.who.Manager}
 	if live != nil {
 		options.Precondition = targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}
 	}
 	item.Tried = true
-	tried, err := p.engine.Trier.Try(ctx, item.Ref, body, options)
+	tried, err := j.options.Trier.Try(ctx, item.Ref, body, options)
 	if err != nil {
-		return p.refused(item, item.Action, err)
+		return j.refused(item, item.Action, err)
 	}
 	if item.After, err = plain(tried); err != nil || live == nil {
 		return err
@@ -164,19 +186,19 @@ func (p *previewer) try(ctx context.Context, item *PreviewItem, step stage.Step,
 	}
 	if bytes.Equal(item.Before, item.After) {
 		item.Before, item.After = nil, nil
-		if item.Action != Adopt {
-			item.Action, item.Drifted = Idle, false
+		if item.Action != rollout.Adopt {
+			item.Action, item.Drifted = rollout.Idle, false
 		}
 	}
-	item.Taken = managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager)
+	item.Taken = managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), j.who.Manager)
 	return nil
 }
 
 // refused notes what an error says about an object, or returns it when it says
 // nothing about it.
-func (p *previewer) refused(item *PreviewItem, action Action, err error) error {
-	if namesGoneVersion(err) {
-		item.Action, item.Message = Deferred, fmt.Sprintf("%s; a rollout corrects that first, and what the server will say then cannot be told", explain(item.Ref, err))
+func (j *judge) refused(item *Item, action rollout.Action, err error) error {
+	if targetclient.IsVersionGone(err) {
+		item.Action, item.Message = rollout.Deferred, fmt.Sprintf("%s; a rollout corrects that first, and what the server will say then cannot be told", rollout.Explain(item.Ref, err))
 		return nil
 	}
 	if silent(err) {
@@ -186,11 +208,11 @@ func (p *previewer) refused(item *PreviewItem, action Action, err error) error {
 		// Nothing but rights can forbid a read.
 		return err
 	}
-	if !surprised(err) && apierrors.IsNotFound(err) && item.Namespace != "" && p.provides(isNamespace(item.Namespace)) {
-		item.Action, item.Message = Deferred, fmt.Sprintf("its namespace %s does not exist yet; the same rollout makes it", item.Namespace)
+	if !targetclient.IsOvertaken(err) && apierrors.IsNotFound(err) && item.Namespace != "" && j.lists(func(id manifest.ID) bool { return id.IsNamespace(item.Namespace) }) {
+		item.Action, item.Message = rollout.Deferred, fmt.Sprintf("its namespace %s does not exist yet; the same rollout makes it", item.Namespace)
 		return nil
 	}
-	item.Action, item.Failure, item.Err = action, classify(item.Ref, err), err
+	item.Action, item.Failure, item.Err = action, rollout.Classify(item.Ref, err), err
 	return nil
 }
 

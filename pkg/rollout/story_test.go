@@ -1,0 +1,115 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+)
+
+// Story is a saga for tests of packages that build on this one, which have to be outside
+// of it: they see what is exported.
+type Story struct{ *saga }
+
+// NewStory begins with an empty cluster.
+func NewStory() *Story { return &Story{newSaga()} }
+
+// Names are those that objects are marked with.
+func (s *Story) Names() observe.Names { return testNames() }
+
+// Work is the chain as it should be.
+func (s *Story) Work() Work { return s.work() }
+
+// Revision begins a revision.
+func (s *Story) Revision(number int64) *script { return s.revision(number) }
+
+// Phase adds a phase, see phase.
+func (r *script) Phase(name string, objects ...string) *script { return r.phase(name, objects...) }
+
+// Adopting sets how collisions are dealt with.
+func (r *script) Adopting(adopt stage.Adoption) *script { return r.adopting(adopt) }
+
+// Become makes revisions the active ones.
+func (s *Story) Become(revisions ...*script) { s.become(revisions...) }
+
+// Roll is Become, and waits until the cluster is at rest.
+func (s *Story) Roll(t testing.TB, revisions ...*script) { s.roll(t, revisions...) }
+
+// Release has the objects of a revision released instead of deleted.
+func (s *Story) Release(revision int64) { s.orphan[revision] = true }
+
+// Refuse lets writes and dry-runs be answered by a function; nil lets them happen.
+func (s *Story) Refuse(answer func(verb string, ref manifest.Ref) error) { s.refuse = answer }
+
+// Unreadable is what every read is answered with.
+func (s *Story) Unreadable(answer error) { s.unreadable = answer }
+
+// Set changes a field of an object as a manager.
+func (s *Story) Set(id manifest.ID, field, value, manager string) {
+	s.alter(id, func(o *thing) { o.set(field, value, manager) })
+}
+
+// Terminate has an object be on its way out.
+func (s *Story) Terminate(id manifest.ID) { s.alter(id, func(o *thing) { o.deleting = true }) }
+
+// Control gives an object a controller.
+func (s *Story) Control(id manifest.ID, by *metav1.OwnerReference) {
+	s.alter(id, func(o *thing) { o.controller = by })
+}
+
+// Place puts an object of somebody else into the cluster.
+func (s *Story) Place(ref manifest.Ref, data map[string]string) { s.place(ref, data) }
+
+// Erase takes an object away.
+func (s *Story) Erase(id manifest.ID) { s.erase(id) }
+
+// Spent are the writes and reads since the last question.
+func (s *Story) Spent() (writes, reads []string) { return s.spent() }
+
+// ServeWidgets has the kind Widget be served in versions alone.
+func (s *Story) ServeWidgets(versions ...string) { s.define(widgets(), serving(versions...)) }
+
+// RefOf reads a reference, see refOf.
+func RefOf(text string) manifest.Ref { return refOf(text) }
+
+// ResourceOf is the resource of an object, see resourceOf.
+func ResourceOf(ref manifest.Ref) schema.GroupResource { return resourceOf(ref) }
+
+// Try is a dry-run of server-side apply with force.
+func (m *model) Try(_ context.Context, ref manifest.Ref, body []byte, o targetclient.TryOptions) (*unstructured.Unstructured, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads = append(m.reads, "try "+ref.ID.String())
+	if m.refuse != nil {
+		if err := m.refuse("try", ref); err != nil {
+			return nil, err
+		}
+	}
+	fields, err := flatten(body)
+	if err != nil {
+		return nil, err
+	}
+	now := &thing{ref: ref, fields: map[string]owned{}, uid: "would-be"}
+	if err := m.applies(ref, m.objects[ref.ID], false); err != nil {
+		return nil, err
+	}
+	if have := m.objects[ref.ID]; have != nil {
+		if have.uid != o.UID || fmt.Sprint(have.version) != o.ResourceVersion {
+			return nil, apierrors.NewConflict(resourceOf(ref), ref.Name, errors.New("it is another one"))
+		}
+		now = have.clone()
+	}
+	now.takes(fields, o.FieldManager)
+	return now.whole(), nil
+}
