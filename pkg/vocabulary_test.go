@@ -18,6 +18,12 @@ import (
 func retired() map[string]string {
 	return map[string]string{
 		"difves": "diffs",
+		"brake": "deletion budget, or freeze", "losses": "drift", "discreet": "redaction",
+		"meter": "metrics, or cost budget", "unmetered": "metrics", "signals": "metrics",
+		"excuse": "tolerance", "excuses": "tolerance", "carried": "task result",
+		"provide": "create-only", "provides": "create-only", "provided": "create-only",
+		"astray": "target error", "recollections": "memory", "mind": "memory",
+		"sighted": "watched", "overreach": "conflicts", "unowned": "conflicts",
 	}
 }
 

@@ -52,12 +52,12 @@ func (s *Settings) startChains(ctx context.Context, term server.Term) error {
 	requests := &targetclient.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	notify := notifier(ctx, changed)
-	meter, err := addMetrics(ctx, term, requests)
+	metrics, err := addMetrics(ctx, term, requests)
 	if err != nil {
 		return err
 	}
 	open := func(ctx context.Context, config *rest.Config) (*rollout.Engine, []func(context.Context) error, error) {
-		return s.open(ctx, engineParts{config: config, requests: requests, notify: notify, meter: meter, redactor: term.Redactor})
+		return s.open(ctx, engineParts{config: config, requests: requests, notify: notify, metrics: metrics, redactor: term.Redactor})
 	}
 	engine, parts, err := open(ctx, term.Target)
 	if err != nil {

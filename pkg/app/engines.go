@@ -25,10 +25,10 @@ import (
 type engineParts struct {
 	// config is for clients of the cluster.
 	config *rest.Config
-	// requests and meter count for all clusters together: what a cluster is called is
+	// requests and metrics count for all clusters together: what a cluster is called is
 	// for users to say, and no label of a metric.
 	requests *targetclient.Counter
-	meter    rollout.Meter
+	metrics  rollout.Metrics
 	notify   func(chain string)
 	redactor *redact.Redactor
 }
@@ -59,7 +59,7 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
 		Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 		Redactor:      p.redactor,
-		Meter:         p.meter,
+		Metrics:       p.metrics,
 		SkipPreflight: !s.Preflight,
 	}), parts, nil
 }

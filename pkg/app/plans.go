@@ -14,8 +14,8 @@ import (
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/chain"
+	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/controller/plan"
-	"github.com/penstock-project/penstock/pkg/controller/signals"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
@@ -49,7 +49,7 @@ func (s *Settings) startPlans(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for the facts of plans: %w", err)
 	}
-	world := plan.NewWorld(facts, Profiles(), func() { notify("") })
+	world := plan.NewFactWatch(facts, Profiles(), func() { notify("") })
 	for _, runnable := range []manager.RunnableFunc{watches.Run, world.Run} {
 		if err := term.Manager.Add(runnable); err != nil {
 			return fmt.Errorf("adding the watches of plans: %w", err)
@@ -107,7 +107,7 @@ func addPlanMetrics(ctx context.Context, term server.Term) error {
 	if err != nil {
 		return fmt.Errorf("watching plans for metrics: %w", err)
 	}
-	return signals.AddPlans(signals.PlanOptions{
+	return metrics.AddPlans(metrics.PlanOptions{
 		Registry: term.Metrics, Informer: informer, Reader: term.Manager.GetClient(), Clock: clock.RealClock{},
 	})
 }

@@ -20,11 +20,11 @@ import (
 //
 // A crash in between leaves the object as it was, with our field manager beside
 // its fields, and the next pass goes on with the apply.
-func (p *pass) adopt(ctx context.Context, t task, seen Seen) carried {
+func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 	if seen.Managed == nil {
 		live, err := p.readLive(ctx, t.step.Ref)
 		if err != nil {
-			return carried{seen: seen, err: err}
+			return taskResult{seen: seen, err: err}
 		}
 		if decision := p.decide(t, live); decision.Action != Adopt {
 			return p.act(ctx, t, decision, live)
@@ -33,14 +33,14 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) carried {
 	}
 	wanted, err := p.manifests.decoded(ctx, t.step.Ref)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	before, message := seen.Managed, fmt.Sprintf("took over %s, which existed already", t.step.ID)
 	plan := managedfields.TakeOver(wanted, before, p.who.Manager, t.step.APIVersion())
 	if plan != nil {
 		live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), plan.Fields)
 		if err != nil {
-			return carried{seen: seen, err: err}
+			return taskResult{seen: seen, err: err}
 		}
 		seen = p.seen(live)
 		message += fmt.Sprintf("; what only %s had set is gone", plan.Whose())
@@ -61,10 +61,10 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) carried {
 
 // adoptWithAll gives back what was taken over, because the server refuses to have
 // it removed, and makes the object ours with all that is in it.
-func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []metav1.ManagedFieldsEntry, yielded []string, why error) carried {
+func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []metav1.ManagedFieldsEntry, yielded []string, why error) taskResult {
 	live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), before)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	seen = p.seen(live)
 	event := p.event(t, "Adopted", "took over %s, which existed already, with fields that the manifest has not: the server refuses their removal: %s",
@@ -76,11 +76,11 @@ func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []met
 // update makes our object as the manifest says. When somebody has changed it since
 // we looked last, that is looked at before: it may be an autoscaler, whose fields a
 // new manifest must not take.
-func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
+func (p *pass) update(ctx context.Context, t task, seen Seen) taskResult {
 	if p.changed(t, seen) && seen.Managed == nil {
 		live, err := p.readLive(ctx, t.step.Ref)
 		if err != nil {
-			return carried{seen: seen, err: err}
+			return taskResult{seen: seen, err: err}
 		}
 		if decision := p.decide(t, live); decision.Action != Update {
 			return p.act(ctx, t, decision, live)
@@ -91,7 +91,7 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 	if p.wiped(t, seen) {
 		restored, said, err := p.restore(ctx, t, seen)
 		if err != nil {
-			return carried{seen: seen, err: err, events: said}
+			return taskResult{seen: seen, err: err, events: said}
 		}
 		seen, events = restored, said
 	}
@@ -99,7 +99,7 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) carried {
 	if seen.Managed != nil {
 		wanted, err := p.manifests.decoded(ctx, t.step.Ref)
 		if err != nil {
-			return carried{seen: seen, err: err}
+			return taskResult{seen: seen, err: err}
 		}
 		left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield)
 		yielded = left.And(managedfields.StillYielded(yielded, seen.Managed, p.who.Manager))

@@ -32,8 +32,8 @@ const (
 	Collision Action = "Collision"
 	// Deferred: not known yet, or not possible yet; an event will tell.
 	Deferred Action = "Deferred"
-	// Share: a Shared object, to be looked at and perhaps written.
-	Share Action = "Share"
+	// Shared: a Shared object, to be looked at and perhaps written.
+	Shared Action = "Share"
 )
 
 // Decision is an action and, for Collision and Deferred, why.

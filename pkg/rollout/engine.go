@@ -78,8 +78,8 @@ type Options struct {
 	SkipPreflight bool
 	// Jitter spreads retries; the default leaves them as they are.
 	Jitter func(time.Duration) time.Duration
-	// Meter is told what is done; the default tells nobody.
-	Meter Meter
+	// Metrics is told what is done; the default tells nobody.
+	Metrics Metrics
 	// Redactor hides what is not to be in messages and events; the default hides
 	// the content of Secrets. Writer and Reader should have the same.
 	Redactor *redact.Redactor
@@ -104,8 +104,8 @@ func New(options Options) *Engine {
 	if options.Jitter == nil {
 		options.Jitter = func(d time.Duration) time.Duration { return d }
 	}
-	if options.Meter == nil {
-		options.Meter = unmetered{}
+	if options.Metrics == nil {
+		options.Metrics = noMetrics{}
 	}
 	return &Engine{Options: options, memories: map[string]*memory{}}
 }

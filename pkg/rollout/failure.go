@@ -29,7 +29,7 @@ func (e *bodyError) Unwrap() error { return e.err }
 
 // conclude merges what a task found into the pass: the error becomes a failure,
 // and a failure gets its time for the next try.
-func (p *pass) conclude(t task, result *carried) {
+func (p *pass) conclude(t task, result *taskResult) {
 	id := t.step.ID
 	if result.err != nil {
 		result.outcome = outcome{failure: Classify(t.step.Ref, result.err)}
@@ -42,11 +42,11 @@ func (p *pass) conclude(t task, result *carried) {
 	if result.entry != nil {
 		p.inventory.Entries[id] = *result.entry
 	}
-	if result.forgotten {
+	if result.disowned {
 		delete(p.inventory.Entries, id)
 	}
-	if result.provided != "" {
-		p.memory.provided[id] = result.provided
+	if result.existing != "" {
+		p.memory.existing[id] = result.existing
 	}
 	if result.reread {
 		delete(p.memory.found, id)
@@ -84,7 +84,7 @@ func (p *pass) hide(id manifest.ID) {
 }
 
 // schedule decides when a failed task is tried again.
-func (p *pass) schedule(t task, result carried) {
+func (p *pass) schedule(t task, result taskResult) {
 	if result.watching {
 		p.again(settleFallback)
 		return
@@ -96,14 +96,14 @@ func (p *pass) schedule(t task, result carried) {
 	case ReasonDrifted, ReasonStale:
 		// The same object is judged the same. All the same it is looked at again one day:
 		// nothing that is remembered may last as long as the process.
-		if !result.held {
+		if !result.backedOff {
 			p.memory.settle(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now())
 		}
 		p.due(p.memory.failed[t.step.Ref].until)
 	case ReasonWaiting, ReasonTerminating:
 		p.again(settleFallback)
 	default:
-		if !result.held {
+		if !result.backedOff {
 			p.memory.retry(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
 		}
 		p.due(p.memory.failed[t.step.Ref].until)

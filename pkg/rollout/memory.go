@@ -61,9 +61,9 @@ type memory struct {
 	refusals map[manifest.Ref]refusal
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
-	// provided are the create-only objects that were there, at which version: a
+	// existing are the create-only objects that were there, at which version: a
 	// watch that says otherwise at an older one is late.
-	provided map[manifest.ID]string
+	existing map[manifest.ID]string
 	// verdicts of probes that users wrote, and what these may cost now.
 	verdicts  map[gateKey]judgement
 	allowance allowance
@@ -135,7 +135,7 @@ func newMemory() *memory {
 		versions:  map[manifest.ID]string{},
 		refusals:  map[manifest.Ref]refusal{},
 		overtaken: map[manifest.ID]overtaken{},
-		provided:  map[manifest.ID]string{},
+		existing:  map[manifest.ID]string{},
 		verdicts:  map[gateKey]judgement{},
 	}
 }
@@ -206,7 +206,7 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 
 // small is true while there is nothing that could be of an object that nobody wants.
 func (m *memory) small() bool {
-	return len(m.failed)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.provided)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
+	return len(m.failed)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
 }
 
 // patience returns how long to leave an object alone that changes all the time.

@@ -241,9 +241,9 @@ func (p *pass) shows(gate stage.Gate) bool {
 	return seen.Shows(p.engine.reading(gate))
 }
 
-// look returns what is known of an object from its watch, or from the inventory
+// observed returns what is known of an object from its watch, or from the inventory
 // where that knows better.
-func (p *pass) look(id manifest.ID) Seen {
+func (p *pass) observed(id manifest.ID) Seen {
 	observation, presence := p.engine.Observer.Get(id)
 	if found, ok := p.memory.found[id]; ok && presence == observe.Absent && !p.memory.hidden[id] {
 		// It has not our label (yet), so no watch shows it.
@@ -285,7 +285,7 @@ func (p *pass) tidy() {
 			createOnly[step.ID] = createOnly[step.ID] || step.Policy.CreateOnly
 		}
 	}
-	maps.DeleteFunc(p.memory.provided, func(id manifest.ID, _ string) bool { return !createOnly[id] })
+	maps.DeleteFunc(p.memory.existing, func(id manifest.ID, _ string) bool { return !createOnly[id] })
 	p.memory.keep(func(ref manifest.Ref) bool { return wanted[ref] }, func(id manifest.ID) bool { return known[id] })
 }
 

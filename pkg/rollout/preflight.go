@@ -33,8 +33,8 @@ func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
 			tasks = append(tasks, task{place: place{at.layer, at.stage + si}, step: step})
 		}
 	}
-	results, err := p.carryOut(ctx, tasks, func(ctx context.Context, t task) carried {
-		return p.check(ctx, t, p.provided(tasks, t, at))
+	results, err := p.carryOut(ctx, tasks, func(ctx context.Context, t task) taskResult {
+		return p.check(ctx, t, p.tolerance(tasks, t, at))
 	})
 	if err != nil {
 		return false, err
@@ -61,22 +61,22 @@ func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
 
 // check tries one object, and once more from a live read when it turns out to be
 // another than was seen.
-func (p *pass) check(ctx context.Context, t task, provided excuse) carried {
-	seen := p.look(t.step.ID)
-	if held, ok := p.held(t, seen); ok {
-		return held
+func (p *pass) check(ctx context.Context, t task, tolerated tolerance) taskResult {
+	seen := p.observed(t.step.ID)
+	if earlier, ok := p.backedOff(t, seen); ok {
+		return earlier
 	}
 	decision := p.decide(t, seen)
-	result := p.dryRun(ctx, t, decision, seen, provided)
+	result := p.dryRun(ctx, t, decision, seen, tolerated)
 	if !targetclient.IsOvertaken(result.err) {
 		return result
 	}
 	live, err := p.readLive(ctx, t.step.Ref)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	again := p.decide(t, live)
-	result = p.dryRun(ctx, t, again, live, provided)
+	result = p.dryRun(ctx, t, again, live, tolerated)
 	result.reread = true
 	if again.Action == Adopt || again.Action == Update || again.Action == Recover {
 		result.found = &live.Observation
@@ -87,7 +87,7 @@ func (p *pass) check(ctx context.Context, t task, provided excuse) carried {
 
 // dryRun asks the server what it would say to a decision. A result without
 // failure means that the stage may be reached as far as this object goes.
-func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen, provided excuse) carried {
+func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen, tolerated tolerance) taskResult {
 	var options targetclient.ApplyOptions
 	switch decision.Action {
 	case Create:
@@ -98,21 +98,21 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 		return p.act(ctx, t, decision, seen)
 	case Deferred:
 		if seen.Presence == observe.Unknown {
-			return p.unwatched(ctx, t, decision, seen, provided)
+			return p.unwatched(ctx, t, decision, seen, tolerated)
 		}
 		return p.act(ctx, t, decision, seen)
 	default:
-		return carried{seen: seen}
+		return taskResult{seen: seen}
 	}
 	if p.engine.SkipPreflight {
-		return carried{seen: seen}
+		return taskResult{seen: seen}
 	}
 	what := attemptOf(t, seen)
-	excused := what
-	excused.before = provided.stage
+	passing := what
+	passing.before = tolerated.stage
 	passed := p.memory.passed[t.step.Ref]
-	if (passed.attempt == what || passed.attempt == excused) && p.engine.Clock.Now().Before(passed.until) {
-		return carried{seen: seen}
+	if (passed.attempt == what || passed.attempt == passing) && p.engine.Clock.Now().Before(passed.until) {
+		return taskResult{seen: seen}
 	}
 	var yielded []string
 	if !options.CreateOnly {
@@ -120,54 +120,54 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	}
 	body, err := p.manifests.Without(ctx, t.step, yielded)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	options.DryRun = true
 	_, corrected, err := p.send(ctx, t, t.step.Ref, body, options)
 	if err == nil {
-		return carried{seen: seen, passed: &what, events: corrected}
+		return taskResult{seen: seen, passed: &what, events: corrected}
 	}
-	if provided.excuses(err) {
-		return carried{seen: seen, passed: &excused, events: corrected}
+	if tolerated.tolerates(err) {
+		return taskResult{seen: seen, passed: &passing, events: corrected}
 	}
-	return carried{seen: seen, err: err, events: corrected}
+	return taskResult{seen: seen, err: err, events: corrected}
 }
 
 // unwatched judges an object whose watch has not answered yet: its kind may not be
 // served at all, and may be about to be.
-func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Seen, provided excuse) carried {
+func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Seen, tolerated tolerance) taskResult {
 	if _, err := p.engine.Reader.Mapping(t.step.GroupVersionKind()); err != nil {
-		if provided.excuses(err) {
-			return carried{seen: seen}
+		if tolerated.tolerates(err) {
+			return taskResult{seen: seen}
 		}
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	return p.act(ctx, t, decision, seen)
 }
 
-// excuse is what an object of a later stage of the phase may be refused for now.
-type excuse struct {
+// tolerance is what an object of a later stage of the phase may be refused for now.
+type tolerance struct {
 	// stage that is to be reached, counted from 1: the excuse ends with it.
-	stage   int
-	excuses func(error) bool
+	stage     int
+	tolerates func(error) bool
 }
 
-// provided excuses a refusal that only means that the object's namespace or kind
+// tolerance excuses a refusal that only means that the object's namespace or kind
 // is made, or defined anew, by an earlier stage of the same phase, which has yet to be
 // reached.
-func (p *pass) provided(tasks []task, t task, at place) excuse {
-	return excuse{stage: at.stage + 1, excuses: func(err error) bool {
+func (p *pass) tolerance(tasks []task, t task, at place) tolerance {
+	return tolerance{stage: at.stage + 1, tolerates: func(err error) bool {
 		if t.stage == at.stage {
 			return false
 		}
 		if meta.IsNoMatchError(err) || apierrors.IsInvalid(err) || isSchemaError(err) {
-			return provides(tasks, t, func(id manifest.ID) bool { return id.DefinesKindsOf(t.step.Group) })
+			return listedBefore(tasks, t, func(id manifest.ID) bool { return id.DefinesKindsOf(t.step.Group) })
 		}
-		return apierrors.IsNotFound(err) && provides(tasks, t, func(id manifest.ID) bool { return id.IsNamespace(t.step.Namespace) })
+		return apierrors.IsNotFound(err) && listedBefore(tasks, t, func(id manifest.ID) bool { return id.IsNamespace(t.step.Namespace) })
 	}}
 }
 
-func provides(tasks []task, t task, match func(manifest.ID) bool) bool {
+func listedBefore(tasks []task, t task, match func(manifest.ID) bool) bool {
 	for _, other := range tasks {
 		if other.stage < t.stage && match(other.step.ID) {
 			return true

@@ -262,7 +262,7 @@ func TestPreview(t *testing.T) {
 			permit: func(_ context.Context, subjects []preview.Subject) ([]preview.Grant, error) {
 				grants := make([]preview.Grant, len(subjects))
 				for i, subject := range subjects {
-					grants[i].Look = subject.ID != rollout.RefOf(y).ID
+					grants[i].Read = subject.ID != rollout.RefOf(y).ID
 				}
 				return grants, nil
 			},

@@ -53,14 +53,14 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 // removeOne deletes or releases one object, and judges once more from a live read
 // when it turns out to be another than was seen. No failure means that the
 // inventory can forget it.
-func (p *pass) removeOne(ctx context.Context, t task) carried {
-	seen := p.look(t.step.ID)
-	if held, ok := p.held(t, seen); ok {
-		return held
+func (p *pass) removeOne(ctx context.Context, t task) taskResult {
+	seen := p.observed(t.step.ID)
+	if earlier, ok := p.backedOff(t, seen); ok {
+		return earlier
 	}
 	switch deleted, sent := p.memory.deleted[t.step.ID]; {
 	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, p.inventory.Entries[t.step.ID].ResourceVersion):
-		return carried{} // we deleted it, and its watch says it is gone
+		return taskResult{} // we deleted it, and its watch says it is gone
 	case sent && seen.Presence == observe.Present && deleted.Precondition == preconditionOf(seen) && p.engine.Clock.Now().Before(deleted.until):
 		// The watch has not come to the deletion yet.
 		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
@@ -69,7 +69,7 @@ func (p *pass) removeOne(ctx context.Context, t task) carried {
 	if targetclient.IsOvertaken(result.err) {
 		result = p.takeAway(ctx, t, Seen{Presence: observe.Unknown})
 	}
-	// A failure is held until what was seen changes or its time has come, whatever was
+	// A failure is kept until what was seen changes or its time has come, whatever was
 	// read since.
 	result.seen = seen
 	return result
@@ -77,7 +77,7 @@ func (p *pass) removeOne(ctx context.Context, t task) carried {
 
 // takeAway does the work of removeOne for an object as it was seen, or reads it
 // first.
-func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
+func (p *pass) takeAway(ctx context.Context, t task, seen Seen) taskResult {
 	entry := p.inventory.Entries[t.step.ID]
 	if seen.Presence != observe.Present || seen.Late {
 		// Absent may mean "without our label", unknown that the kind is gone. And
@@ -90,7 +90,7 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 		seen = live
 	}
 	if seen.Presence == observe.Absent {
-		return carried{}
+		return taskResult{}
 	}
 	result := p.takePresent(ctx, t, entry, seen)
 	if seen.Version != entry.Version {
@@ -100,7 +100,7 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) carried {
 }
 
 // takePresent is takeAway for an object that is there.
-func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) carried {
+func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) taskResult {
 	if ours, owner := p.who.MayRemove(entry, seen.Observation); !ours {
 		return p.left(t, entry, owner)
 	}
@@ -114,9 +114,9 @@ func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) 
 	err := p.engine.Writer.Delete(ctx, t.step.Ref, precondition)
 	switch {
 	case apierrors.IsNotFound(err):
-		return carried{}
+		return taskResult{}
 	case err != nil:
-		return carried{err: err}
+		return taskResult{err: err}
 	}
 	result := p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
 	result.deleted = &precondition
@@ -129,16 +129,16 @@ func preconditionOf(seen Seen) targetclient.Precondition {
 
 // vanished judges an object that could not be read: that its kind is served in no version
 // does not say that it is gone, unless nothing defines the kind any more.
-func (p *pass) vanished(ctx context.Context, t task, err error) carried {
+func (p *pass) vanished(ctx context.Context, t task, err error) taskResult {
 	if Classify(t.step.Ref, err).Reason != ReasonNotServed {
-		return carried{err: err}
+		return taskResult{err: err}
 	}
 	gone, err := p.undefined(ctx, t.step.GroupKind())
 	switch {
 	case err != nil:
-		return carried{err: err}
+		return taskResult{err: err}
 	case gone:
-		return carried{events: []Event{{
+		return taskResult{events: []Event{{
 			Revision: p.inventory.Entries[t.step.ID].Revision, Reason: "Gone",
 			Message: fmt.Sprintf("%s went with the definition of its kind", t.step.ID),
 		}}}
@@ -150,25 +150,25 @@ func (p *pass) vanished(ctx context.Context, t task, err error) carried {
 
 // left tells that an object is not ours to remove, and lets the inventory forget
 // it. An intent that was never carried out is nothing to tell of.
-func (p *pass) left(t task, entry Entry, owner string) carried {
+func (p *pass) left(t task, entry Entry, owner string) taskResult {
 	if entry.Intent() {
-		return carried{}
+		return taskResult{}
 	}
 	message := fmt.Sprintf("left %s as it is: it %s", t.step.ID, owner)
-	return carried{events: []Event{{Revision: entry.Revision, Warning: true, Reason: "Left", Message: message}}}
+	return taskResult{events: []Event{{Revision: entry.Revision, Warning: true, Reason: "Left", Message: message}}}
 }
 
 // release leaves an object to whoever wants it.
-func (p *pass) release(ctx context.Context, t task, seen Seen) carried {
+func (p *pass) release(ctx context.Context, t task, seen Seen) taskResult {
 	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), targetclient.Marks{
 		FieldManager: p.who.Manager,
 		Labels:       []string{p.engine.Names.ChainLabel},
 		Annotations:  []string{p.engine.Names.AppliedAnnotation},
 	})
 	if err == nil || apierrors.IsNotFound(err) {
-		return carried{}
+		return taskResult{}
 	}
-	return carried{err: err}
+	return taskResult{err: err}
 }
 
 // leave reports an object that has to go and cannot yet.

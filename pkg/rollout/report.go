@@ -89,19 +89,19 @@ func (p *pass) reportLayer(ctx context.Context, li int) LayerReport {
 		level.add(stg, phase.Failures[failuresBefore:])
 		report.Complete = report.Complete && p.complete(ctx, at)
 	}
-	report.Unseen = unseen(report.Phases)
+	report.Unknown = allUnknown(report.Phases)
 	if level != nil && !report.Complete {
 		report.Level = level
 	}
 	return report
 }
 
-// unseen is true when all that phases fail by is that something cannot be seen.
-func unseen(phases []PhaseReport) bool {
+// allUnknown is true when all that phases fail by is that something cannot be seen.
+func allUnknown(phases []PhaseReport) bool {
 	found := false
 	for _, phase := range phases {
 		for _, failure := range phase.Failures {
-			if !failure.Unseen {
+			if !failure.Unknown {
 				return false
 			}
 			found = true
@@ -157,7 +157,7 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport) {
 		case p.outcomes[step.ID].applied:
 			phase.Applied++
 			if gate, waits := gates[step.ID]; waits {
-				phase.Failures = append(phase.Failures, Failure{Ref: step.Ref, Reason: ReasonProbe, Message: gate.message, Unseen: gate.unseen})
+				phase.Failures = append(phase.Failures, Failure{Ref: step.Ref, Reason: ReasonProbe, Message: gate.message, Unknown: gate.unknown})
 			} else {
 				phase.Available++
 			}
@@ -168,7 +168,7 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport) {
 // closed is why a gate is.
 type closed struct {
 	message string
-	unseen  bool
+	unknown bool
 }
 
 // closedGates returns what the gates of a reached stage wait for, by object.
@@ -193,11 +193,11 @@ func (p *pass) pause(tasks []task) {
 		reason, why = ReasonFrozen, p.Freeze.String()
 	}
 	for _, t := range tasks {
-		seen := p.look(t.step.ID)
+		seen := p.observed(t.step.ID)
 		decision := p.decide(t, seen)
 		switch decision.Action {
 		case Idle, Verify:
-			failure := p.outOfSight(t, seen)
+			failure := p.unreachable(t, seen)
 			p.outcomes[t.step.ID] = outcome{applied: failure == nil, failure: failure}
 		case Collision:
 			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonWaiting, false, decision.Message).outcome

@@ -209,9 +209,9 @@ type LayerReport struct {
 	// Complete is true when all stages were reached, all objects that belong to
 	// the layer are as it says and pass their probes.
 	Complete bool
-	// Unseen is true when nothing is known to be wrong with the layer, but not all
-	// of it can be seen: all its failures are Unseen, and there are some.
-	Unseen bool
+	// Unknown is true when nothing is known to be wrong with the layer, but not all
+	// of it can be seen: all its failures are Unknown, and there are some.
+	Unknown bool
 	// Level is the install level that runs; nil when levels do not order the
 	// layer, or all of them are done.
 	Level *LevelReport
@@ -284,10 +284,10 @@ type Failure struct {
 	Refused bool
 	// Stuck is true when the object has been refused so for StuckAfter.
 	Stuck bool
-	// Unseen is true when the state of the object is not known: its watch has not
+	// Unknown is true when the state of the object is not known: its watch has not
 	// answered yet, or the server cannot be reached. What was found before may
 	// still be so.
-	Unseen bool
+	Unknown bool
 	// Immutable is true when the live object has a field that cannot become what the
 	// manifest says, so that a person has to delete it.
 	Immutable bool

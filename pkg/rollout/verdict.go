@@ -86,12 +86,12 @@ func (p *pass) verdict(ctx context.Context, gate stage.Gate) (verdict probe.Verd
 // judgeWithin judges an object by a probe that users wrote, with what is left for them.
 // When that is less than an object may cost, and not enough, there is no verdict yet.
 func (p *pass) judgeWithin(ctx context.Context, gate stage.Gate, metered probe.Metered, object *unstructured.Unstructured) (verdict probe.Verdict, known bool) {
-	meter := probe.NewMeter(p.memory.allowance.left)
-	if meter.Left() > 0 && ctx.Err() == nil {
-		verdict = p.engine.judge(gate, object, func(object *unstructured.Unstructured) probe.Verdict { return metered.ProbeWithin(ctx, object, meter) })
-		short := meter.Exhausted() && p.memory.allowance.left < passUnits
-		p.memory.allowance.left -= meter.Spent()
-		if !short && !meter.Slow() && ctx.Err() == nil {
+	budget := probe.NewCostBudget(p.memory.allowance.left)
+	if budget.Left() > 0 && ctx.Err() == nil {
+		verdict = p.engine.judge(gate, object, func(object *unstructured.Unstructured) probe.Verdict { return metered.ProbeWithin(ctx, object, budget) })
+		short := budget.Exhausted() && p.memory.allowance.left < passUnits
+		p.memory.allowance.left -= budget.Spent()
+		if !short && !budget.Slow() && ctx.Err() == nil {
 			return verdict, true
 		}
 	}

@@ -37,16 +37,16 @@ func (c *costly) For(kind schema.GroupKind) probe.Probe {
 func (*costly) Reads() probe.Reads { return probe.Reads{Fields: [][]string{{"metadata"}}} }
 
 func (c *costly) Probe(*unstructured.Unstructured) probe.Verdict {
-	panic("it is asked without a meter")
+	panic("it is asked without a budget")
 }
 
-func (c *costly) ProbeWithin(ctx context.Context, _ *unstructured.Unstructured, meter *probe.Meter) probe.Verdict {
+func (c *costly) ProbeWithin(ctx context.Context, _ *unstructured.Unstructured, budget *probe.CostBudget) probe.Verdict {
 	c.asked++
 	if c.on != nil {
 		c.on()
 	}
-	defer func() { c.spent += meter.Spent() }()
-	if ctx.Err() != nil || !meter.Spend(c.units) {
+	defer func() { c.spent += budget.Spent() }()
+	if ctx.Err() != nil || !budget.Spend(c.units) {
 		return probe.Verdict{Status: probe.Unknown, Message: "costs too much"}
 	}
 	return probe.Verdict{Status: probe.True}
@@ -137,7 +137,7 @@ func TestPassCosts(t *testing.T) {
 					rounds++
 				}
 				for _, failure := range report.Layers[0].Phases[0].Failures {
-					if failure.Reason == ReasonProbe && !failure.Unseen {
+					if failure.Reason == ReasonProbe && !failure.Unknown {
 						t.Fatalf("%s: what was not judged yet counts as wrong: %+v", tc.reason, failure)
 					}
 				}
@@ -182,7 +182,7 @@ func TestTooDear(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := report.Layers[0].Phases[0].Failures
-	if len(failed) != 3 || failed[2].Message != "costs too much" || failed[2].Unseen || c.asked > 2*3 {
+	if len(failed) != 3 || failed[2].Message != "costs too much" || failed[2].Unknown || c.asked > 2*3 {
 		t.Errorf("%d judgements, %+v", c.asked, failed)
 	}
 }

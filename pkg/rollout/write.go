@@ -55,7 +55,7 @@ func (p *pass) rests(at place, step stage.Step) bool {
 	if p.Layers[at.layer].Paused || !known || !entry.equal(p.settled(entry, at, step)) {
 		return false
 	}
-	if seen := p.look(step.ID); seen.Stale || Decide(p.who, step, seen, &entry).Action != Idle {
+	if seen := p.observed(step.ID); seen.Stale || Decide(p.who, step, seen, &entry).Action != Idle {
 		return false
 	}
 	p.outcomes[step.ID] = outcome{applied: true}
@@ -73,7 +73,7 @@ func (p *pass) decide(t task, seen Seen) Decision {
 func (p *pass) intend(tasks []task) bool {
 	writes := false
 	for _, t := range tasks {
-		switch p.decide(t, p.look(t.step.ID)).Action {
+		switch p.decide(t, p.observed(t.step.ID)).Action {
 		case Create, Adopt, Update, Recover, Verify:
 			// Also what is to be updated may have to be created in the end: a watch
 			// may lag. What is not in the inventory is never deleted, and that is
@@ -84,16 +84,16 @@ func (p *pass) intend(tasks []task) bool {
 				}
 			}
 			writes = true
-		case Share:
+		case Shared:
 			writes = true
 		}
 	}
 	return writes
 }
 
-// carried is what became of one task. Tasks run side by side and share nothing;
+// taskResult is what became of one task. Tasks run side by side and share nothing;
 // conclude merges what they found, one after the other.
-type carried struct {
+type taskResult struct {
 	outcome
 	// entry is set when the inventory knows more than before.
 	entry  *Entry
@@ -108,20 +108,20 @@ type carried struct {
 	reread bool
 	// passed is the check that need not be repeated.
 	passed *attempt
-	// held is true when nothing was tried because it is too early; wait is how
+	// backedOff is true when nothing was tried because it is too early; wait is how
 	// long that will be so for an object that is being fought over.
-	held bool
-	wait time.Duration
+	backedOff bool
+	wait      time.Duration
 	// deleted is the object that a delete of ours was accepted for.
 	deleted *targetclient.Precondition
 	// version that the object was found in when the recorded one is not served.
 	version string
 	// watching is true when the watch, which tries again by itself, will tell.
 	watching bool
-	// provided is the version of a create-only object that is there, and
+	// existing is the version of a create-only object that is there, and
 	// forgotten is true when it was ours and is not any more.
-	provided  string
-	forgotten bool
+	existing string
+	disowned bool
 	// looked is true when a changed object was read, and perhaps repaired.
 	looked bool
 	// lost says what someone else had changed when the object was read.
@@ -131,8 +131,8 @@ type carried struct {
 
 // carryOut runs a function over tasks, some at a time. The error is the
 // context's: the results of tasks that were not started then mean nothing.
-func (p *pass) carryOut(ctx context.Context, tasks []task, do func(context.Context, task) carried) ([]carried, error) {
-	results := make([]carried, len(tasks))
+func (p *pass) carryOut(ctx context.Context, tasks []task, do func(context.Context, task) taskResult) ([]taskResult, error) {
+	results := make([]taskResult, len(tasks))
 	var group errgroup.Group
 	group.SetLimit(p.engine.Parallel)
 	for i, t := range tasks {
@@ -152,23 +152,23 @@ func (p *pass) carryOut(ctx context.Context, tasks []task, do func(context.Conte
 
 // execute does what has to be done with an object, and decides once more from a
 // live read when the object turns out to be another than was seen.
-func (p *pass) execute(ctx context.Context, t task) carried {
+func (p *pass) execute(ctx context.Context, t task) taskResult {
 	if t.step.Policy.CreateOnly {
-		return p.provide(ctx, t)
+		return p.ensureExists(ctx, t)
 	}
-	seen := p.look(t.step.ID)
+	seen := p.observed(t.step.ID)
 	decision := p.decide(t, seen)
 	if decision.Action == Idle {
-		if failure := p.outOfSight(t, seen); failure != nil {
-			return carried{outcome: outcome{failure: failure}, seen: seen, watching: true}
+		if failure := p.unreachable(t, seen); failure != nil {
+			return taskResult{outcome: outcome{failure: failure}, seen: seen, watching: true}
 		}
 		return p.idle(t)
 	}
 	if next, waits := p.makesRoom(t); decision.Action == Create && waits {
 		return p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf("was deleted, so that revision %d can make it anew", next))
 	}
-	if held, ok := p.held(t, seen); ok {
-		return held
+	if earlier, ok := p.backedOff(t, seen); ok {
+		return earlier
 	}
 	result := p.act(ctx, t, decision, seen)
 	if !targetclient.IsOvertaken(result.err) {
@@ -176,7 +176,7 @@ func (p *pass) execute(ctx context.Context, t task) carried {
 	}
 	live, err := p.readLive(ctx, t.step.Ref)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	result = p.act(ctx, t, p.decide(t, live), live)
 	result.reread = true
@@ -185,9 +185,9 @@ func (p *pass) execute(ctx context.Context, t task) carried {
 }
 
 // idle notes which layer the object belongs to by now; that costs no request.
-func (p *pass) idle(t task) carried {
+func (p *pass) idle(t task) taskResult {
 	entry := p.settled(p.inventory.Entries[t.step.ID], t.place, t.step)
-	return carried{outcome: outcome{applied: true}, entry: &entry}
+	return taskResult{outcome: outcome{applied: true}, entry: &entry}
 }
 
 // settled is the entry of an object of which nothing has to be done: as it was, but
@@ -197,21 +197,21 @@ func (p *pass) settled(entry Entry, at place, step stage.Step) Entry {
 	return entry
 }
 
-// held returns the last failure again while it is too early for another try of
+// backedOff returns the last failure again while it is too early for another try of
 // the same write.
-func (p *pass) held(t task, seen Seen) (carried, bool) {
+func (p *pass) backedOff(t task, seen Seen) (taskResult, bool) {
 	now := p.engine.Clock.Now()
 	if late := p.memory.overtaken[t.step.ID]; now.Before(late.until) {
 		result := p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf(
 			"others wrote to it between each read and write of %d passes; the next try waits", late.count))
-		result.held, result.wait = true, late.until.Sub(now)
+		result.backedOff, result.wait = true, late.until.Sub(now)
 		return result, true
 	}
 	last, failed := p.memory.failed[t.step.Ref]
 	if !failed || last.attempt != attemptOf(t, seen) || !now.Before(last.until) {
-		return carried{}, false
+		return taskResult{}, false
 	}
-	return carried{outcome: outcome{failure: &last.failure}, seen: seen, held: true}, true
+	return taskResult{outcome: outcome{failure: &last.failure}, seen: seen, backedOff: true}, true
 }
 
 // attemptOf tells apart what a manifest may be written onto, and, of a shared object, in
@@ -228,7 +228,7 @@ func attemptOf(t task, seen Seen) attempt {
 }
 
 // act does one decision.
-func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) carried {
+func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) taskResult {
 	switch decision.Action {
 	case Create:
 		return p.apply(ctx, t, seen, targetclient.ApplyOptions{CreateOnly: true}, nil, p.created(t)...)
@@ -240,8 +240,8 @@ func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) ca
 		return p.repair(ctx, t, decision.Action, seen)
 	case Idle:
 		return p.idle(t)
-	case Share:
-		return p.share(ctx, t, seen)
+	case Shared:
+		return p.shared(ctx, t, seen)
 	case Collision:
 		return p.refuse(t, seen, ReasonCollision, true, decision.Message)
 	default:
@@ -250,19 +250,19 @@ func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) ca
 }
 
 // deferred says what an object waits for.
-func (p *pass) deferred(t task, decision Decision, seen Seen) carried {
+func (p *pass) deferred(t task, decision Decision, seen Seen) taskResult {
 	switch {
 	case seen.Presence == observe.Present && seen.Deleting:
 		return p.refuse(t, seen, ReasonTerminating, false, decision.Message)
 	case seen.Presence == observe.Unknown:
-		return carried{outcome: outcome{failure: p.unseen(t, decision.Message)}, seen: seen, watching: true}
+		return taskResult{outcome: outcome{failure: p.unknown(t, decision.Message)}, seen: seen, watching: true}
 	}
 	return p.refuse(t, seen, ReasonWaiting, false, decision.Message)
 }
 
-// unseen says why nothing is known of an object.
-func (p *pass) unseen(t task, message string) *Failure {
-	failure := &Failure{Ref: t.step.Ref, Reason: ReasonWaiting, Message: message, Unseen: true}
+// unknown says why nothing is known of an object.
+func (p *pass) unknown(t task, message string) *Failure {
+	failure := &Failure{Ref: t.step.Ref, Reason: ReasonWaiting, Message: message, Unknown: true}
 	trouble := p.engine.trouble(t.step.ID)
 	if trouble == nil {
 		return failure // the answer is on its way
@@ -274,29 +274,29 @@ func (p *pass) unseen(t task, message string) *Failure {
 		failure.Reason = ReasonUnreachable
 	case ReasonNotServed:
 		// What nobody serves is not there for anybody.
-		failure.Reason, failure.Unseen = ReasonNotServed, false
+		failure.Reason, failure.Unknown = ReasonNotServed, false
 	default:
 		failure.Reason = ReasonUnwatched
 	}
 	return failure
 }
 
-// outOfSight says why an object that was as it should be may not be so any more: the
+// unreachable says why an object that was as it should be may not be so any more: the
 // cluster does not answer. It is neither wrong nor lost then, and nothing is done.
-func (p *pass) outOfSight(t task, seen Seen) *Failure {
+func (p *pass) unreachable(t task, seen Seen) *Failure {
 	if !seen.Stale {
 		return nil
 	}
-	if failure := p.unseen(t, "its watch does not answer"); failure.Reason == ReasonUnreachable {
+	if failure := p.unknown(t, "its watch does not answer"); failure.Reason == ReasonUnreachable {
 		return failure
 	}
 	return nil
 }
 
 // refuse is a result without a write.
-func (p *pass) refuse(t task, seen Seen, reason string, needsPerson bool, message string) carried {
+func (p *pass) refuse(t task, seen Seen, reason string, needsPerson bool, message string) taskResult {
 	failure := &Failure{Ref: t.step.Ref, Reason: reason, Message: message, NeedsPerson: needsPerson}
-	return carried{outcome: outcome{failure: failure}, seen: seen}
+	return taskResult{outcome: outcome{failure: failure}, seen: seen}
 }
 
 // created tells of an object that was there before and had to be made again.
@@ -313,17 +313,17 @@ func onto(seen Seen) targetclient.ApplyOptions {
 }
 
 // apply writes the object's manifest without the fields that are left to others.
-func (p *pass) apply(ctx context.Context, t task, seen Seen, options targetclient.ApplyOptions, yielded []string, events ...Event) carried {
+func (p *pass) apply(ctx context.Context, t task, seen Seen, options targetclient.ApplyOptions, yielded []string, events ...Event) taskResult {
 	body, err := p.manifests.Without(ctx, t.step, yielded)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	live, corrected, err := p.write(ctx, t, t.step.Ref, body, options)
 	if err != nil {
-		return carried{seen: seen, err: err, events: corrected}
+		return taskResult{seen: seen, err: err, events: corrected}
 	}
 	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, p.engine.Names.Observe(live), yielded)
-	return carried{outcome: outcome{applied: true}, entry: &entry, seen: seen, events: append(corrected, events...)}
+	return taskResult{outcome: outcome{applied: true}, entry: &entry, seen: seen, events: append(corrected, events...)}
 }
 
 // readLive reads an object past the watches.

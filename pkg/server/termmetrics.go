@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/penstock-project/penstock/pkg/controller/signals"
+	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/store"
 )
@@ -49,7 +49,7 @@ func (m *termMetrics) Gather() ([]*dto.MetricFamily, error) {
 // measured is what this server tells of itself and of its controllers.
 func (s *Server) measured() (prometheus.Gatherer, error) {
 	process := prometheus.NewRegistry()
-	err := process.Register(signals.Process{
+	err := process.Register(metrics.Process{
 		Leading:    s.term.leading,
 		Degraded:   func() bool { return s.extra.decision.Degraded != "" || s.extra.database.down() != nil },
 		Full:       s.extra.room.full.Load,

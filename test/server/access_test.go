@@ -86,9 +86,9 @@ type read struct {
 	unseen []string
 	// refused is who gets 403 with the names of the objects that they may not write.
 	refused []string
-	// discreet is who must not see the name of the Secret in it, as they must not
+	// hidesName is who must not see the name of the Secret in it, as they must not
 	// get the Secret.
-	discreet []string
+	hidesName []string
 }
 
 func reads() []read {
@@ -110,18 +110,18 @@ func reads() []read {
 		{path: cers + "/alpha-2/status", may: readers, unseen: values},
 		{path: cers + "/beta-2/status", may: whole},
 
-		{path: cers + "/alpha-2/diff", may: differs, unseen: values, discreet: blind},
-		{path: cers + "/alpha-1/diff", may: differs, unseen: values, discreet: blind},
-		{path: cers + "/alpha-2/diff?objectKind=Secret&objectName=" + secretName, may: differs, unseen: values, discreet: blind},
+		{path: cers + "/alpha-2/diff", may: differs, unseen: values, hidesName: blind},
+		{path: cers + "/alpha-1/diff", may: differs, unseen: values, hidesName: blind},
+		{path: cers + "/alpha-2/diff?objectKind=Secret&objectName=" + secretName, may: differs, unseen: values, hidesName: blind},
 		{path: cers + "/beta-2/diff", may: wholeDiffs},
 		{path: cers + "/beta-9/diff", may: wholeDiffs, answers: 404},
-		{path: at + "/revisiondiffs/alpha-1..alpha-2", may: readers, unseen: values, discreet: blind},
-		{path: at + "/revisiondiffs/alpha-2..alpha-1", may: readers, unseen: values, discreet: blind},
-		{path: at + "/revisiondiffs/alpha-1..", may: readers, unseen: values, discreet: blind},
-		{path: at + "/revisiondiffs/..alpha-2", may: readers, unseen: values, discreet: blind},
-		{path: at + "/revisiondiffs/..alpha-1", may: readers, unseen: values, discreet: blind},
-		{path: at + "/revisiondiffs/alpha-1..beta-1", may: whole, unseen: values, discreet: blind},
-		{path: at + "/revisiondiffs/beta-1..alpha-1", may: whole, unseen: values, discreet: blind},
+		{path: at + "/revisiondiffs/alpha-1..alpha-2", may: readers, unseen: values, hidesName: blind},
+		{path: at + "/revisiondiffs/alpha-2..alpha-1", may: readers, unseen: values, hidesName: blind},
+		{path: at + "/revisiondiffs/alpha-1..", may: readers, unseen: values, hidesName: blind},
+		{path: at + "/revisiondiffs/..alpha-2", may: readers, unseen: values, hidesName: blind},
+		{path: at + "/revisiondiffs/..alpha-1", may: readers, unseen: values, hidesName: blind},
+		{path: at + "/revisiondiffs/alpha-1..beta-1", may: whole, unseen: values, hidesName: blind},
+		{path: at + "/revisiondiffs/beta-1..alpha-1", may: whole, unseen: values, hidesName: blind},
 		{path: at + "/revisiondiffs/beta-1..beta-2", may: whole},
 		{path: at + "/revisiondiffs/beta-1..", may: whole},
 		{path: at + "/revisiondiffs/..beta-2", may: whole},
@@ -142,7 +142,7 @@ func reads() []read {
 		{path: at + "/revisionmanifests/beta-1:ConfigMap:default:" + betaName, may: whole},
 		{path: at + "/revisionmanifests/beta-1:ConfigMap:default:no-such-map", may: whole, answers: 404},
 
-		{path: cers + "/alpha-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader", "alpha"}, answers: 201, unseen: values, discreet: blind},
+		{path: cers + "/alpha-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader", "alpha"}, answers: 201, unseen: values, hidesName: blind},
 		{path: cers + "/beta-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader"}, answers: 201},
 		{path: cers + "/beta-2/rollback?dryRun=All", body: "{}", may: []string{"reader", "operator", "admin"}, answers: 409},
 	}
@@ -153,7 +153,7 @@ func reads() []read {
 func live() []read {
 	const at = "/apis/olm.operatorframework.io/v1alpha1"
 	return []read{
-		{path: at + "/revisiondiffs/alpha-2..live", may: []string{"reader", "alpha", "admin"}, unseen: []string{hush, hushEncoded}, discreet: []string{"reader", "alpha"}},
+		{path: at + "/revisiondiffs/alpha-2..live", may: []string{"reader", "alpha", "admin"}, unseen: []string{hush, hushEncoded}, hidesName: []string{"reader", "alpha"}},
 		{path: at + "/revisiondiffs/beta-2..live", may: []string{"reader", "admin"}},
 	}
 }
@@ -286,7 +286,7 @@ func (r read) judge(t *testing.T, name string, who identity, got answer) {
 	}
 	for _, mark := range marks() {
 		hidden := !slices.Contains(who.sees, mark) || slices.Contains(r.unseen, mark) ||
-			want == http.StatusForbidden && !slices.Contains(r.refused, name) || want != http.StatusForbidden && mark == secretName && slices.Contains(r.discreet, name)
+			want == http.StatusForbidden && !slices.Contains(r.refused, name) || want != http.StatusForbidden && mark == secretName && slices.Contains(r.hidesName, name)
 		if hidden && strings.Contains(got.told, mark) {
 			t.Errorf("%s sees %q: %s", name, mark, got.told)
 		}

@@ -53,8 +53,8 @@ func (l *library) close(known memories) {
 	}
 }
 
-// shelf finds the manifests of a chain's layers. It is for one pass.
-type shelf struct {
+// manifestCache finds the manifests of a chain's layers. It is for one pass.
+type manifestCache struct {
 	library   *library
 	revisions []olmv1alpha1.ClusterExtensionRevision
 	known     memories
@@ -67,12 +67,12 @@ type shelf struct {
 	roots map[manifest.Digest]string
 }
 
-func newShelf(l *library, revisions []olmv1alpha1.ClusterExtensionRevision, known memories) *shelf {
-	return &shelf{library: l, revisions: revisions, known: known}
+func newManifestCache(l *library, revisions []olmv1alpha1.ClusterExtensionRevision, known memories) *manifestCache {
+	return &manifestCache{library: l, revisions: revisions, known: known}
 }
 
 // root returns which pack holds a digest. The caller holds the lock.
-func (s *shelf) root(digest manifest.Digest) (string, bool) {
+func (s *manifestCache) root(digest manifest.Digest) (string, bool) {
 	if s.roots == nil {
 		s.roots = map[manifest.Digest]string{}
 		for i := range s.revisions {
@@ -87,7 +87,7 @@ func (s *shelf) root(digest manifest.Digest) (string, bool) {
 }
 
 // bar keeps the manifests of a pack from being read.
-func (s *shelf) bar(root string, why error) {
+func (s *manifestCache) bar(root string, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.barred == nil {
@@ -97,7 +97,7 @@ func (s *shelf) bar(root string, why error) {
 }
 
 // Body returns the manifest that a layer refers to.
-func (s *shelf) Body(ctx context.Context, r manifest.Ref) ([]byte, error) {
+func (s *manifestCache) Body(ctx context.Context, r manifest.Ref) ([]byte, error) {
 	s.mu.Lock() // one decode at a time: the workers of a stage ask for the same pack
 	defer s.mu.Unlock()
 	root, ok := s.root(r.Digest)

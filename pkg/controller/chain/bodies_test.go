@@ -55,8 +55,8 @@ func TestShelf(t *testing.T) {
 		rev.PackRoot(two): {},
 	}}
 	library := newLibrary(stored)
-	known := (&recollections{}).open("argocd", revisions)
-	s := newShelf(library, revisions, known)
+	known := (&memoryByChain{}).open("argocd", revisions)
+	s := newManifestCache(library, revisions, known)
 	for range 2 {
 		for digest, want := range map[manifest.Digest]string{"sha256:1": "one", "sha256:2": "two"} {
 			if got, err := s.Body(t.Context(), manifest.Ref{Digest: digest}); err != nil || string(got) != want {

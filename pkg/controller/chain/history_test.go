@@ -47,7 +47,7 @@ func TestNoteCounts(t *testing.T) {
 // TestMemoriesGoWithTheirRevisions: of a revision that is gone, however it went,
 // nothing is kept; of the others everything is.
 func TestMemoriesGoWithTheirRevisions(t *testing.T) {
-	var kept recollections
+	var kept memoryByChain
 	two, one := *numbered(2), *numbered(1)
 	first := kept.open("argocd", []olmv1alpha1.ClusterExtensionRevision{two, one})
 	second := kept.open("argocd", []olmv1alpha1.ClusterExtensionRevision{two})

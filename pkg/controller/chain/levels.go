@@ -53,7 +53,7 @@ func (v *visit) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionR
 	}
 	objects, err := v.contents(ctx, revision)
 	if err != nil {
-		v.shelf.bar(known.root, err)
+		v.manifests.bar(known.root, err)
 		return nil
 	}
 	offences := append(release.Check(objects), unsaid(revision, objects)...)

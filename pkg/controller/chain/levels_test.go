@@ -65,7 +65,7 @@ func vetting(t *testing.T, annotations map[string]string) (*setting, *packed) {
 	s := set(t, numbered(1, change))
 	packs := &packed{bodies: bodies}
 	s.library, s.compiled = newLibrary(packs), lru.New(10)
-	s.visit.shelf = newShelf(s.library, s.revisions, s.known)
+	s.visit.manifests = newManifestCache(s.library, s.revisions, s.known)
 	return s, packs
 }
 
@@ -127,7 +127,7 @@ func TestUnvettedManifestsAreNotRead(t *testing.T) {
 		t.Fatalf("the engine is to report it, as of any manifest: %v", err)
 	}
 	packs.broken = nil
-	if _, err := s.visit.shelf.Body(t.Context(), rev.Refs(&s.revisions[0])[0]); err == nil {
+	if _, err := s.visit.manifests.Body(t.Context(), rev.Refs(&s.revisions[0])[0]); err == nil {
 		t.Error("the manifest was read in the same pass")
 	}
 	if err := s.vet(t.Context(), &s.revisions[0]); err == nil {

@@ -28,9 +28,9 @@ type memory struct {
 	// how long that took to come.
 	again time.Time
 	wait  time.Duration
-	// unseen is since when the answers of watches have been on their way; zero
+	// unknownSince is since when the answers of watches have been on their way; zero
 	// when none are.
-	unseen time.Time
+	unknownSince time.Time
 	// vetted is true when the manifests were found to be fit before the first of
 	// them was written.
 	vetted bool
@@ -124,15 +124,15 @@ func (w written) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv
 	return current
 }
 
-// recollections keeps memories by chain. One pass at a time works on those of a chain.
-type recollections struct {
+// memoryByChain keeps memories by chain. One pass at a time works on those of a chain.
+type memoryByChain struct {
 	mu     sync.Mutex
 	chains map[string]memories
 }
 
 // open returns the memories of a chain: of the revisions that are there, and of no
 // other.
-func (r *recollections) open(chain string, revisions []olmv1alpha1.ClusterExtensionRevision) memories {
+func (r *memoryByChain) open(chain string, revisions []olmv1alpha1.ClusterExtensionRevision) memories {
 	r.mu.Lock()
 	known := r.chains[chain]
 	r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *recollections) open(chain string, revisions []olmv1alpha1.ClusterExtens
 // pending returns what was written of a chain and the cache may lack. It is asked
 // before the cache is read: the cache has what is forgotten by then, and need not have
 // had what is forgotten later.
-func (r *recollections) pending(chain string) written {
+func (r *memoryByChain) pending(chain string) written {
 	r.mu.Lock()
 	known := r.chains[chain]
 	r.mu.Unlock()
@@ -173,7 +173,7 @@ func (r *recollections) pending(chain string) written {
 }
 
 // saw is told of each revision that the cache has come to.
-func (r *recollections) saw(revision client.Object) {
+func (r *memoryByChain) saw(revision client.Object) {
 	r.mu.Lock()
 	known := r.chains[revision.GetLabels()[olmv1alpha1.ChainLabel]][revision.GetUID()]
 	r.mu.Unlock()

@@ -29,7 +29,7 @@ const staleRetry = time.Second
 type reconciler struct {
 	Options
 	library *library
-	recollections
+	memoryByChain
 	// compiled holds rollout.Layer by compilation.
 	compiled *lru.Cache
 }
@@ -54,12 +54,12 @@ type visit struct {
 	freeze *rollout.Freeze
 	// cluster is where the chain is rolled out, and astray why that is not known or not
 	// to be reached: nothing is done then.
-	cluster target.Cluster
-	astray  error
-	// shelf has the manifests, and inverted, for each layer, the objects that
+	cluster   target.Cluster
+	targetErr error
+	// manifests has the manifests, and inverted, for each layer, the objects that
 	// wait for a later install level.
-	shelf    *shelf
-	inverted [][]release.Inversion
+	manifests *manifestCache
+	inverted  [][]release.Inversion
 	// stale is true when a revision turned out to have changed during the pass.
 	stale bool
 }
@@ -92,13 +92,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		v.unfollow()
 		return ctrl.Result{}, nil
 	}
-	err := v.look()
+	err := v.readFreeze()
 	if errors.Is(err, errFreezeUnknown) {
 		return ctrl.Result{RequeueAfter: freezeRetry}, nil
 	}
 	if err == nil {
-		v.find()
-		if errors.Is(v.astray, target.ErrNotYet) {
+		v.resolveTarget()
+		if errors.Is(v.targetErr, target.ErrNotYet) {
 			return ctrl.Result{}, nil // the answer brings the next pass
 		}
 		err = v.pass(ctx)
@@ -110,8 +110,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: v.next()}, nil
 }
 
-// look finds out whether the cluster is frozen.
-func (v *visit) look() error {
+// readFreeze finds out whether the cluster is frozen.
+func (v *visit) readFreeze() error {
 	if v.Freezes == nil {
 		return nil
 	}
@@ -161,11 +161,11 @@ func (v *visit) prepare(ctx context.Context) error {
 	if err := v.hold(ctx); err != nil {
 		return fmt.Errorf("looking at the hold of chain %s: %w", v.chain, err)
 	}
-	if err := v.giveUp(ctx); err != nil {
+	if err := v.forgetRemoved(ctx); err != nil {
 		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
 	}
-	v.aim()
-	if err := v.letGo(ctx); err != nil {
+	v.checkTarget()
+	if err := v.forgetOrphans(ctx); err != nil {
 		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
 	}
 	return nil
@@ -174,18 +174,18 @@ func (v *visit) prepare(ctx context.Context) error {
 // list gets the revisions of the chain, newest first, and what is known of them; of a
 // chain with one that cannot be read the others, and the error.
 func (v *visit) list(ctx context.Context) error {
-	pending := v.recollections.pending(v.chain)
+	pending := v.memoryByChain.pending(v.chain)
 	var err error
 	v.revisions, err = bychain.List(ctx, v.Client, v.chain)
 	if err == nil || errors.As(err, new(*bychain.UnreadableError)) {
-		v.known = v.recollections.open(v.chain, v.revisions)
+		v.known = v.memoryByChain.open(v.chain, v.revisions)
 		v.revisions = pending.recall(v.revisions)
 	}
 	return err
 }
 
-// giveUp drops from the inventory what no revision answers for any more.
-func (v *visit) giveUp(ctx context.Context) error {
+// forgetRemoved drops from the inventory what no revision answers for any more.
+func (v *visit) forgetRemoved(ctx context.Context) error {
 	if !v.ledger.outlived(v.revisions) {
 		return nil
 	}

@@ -399,7 +399,7 @@ func TestOwnDeletesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.saw(last)
-	left := s.recollections.pending(s.chain).recall([]olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 2), *last})
+	left := s.memoryByChain.pending(s.chain).recall([]olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 2), *last})
 	if len(left) != 1 || left[0].Spec.Revision != 2 {
 		t.Errorf("%d revisions are left, want the second only", len(left))
 	}
@@ -441,7 +441,7 @@ func TestGiveUpAsksTheStore(t *testing.T) {
 		s := set(t, numbered(2), numbered(1))
 		entry(s, 2)
 		s.revisions = s.revisions[1:] // as an informer may
-		if err := s.giveUp(t.Context()); err != nil {
+		if err := s.forgetRemoved(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.ledger.inventory.Entries) != 1 {
@@ -451,7 +451,7 @@ func TestGiveUpAsksTheStore(t *testing.T) {
 	t.Run("the revision is gone", func(t *testing.T) {
 		s := set(t, numbered(1))
 		entry(s, 2)
-		if err := s.giveUp(t.Context()); err != nil {
+		if err := s.forgetRemoved(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.ledger.inventory.Entries) != 0 || s.shelf.saves != 1 {
@@ -461,7 +461,7 @@ func TestGiveUpAsksTheStore(t *testing.T) {
 	t.Run("all is there", func(t *testing.T) {
 		s := set(t, numbered(1))
 		entry(s, 1)
-		if err := s.giveUp(t.Context()); err != nil || s.shelf.saves != 0 {
+		if err := s.forgetRemoved(t.Context()); err != nil || s.shelf.saves != 0 {
 			t.Errorf("nothing to give up, but stored %d times, %v", s.shelf.saves, err)
 		}
 	})

@@ -18,15 +18,15 @@ import (
 
 // rollOut compiles the layers and lets the engine do a pass.
 func (v *visit) rollOut(ctx context.Context) error {
-	if v.astray != nil {
+	if v.targetErr != nil {
 		return nil
 	}
-	v.shelf = newShelf(v.library, v.revisions, v.known)
+	v.manifests = newManifestCache(v.library, v.revisions, v.known)
 	work := rollout.Work{
 		Owner:            v.chain,
 		Inventory:        v.ledger.inventory,
 		Save:             v.ledger.save,
-		Bodies:           v.shelf,
+		Bodies:           v.manifests,
 		Orphan:           map[int64]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
@@ -131,7 +131,7 @@ func (v *visit) leading() int {
 // finding returns what the pass found of the i-th revision.
 func (v *visit) finding(i int) finding {
 	revision := &v.revisions[i]
-	found := finding{invalid: v.invalid[revision.Name], astray: v.astray, chainHeld: v.held, freeze: v.freeze}
+	found := finding{invalid: v.invalid[revision.Name], targetErr: v.targetErr, chainHeld: v.held, freeze: v.freeze}
 	if i > 0 {
 		found.next = &v.revisions[i-1]
 	}
@@ -144,7 +144,7 @@ func (v *visit) finding(i int) finding {
 		}
 	}
 	if found.layer == nil {
-		found.held = v.ledger.holder(revision.Spec.Revision)
+		found.remaining = v.ledger.holder(revision.Spec.Revision)
 	}
 	for _, failure := range v.report.Leaving {
 		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {

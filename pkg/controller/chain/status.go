@@ -38,7 +38,7 @@ const (
 	reasonIsRollback  = "IsRollback"
 	reasonOvertaken   = "Overtaken"
 	reasonReleased    = "Released"
-	reasonUnseen      = "Unseen"
+	reasonUnknown     = "Unseen"
 	reasonFrozen      = "Frozen"
 
 	reasonInvalidManifests = "InvalidManifests"
@@ -57,9 +57,9 @@ type finding struct {
 	// leaving are the objects whose content is this revision's and that still
 	// have to go.
 	leaving []rollout.Failure
-	// held is an object that still carries the content of a revision that is no
+	// remaining is an object that still carries the content of a revision that is no
 	// layer any more.
-	held *manifest.ID
+	remaining *manifest.ID
 	// next is the next newer revision of the chain, nil for none.
 	next *olmv1alpha1.ClusterExtensionRevision
 	// chainHeld is what holds the chain's owner, told on the newest revision.
@@ -70,8 +70,8 @@ type finding struct {
 	inverted []release.Inversion
 	// invalid is why the revision cannot be compiled.
 	invalid error
-	// astray is why nothing is known of the cluster, and nothing done.
-	astray error
+	// targetErr is why nothing is known of the cluster, and nothing done.
+	targetErr error
 }
 
 // status is the status of a revision after a pass, a function of what was found
@@ -81,8 +81,8 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 	s.status.ObservedGeneration = revision.Generation
 	s.keep(olmv1alpha1.ConditionSucceeded)
 	switch {
-	case found.astray != nil && rev.IsLayer(revision):
-		s.astray(found.astray)
+	case found.targetErr != nil && rev.IsLayer(revision):
+		s.unusableTarget(found.targetErr)
 	case found.invalid != nil:
 		s.invalid(found.invalid)
 	case found.layer == nil:
@@ -161,9 +161,9 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	switch before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable); {
 	case complete:
 		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, counts)
-	case found.layer.Unseen && before != nil && before.Status != metav1.ConditionFalse:
+	case found.layer.Unknown && before != nil && before.Status != metav1.ConditionFalse:
 		// It was available, and nothing is known to be otherwise.
-		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonUnseen, message)
+		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonUnknown, message)
 	default:
 		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
 	}
@@ -212,7 +212,7 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "")
 	case !w.is(olmv1alpha1.ConditionSucceeded):
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonRollingOut, message)
-	case !applied(found.layer) && !found.layer.Unseen:
+	case !applied(found.layer) && !found.layer.Unknown:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonRepairing, message)
 	default:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "rolled out; see Available")
@@ -283,17 +283,17 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	case len(found.leaving) > 0:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
 			fmt.Sprintf("%s %s still to go: %s", text.Count(len(found.leaving), "object"), verb(len(found.leaving)), describe(found.leaving[0])))
-	case found.held != nil && found.astray != nil:
-		w.set(olmv1alpha1.ConditionProgressing, true, reasonTargetUnavailable, clip(found.astray.Error()))
-	case found.held != nil:
+	case found.remaining != nil && found.targetErr != nil:
+		w.set(olmv1alpha1.ConditionProgressing, true, reasonTargetUnavailable, clip(found.targetErr.Error()))
+	case found.remaining != nil:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
-			clip(fmt.Sprintf("%s still has the content of this revision; it waits for the revision that lists it to reach it", found.held)))
+			clip(fmt.Sprintf("%s still has the content of this revision; it waits for the revision that lists it to reach it", found.remaining)))
 	default:
 		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
 	}
-	if found.held != nil && found.astray != nil && needsPerson(found.astray) {
+	if found.remaining != nil && found.targetErr != nil && needsPerson(found.targetErr) {
 		for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
-			w.set(kind, true, reasonTargetUnavailable, clip(found.astray.Error()))
+			w.set(kind, true, reasonTargetUnavailable, clip(found.targetErr.Error()))
 		}
 		return
 	}
@@ -314,9 +314,9 @@ func first(failures []rollout.Failure, is func(rollout.Failure) bool) *rollout.F
 	return nil
 }
 
-// astray describes a revision whose cluster is not known or cannot be used: what it was
+// unusableTarget describes a revision whose cluster is not known or cannot be used: what it was
 // it may still be.
-func (w *writer) astray(err error) {
+func (w *writer) unusableTarget(err error) {
 	message := clip(err.Error())
 	before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
 	if before != nil && before.Status != metav1.ConditionFalse {

@@ -75,7 +75,7 @@ func TestStatusConditions(t *testing.T) {
 	rejected := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonRejected, true)}}, false)
 	drifted := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
 	unseen := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
-	unseen.Unseen, unseen.Phases[1].Failures[0].Unseen = true, true
+	unseen.Unknown, unseen.Phases[1].Failures[0].Unknown = true, true
 	refused := failure(rollout.ReasonUnreachable, false)
 	refused.Refused, refused.Stuck = true, true
 	stuck := report(rollout.PhaseReport{Failures: []rollout.Failure{refused}}, false)

@@ -35,12 +35,12 @@ func (e *dividedError) Error() string {
 		e.one.Name, e.one.Target(), e.other.Name, e.other.Target())
 }
 
-// find finds out into which cluster the chain is rolled out.
-func (v *visit) find() {
+// resolveTarget finds out into which cluster the chain is rolled out.
+func (v *visit) resolveTarget() {
 	first := &v.revisions[0]
 	for i := range v.revisions {
 		if other := &v.revisions[i]; other.Target() != first.Target() {
-			v.astray = &dividedError{other, first}
+			v.targetErr = &dividedError{other, first}
 			return
 		}
 	}
@@ -50,27 +50,27 @@ func (v *visit) find() {
 		return
 	}
 	v.Engine.Forget(v.chain)
-	v.cluster, v.astray = v.Targets.Use(v.chain, first.Target())
+	v.cluster, v.targetErr = v.Targets.Use(v.chain, first.Target())
 }
 
-// aim makes sure that the inventory is about the cluster that was found: all that is in
+// checkTarget makes sure that the inventory is about the cluster that was found: all that is in
 // another one would be taken for deleted. An inventory without objects is about none.
-func (v *visit) aim() {
-	if v.astray != nil || v.ledger.cluster == v.cluster.ID {
+func (v *visit) checkTarget() {
+	if v.targetErr != nil || v.ledger.cluster == v.cluster.ID {
 		return
 	}
 	if len(v.ledger.inventory.Entries) > 0 {
-		v.astray = &rev.ElsewhereError{Recorded: v.ledger.cluster, Named: v.cluster.ID}
+		v.targetErr = &rev.ElsewhereError{Recorded: v.ledger.cluster, Named: v.cluster.ID}
 		return
 	}
 	// What was reached was reached there.
 	v.ledger.cluster, v.ledger.inventory = v.cluster.ID, rollout.Inventory{}
 }
 
-// letGo gives up the objects of revisions that are deleted and leave theirs behind,
+// forgetOrphans gives up the objects of revisions that are deleted and leave theirs behind,
 // where nothing can be done about them: they keep our marks.
-func (v *visit) letGo(ctx context.Context) error {
-	if v.astray == nil {
+func (v *visit) forgetOrphans(ctx context.Context) error {
+	if v.targetErr == nil {
 		return nil
 	}
 	orphaned := map[int64]bool{}
@@ -85,12 +85,12 @@ func (v *visit) letGo(ctx context.Context) error {
 		return nil
 	}
 	klog.FromContext(ctx).Info("Leaving objects behind as they are: their cluster cannot be used",
-		"chain", v.chain, "objects", left, "reason", v.astray.Error())
+		"chain", v.chain, "objects", left, "reason", v.targetErr.Error())
 	return v.ledger.save(ctx, inventory)
 }
 
 // needsPerson tells whether the cluster is found again by itself.
-func needsPerson(astray error) bool {
+func needsPerson(targetErr error) bool {
 	var unavailable *target.UnavailableError
-	return !errors.As(astray, &unavailable) || unavailable.NeedsPerson
+	return !errors.As(targetErr, &unavailable) || unavailable.NeedsPerson
 }

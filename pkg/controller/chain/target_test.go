@@ -60,8 +60,8 @@ func TestTarget(t *testing.T) {
 		// revision 1 it lists.
 		recorded string
 		held     int
-		// astray is wanted, with Available and Failing of the newest revision.
-		astray             bool
+		// targetErr is wanted, with Available and Failing of the newest revision.
+		targetErr          bool
 		available, failing metav1.ConditionStatus
 		// cluster and left of the inventory in the end.
 		cluster string
@@ -79,36 +79,36 @@ func TestTarget(t *testing.T) {
 		"elsewhere": {
 			reason: "everything would be taken for deleted", revisions: revisions{numbered(1, on("hosted"), succeeded, available)},
 			targets: known{"hosted": "c-2"}, recorded: "c-1", held: 1,
-			astray: true, available: unknown, failing: yes, cluster: "c-1", left: 1,
+			targetErr: true, available: unknown, failing: yes, cluster: "c-1", left: 1,
 		},
 		"back in the host": {
 			reason: "what is elsewhere is not looked for here", revisions: revisions{numbered(1)}, recorded: "c-1", held: 1,
-			astray: true, available: no, failing: yes, cluster: "c-1", left: 1,
+			targetErr: true, available: no, failing: yes, cluster: "c-1", left: 1,
 		},
 		"missing": {
 			reason: "a person has to bring the Secret back", revisions: revisions{numbered(1, on("hosted"), succeeded, available)},
 			targets: known{"hosted": missing}, recorded: "c-1", held: 1,
-			astray: true, available: unknown, failing: yes, cluster: "c-1", left: 1,
+			targetErr: true, available: unknown, failing: yes, cluster: "c-1", left: 1,
 		},
 		"silent": {
 			reason: "that heals by itself", revisions: revisions{numbered(1, on("hosted"), succeeded, available)},
 			targets: known{"hosted": silent}, recorded: "c-1", held: 1,
-			astray: true, available: unknown, failing: no, cluster: "c-1", left: 1,
+			targetErr: true, available: unknown, failing: no, cluster: "c-1", left: 1,
 		},
 		"divided": {
 			reason: "two were created at the same moment", revisions: revisions{numbered(2, on("other")), numbered(1, on("hosted"), available)},
 			targets: known{"hosted": "c-1", "other": "c-2"}, recorded: "c-1", held: 1,
-			astray: true, available: no, failing: yes, cluster: "c-1", left: 1,
+			targetErr: true, available: no, failing: yes, cluster: "c-1", left: 1,
 		},
 		"teardown": {
 			reason: "it waits", revisions: revisions{numbered(1, on("hosted"), finalized)},
 			targets: known{"hosted": missing}, recorded: "c-1", held: 1,
-			astray: true, available: no, failing: yes, cluster: "c-1", left: 1,
+			targetErr: true, available: no, failing: yes, cluster: "c-1", left: 1,
 		},
 		"orphaned": {
 			reason: "who leaves objects needs no cluster for it", revisions: revisions{numbered(1, on("hosted"), orphaned)},
 			targets: known{"hosted": missing}, recorded: "c-1", held: 1,
-			astray: true, cluster: "c-1", left: 0,
+			targetErr: true, cluster: "c-1", left: 0,
 		},
 	}
 	for name, tc := range cases {
@@ -120,18 +120,18 @@ func TestTarget(t *testing.T) {
 				s.ledger.inventory.Entries[objectID(string(rune('a'+i)))] = rollout.Entry{Revision: 1}
 			}
 			before := maps.Clone(s.ledger.inventory.Entries)
-			s.find()
-			s.aim()
-			if err := s.letGo(t.Context()); err != nil {
+			s.resolveTarget()
+			s.checkTarget()
+			if err := s.forgetOrphans(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if (s.astray != nil) != tc.astray {
-				t.Fatalf("%s: astray: %v, want %t", tc.reason, s.astray, tc.astray)
+			if (s.targetErr != nil) != tc.targetErr {
+				t.Fatalf("%s: targetErr: %v, want %t", tc.reason, s.targetErr, tc.targetErr)
 			}
 			if s.ledger.cluster != tc.cluster || len(s.ledger.inventory.Entries) != tc.left {
 				t.Errorf("%s: the inventory is about %q, with %d of %d objects", tc.reason, s.ledger.cluster, len(s.ledger.inventory.Entries), len(before))
 			}
-			if !tc.astray {
+			if !tc.targetErr {
 				return
 			}
 			// Nothing is asked of an engine: there is none.
@@ -168,10 +168,10 @@ func TestAimForgetsStages(t *testing.T) {
 	s.ledger = &ledger{inventories: s.shelf, chain: "argocd", cluster: "c-1", inventory: rollout.Inventory{
 		Entries: map[manifest.ID]rollout.Entry{}, Reached: map[string]int{string(uidOf(1)): 2},
 	}}
-	s.find()
-	s.aim()
-	if s.astray != nil || len(s.ledger.inventory.Reached) != 0 {
-		t.Errorf("%+v, astray: %v", s.ledger.inventory, s.astray)
+	s.resolveTarget()
+	s.checkTarget()
+	if s.targetErr != nil || len(s.ledger.inventory.Reached) != 0 {
+		t.Errorf("%+v, targetErr: %v", s.ledger.inventory, s.targetErr)
 	}
 	if err := s.ledger.save(t.Context(), rollout.Inventory{Reached: map[string]int{string(uidOf(1)): 1}}); err != nil || s.shelf.inventory.Cluster != "c-2" {
 		t.Errorf("stored is %+v, error %v", s.shelf.inventory, err)

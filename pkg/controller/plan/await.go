@@ -70,7 +70,7 @@ func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 // it was before it was written.
 func (v *visit) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 	ref := refOf(*item)
-	live, _ := sight(v.Engine.Observer, ref.ID)
+	live, _ := watchedTarget(v.Engine.Observer, ref.ID)
 	if live == nil {
 		for _, object := range v.facts.Objects[ref.GroupKind()] {
 			if object.GetName() == ref.Name && object.GetNamespace() == ref.Namespace {

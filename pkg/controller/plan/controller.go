@@ -126,13 +126,13 @@ type reconciler struct {
 	// expressions of profiles.
 	expressions wait.Expressions
 
-	mu    sync.Mutex
-	minds map[string]*mind
+	mu       sync.Mutex
+	memories map[string]*memory
 }
 
-// mind is what is remembered of a plan while this process leads. All of it can be
+// memory is what is remembered of a plan while this process leads. All of it can be
 // found out again.
-type mind struct {
+type memory struct {
 	uid string
 	// profile that the plan holds, for when it is gone.
 	profile v1alpha1.ProfileName
@@ -157,17 +157,17 @@ type mind struct {
 }
 
 func newReconciler(options Options) *reconciler {
-	return &reconciler{Options: options, minds: map[string]*mind{}}
+	return &reconciler{Options: options, memories: map[string]*memory{}}
 }
 
-// mindOf returns what is remembered of a plan.
-func (r *reconciler) mindOf(plan *v1alpha1.ConfigurationPlan) *mind {
+// memoryOf returns what is remembered of a plan.
+func (r *reconciler) memoryOf(plan *v1alpha1.ConfigurationPlan) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.minds[plan.Name]
+	m := r.memories[plan.Name]
 	if m == nil || m.uid != string(plan.UID) {
-		m = &mind{uid: string(plan.UID)}
-		r.minds[plan.Name] = m
+		m = &memory{uid: string(plan.UID)}
+		r.memories[plan.Name] = m
 	}
 	m.profile = plan.Spec.Profile
 	return m

@@ -44,13 +44,13 @@ func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.P
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of plan %s: %w", plan.Name, err))
 	}
-	held := bodies{}
+	manifests := bodies{}
 	for _, object := range objects {
-		held[object.Digest] = object.JSON
+		manifests[object.Digest] = object.JSON
 	}
 	var items []hco.PlanDiffItem
 	for _, item := range plan.Status.Items {
-		out, err := d.item(ctx, plan, item, held)
+		out, err := d.item(ctx, plan, item, manifests)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.P
 }
 
 // item compares one target.
-func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, held bodies) (hco.PlanDiffItem, error) {
+func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, manifests bodies) (hco.PlanDiffItem, error) {
 	out := hco.PlanDiffItem{Name: item.Name, TargetRef: item.TargetRef}
 	ref := refOf(v1alpha1.PlanItem{TargetRef: v1alpha1.TargetRef(item.TargetRef), Digest: item.Digest})
 	lacks, err := d.lacks(ctx, ref, "get", "patch")
@@ -77,7 +77,7 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 	}
 	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: item.Action == hco.ItemDelete}}
 	found, err := d.Previewer.Preview(ctx, rollout.Work{
-		Owner: string(plan.Spec.Profile), Bodies: held,
+		Owner: string(plan.Spec.Profile), Bodies: manifests,
 		Layers: []rollout.Layer{{Key: "diff", Revision: 1, Stages: []stage.Stage{{Phase: item.Name, Steps: []stage.Step{step}}}}},
 	}, nil)
 	if err != nil {

@@ -112,10 +112,10 @@ func (b bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 
 // worked is what the engine is to look at for some targets: a stage for each.
 func (v *visit) worked(targets []wanted) (rollout.Work, error) {
-	held := bodies{}
+	manifests := bodies{}
 	var phases []stage.Phase
 	for _, target := range targets {
-		held[target.object.Digest] = target.object.JSON
+		manifests[target.object.Digest] = target.object.JSON
 		step := stage.Step{Ref: target.object.Ref, Policy: stage.Policy{Own: stage.Shared, Delete: target.delete}}
 		phases = append(phases, stage.Phase{Name: target.Name, Steps: []stage.Step{step}})
 	}
@@ -124,7 +124,7 @@ func (v *visit) worked(targets []wanted) (rollout.Work, error) {
 		return rollout.Work{}, err
 	}
 	return rollout.Work{
-		Owner: string(v.plan.Spec.Profile), Bodies: held,
+		Owner: string(v.plan.Spec.Profile), Bodies: manifests,
 		Layers: []rollout.Layer{{Key: "draft", Revision: 1, Stages: stages}},
 	}, nil
 }
@@ -147,7 +147,7 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manife
 		if item.Message != "" {
 			refused = append(refused, fmt.Sprintf("item %s: %s", item.Name, item.Message))
 		}
-		if err := v.reclaim(ctx, &item, live); err != nil {
+		if err := v.markReclaimed(ctx, &item, live); err != nil {
 			return err
 		}
 		if live != nil {

@@ -248,7 +248,7 @@ func mayTake(item v1alpha1.PlanItem) []stage.Take {
 // hindered notes why an item is not applied.
 func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 	if failure.Reason == rollout.ReasonRejected {
-		failure.Message = v.discreet(failure.ID, nil, failure.Message)
+		failure.Message = v.redacted(failure.ID, nil, failure.Message)
 	}
 	switch {
 	case failure.Reason == rollout.ReasonStale:
@@ -264,7 +264,7 @@ func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 }
 
 // reconcile has the engine look at targets: one layer, of one stage.
-func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, held rollout.Bodies) (rollout.Report, error) {
+func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, manifests rollout.Bodies) (rollout.Report, error) {
 	stages, err := stage.Compile([]stage.Phase{{Name: "targets", Steps: steps}}, stage.Options{Probes: probe.Builtin()})
 	if err != nil {
 		return rollout.Report{}, err
@@ -286,7 +286,7 @@ func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, h
 		}
 	}
 	report, err := v.Engine.Reconcile(ctx, rollout.Work{
-		Owner: string(v.plan.Spec.Profile), Bodies: held, Inventory: inventory,
+		Owner: string(v.plan.Spec.Profile), Bodies: manifests, Inventory: inventory,
 		Layers: []rollout.Layer{{Key: key, Revision: 1, Stages: stages}},
 		// What was written is recognised by its marks: nothing need be stored.
 		Save: func(_ context.Context, inventory rollout.Inventory) error { v.inventory = inventory; return nil },

@@ -165,7 +165,7 @@ func (v *visit) mayBeWritten(item v1alpha1.PlanItem) bool {
 	if item.Action == v1alpha1.ItemNone {
 		return false
 	}
-	live, presence := sight(v.Engine.Observer, refOf(item).ID)
+	live, presence := watchedTarget(v.Engine.Observer, refOf(item).ID)
 	switch presence {
 	case observe.Unknown:
 		return true

@@ -30,7 +30,7 @@ func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	now := v.now()
 	item.LastTransitionTime = &now
 	if seen.Failure != nil {
-		item.State, item.Message = v1alpha1.ItemFailed, governance.Clip(v.discreet(target.object.ID, target.object.JSON, seen.Failure.Message))
+		item.State, item.Message = v1alpha1.ItemFailed, governance.Clip(v.redacted(target.object.ID, target.object.JSON, seen.Failure.Message))
 		return item, nil, nil
 	}
 	if seen.Action == rollout.Deferred {
@@ -47,7 +47,7 @@ func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	for _, taken := range seen.Taken {
 		item.Takes = append(item.Takes, v1alpha1.TakenFields{Manager: taken.Manager, Fields: taken.Paths})
 	}
-	if len(item.Takes) == 0 && before != nil && after != nil && v.unowned(target.object.ID) {
+	if len(item.Takes) == 0 && before != nil && after != nil && v.hasNoManagers(target.object.ID) {
 		if fields := managedfields.Overwritten(fieldsOf(before), fieldsOf(after)); len(fields) > 0 {
 			item.Takes = []v1alpha1.TakenFields{{Manager: managedfields.BeforeFirstApply, Fields: fields}}
 		}
@@ -96,11 +96,11 @@ func (v *visit) shown(ctx context.Context, before, after *manifest.Object, targe
 	return bounded(change.Unified, v1alpha1.MaxItemDiffBytes), nil
 }
 
-// discreet is what the cluster says of a write, without what it quotes of the target:
+// redacted is what the cluster says of a write, without what it quotes of the target:
 // whoever may read plans need not be able to read that. What the plan itself wants may
 // be quoted.
-func (v *visit) discreet(id manifest.ID, body []byte, message string) string {
-	live, presence := sight(v.Engine.Observer, id)
+func (v *visit) redacted(id manifest.ID, body []byte, message string) string {
+	live, presence := watchedTarget(v.Engine.Observer, id)
 	if presence != observe.Present {
 		return message
 	}

@@ -21,23 +21,23 @@ func (v *visit) me() string { return governance.Holder(v.plan.Name, string(v.pla
 // is.
 func (v *visit) lock(ctx context.Context) (locked bool, err error) {
 	err = v.Claims.Acquire(ctx, v.claimKey(), v.me())
-	var held *claim.HeldError
-	if !errors.As(err, &held) {
+	var taken *claim.HeldError
+	if !errors.As(err, &taken) {
 		v.hold(err == nil)
 		return false, err
 	}
-	name, uid := governance.ParseHolder(held.Holder)
+	name, uid := governance.ParseHolder(taken.Holder)
 	gone, err := v.inactive(ctx, name, uid)
 	if err != nil {
 		return false, err
 	}
 	if gone {
-		err = v.Claims.TakeOver(ctx, v.claimKey(), held.Holder, v.me())
-		if !errors.As(err, &held) {
+		err = v.Claims.TakeOver(ctx, v.claimKey(), taken.Holder, v.me())
+		if !errors.As(err, &taken) {
 			v.hold(err == nil)
 			return false, err
 		}
-		name, _ = governance.ParseHolder(held.Holder)
+		name, _ = governance.ParseHolder(taken.Holder)
 	}
 	if v.plan.Status.Phase == v1alpha1.PhaseInProgress {
 		if err := v.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
@@ -101,8 +101,8 @@ func (v *visit) release(ctx context.Context) error {
 }
 
 func releaseIfHeld(err error) error {
-	var held *claim.HeldError
-	if errors.As(err, &held) {
+	var taken *claim.HeldError
+	if errors.As(err, &taken) {
 		return nil // it is somebody else's, as it should be
 	}
 	return err
@@ -119,7 +119,7 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 		return err
 	}
 	r.mu.Lock()
-	m := r.minds[name]
+	m := r.memories[name]
 	r.mu.Unlock()
 	for _, p := range r.Profiles {
 		key := governance.ClaimKey(string(p.Name()))
@@ -127,7 +127,7 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if held, uid := governance.ParseHolder(holder); held == name && uid != string(there.UID) {
+		if plan, uid := governance.ParseHolder(holder); plan == name && uid != string(there.UID) {
 			r.Engine.Forget(string(p.Name()))
 			r.unfollow(p.Name())
 			if err := releaseIfHeld(r.Claims.Release(ctx, key, holder)); err != nil {
@@ -137,7 +137,7 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 	}
 	if m != nil {
 		r.mu.Lock()
-		delete(r.minds, name)
+		delete(r.memories, name)
 		r.mu.Unlock()
 	}
 	r.Poke()

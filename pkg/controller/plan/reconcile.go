@@ -26,7 +26,7 @@ const mostSteps = 10
 // visit is one pass over one plan.
 type visit struct {
 	*reconciler
-	*mind
+	*memory
 	plan *v1alpha1.ConfigurationPlan
 	// stored is status as it is stored.
 	stored v1alpha1.ConfigurationPlanStatus
@@ -62,7 +62,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	v := &visit{
-		reconciler: r, mind: r.mindOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),
+		reconciler: r, memory: r.memoryOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),
 		observed: plan.Status.ObservedGeneration, speaks: plan.Generation,
 		// What is not looked at is as it was told last.
 		outdated: meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionUpgradeAvailable),

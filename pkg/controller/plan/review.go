@@ -81,7 +81,7 @@ func (v *visit) compare() {
 // stale says why a target is not what was reviewed; known is false while it is not
 // seen.
 func (v *visit) stale(item v1alpha1.PlanItem) (why string, known bool) {
-	live, presence := sight(v.Engine.Observer, refOf(item).ID)
+	live, presence := watchedTarget(v.Engine.Observer, refOf(item).ID)
 	if presence == observe.Unknown {
 		return "", false
 	}

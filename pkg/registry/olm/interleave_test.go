@@ -354,9 +354,9 @@ func (b *bench) goes(ctx context.Context, before map[string]*hub.ClusterExtensio
 			keep = objectsOf(newest)
 		}
 	}
-	carried := map[string]string{"e-1": "a", "e-2": "bc"}
+	delivered := map[string]string{"e-1": "a", "e-2": "bc"}
 	gone, left := "", ""
-	for name, objects := range carried {
+	for name, objects := range delivered {
 		r := now[name]
 		if r == nil && leaves(before[name]) || r != nil && r.DeletionTimestamp != nil && leaves(r) {
 			left += objects

@@ -78,7 +78,7 @@ func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, 
 
 // keepersOf returns the indexes of the entries of those who kept the object.
 func keepersOf(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager string) []int {
-	held, all, signed := map[int]*fieldpath.Set{}, &fieldpath.Set{}, map[int]bool{}
+	kept, all, signed := map[int]*fieldpath.Set{}, &fieldpath.Set{}, map[int]bool{}
 	for i, entry := range live {
 		// Nobody is behind fields from before the first apply: they are those of
 		// all who wrote to the object, a person's labels included.
@@ -89,17 +89,17 @@ func keepersOf(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager 
 		if err != nil {
 			continue
 		}
-		held[i], signed[i] = &fieldpath.Set{}, signs(set)
+		kept[i], signed[i] = &fieldpath.Set{}, signs(set)
 		set.Leaves().Iterate(func(path fieldpath.Path) {
 			if _, wants := resolve(wanted, path); wants {
-				held[i].Insert(path.Copy())
+				kept[i].Insert(path.Copy())
 			}
 		})
-		all = all.Union(held[i])
+		all = all.Union(kept[i])
 	}
 	var keepers []int
 	for i := range live {
-		if set, ok := held[i]; ok && (signed[i] || set.Size() > 0 && 2*set.Size() >= all.Size()) {
+		if set, ok := kept[i]; ok && (signed[i] || set.Size() > 0 && 2*set.Size() >= all.Size()) {
 			keepers = append(keepers, i)
 		}
 	}

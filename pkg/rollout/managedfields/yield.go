@@ -49,8 +49,8 @@ func StillYielded(yielded []string, live []metav1.ManagedFieldsEntry, manager st
 	}
 	theirs := othersFields(live, manager)
 	return slices.DeleteFunc(slices.Clone(yielded), func(path string) bool {
-		_, held := theirs[path]
-		return !held
+		_, still := theirs[path]
+		return !still
 	})
 }
 

@@ -70,7 +70,7 @@ func (j *judge) stays(ctx context.Context, o object) (Item, error) {
 	memo := j.work.Inventory.Entry(step.ID)
 	item.Exists = live != nil
 	decision := rollout.Decide(j.who, step, seen, memo)
-	if decision.Action == rollout.Share {
+	if decision.Action == rollout.Shared {
 		// Of a shared object the rule says only that it has to be looked at.
 		decision.Action = rollout.Create
 		if live != nil {

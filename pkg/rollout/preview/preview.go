@@ -94,9 +94,9 @@ type Subject struct {
 
 // Grant is how far a preview may go with one object.
 type Grant struct {
-	// Look allows to read it, and to try to write it if it exists. Without it
+	// Read allows to read it, and to try to write it if it exists. Without it
 	// there is no request for the object, and nothing of it in the preview.
-	Look bool
+	Read bool
 	// Create allows to try to create it if it does not exist. Without it the
 	// object is a Create that was not tried.
 	Create bool
@@ -195,7 +195,7 @@ func collect(work rollout.Work) []object {
 func narrow(ctx context.Context, objects []object, permit Permit) ([]object, error) {
 	if permit == nil {
 		for i := range objects {
-			objects[i].Grant = Grant{Look: true, Create: true}
+			objects[i].Grant = Grant{Read: true, Create: true}
 		}
 		return objects, nil
 	}
@@ -213,7 +213,7 @@ func narrow(ctx context.Context, objects []object, permit Permit) ([]object, err
 	for i := range objects {
 		objects[i].Grant = grants[i]
 	}
-	return slices.DeleteFunc(objects, func(o object) bool { return !o.Look }), nil
+	return slices.DeleteFunc(objects, func(o object) bool { return !o.Read }), nil
 }
 
 // judge looks at the objects, some at a time.

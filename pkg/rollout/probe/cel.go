@@ -16,11 +16,11 @@ import (
 // units of package expression: some hundredths of a second.
 const MaxCELCost = 500_000
 
-// Meter counts what expressions cost.
-type Meter = expression.Meter
+// CostBudget counts what expressions cost.
+type CostBudget = expression.CostBudget
 
-// NewMeter returns a meter of so many units.
-func NewMeter(units uint64) *Meter { return expression.NewMeter(units) }
+// NewCostBudget returns a budget of so many units.
+func NewCostBudget(units uint64) *CostBudget { return expression.NewCostBudget(units) }
 
 // Program is a compiled CEL expression.
 type Program struct{ *expression.Program }
@@ -54,7 +54,7 @@ var errCost = fmt.Errorf("the expression costs more than %d units on this object
 // expression: a field that is not there, a wrong type, too high a cost; or that ctx has
 // ended. It is safe for concurrent use.
 func (p *Program) Eval(ctx context.Context, self map[string]any) (bool, error) {
-	holds, err := p.Program.Eval(ctx, self, expression.NewMeter(MaxCELCost))
+	holds, err := p.Program.Eval(ctx, self, expression.NewCostBudget(MaxCELCost))
 	if errors.Is(err, expression.ErrCost) {
 		return false, errCost
 	}
@@ -67,23 +67,23 @@ type metered struct{ prober }
 var _ Metered = &metered{}
 
 // ProbeWithin implements Metered.
-func (p *metered) ProbeWithin(ctx context.Context, object *unstructured.Unstructured, meter *Meter) Verdict {
-	return p.probe(object, evaluation{meter: meter, eval: func(program *expression.Program, self map[string]any) (bool, error) {
-		return program.Eval(ctx, self, meter)
+func (p *metered) ProbeWithin(ctx context.Context, object *unstructured.Unstructured, budget *CostBudget) Verdict {
+	return p.probe(object, evaluation{budget: budget, eval: func(program *expression.Program, self map[string]any) (bool, error) {
+		return program.Eval(ctx, self, budget)
 	}})
 }
 
 // evaluation is how the expressions of one object are evaluated.
 type evaluation struct {
-	meter *Meter
-	eval  func(program *expression.Program, self map[string]any) (bool, error)
+	budget *CostBudget
+	eval   func(program *expression.Program, self map[string]any) (bool, error)
 }
 
 // alone is an evaluation by itself, which nothing ends but its cost.
 func alone() evaluation {
-	meter := expression.NewMeter(MaxCELCost)
-	return evaluation{meter: meter, eval: func(program *expression.Program, self map[string]any) (bool, error) {
-		return program.Eval(context.Background(), self, meter)
+	budget := expression.NewCostBudget(MaxCELCost)
+	return evaluation{budget: budget, eval: func(program *expression.Program, self map[string]any) (bool, error) {
+		return program.Eval(context.Background(), self, budget)
 	}}
 }
 
@@ -107,7 +107,7 @@ func (e celJudge) judge(v *view) Verdict {
 		note = "the content of a Secret is not read"
 	}
 	name := "`" + text.Clip(clean(e.program.String()), maxForeignBytes/2) + "`"
-	spent := v.meter.Left() == 0
+	spent := v.budget.Left() == 0
 	switch holds, err := v.eval(e.program, v.object); {
 	case holds:
 		return pass()

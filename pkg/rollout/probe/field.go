@@ -49,7 +49,7 @@ func (f fieldsEqual) judge(v *view) Verdict {
 		return failing("%s is not set", strings.Join(f.a, "."))
 	case !hasB:
 		return failing("%s is not set", strings.Join(f.b, "."))
-	case !v.meter.Weigh(a) || !v.meter.Weigh(b):
+	case !v.budget.Weigh(a) || !v.budget.Weigh(b):
 		return unknown("%s and %s are too large to be compared: the probes of an object may cost %d units", strings.Join(f.a, "."), strings.Join(f.b, "."), MaxCELCost)
 	case !equal(a, b):
 		return failing("%s is %s, %s is %s",

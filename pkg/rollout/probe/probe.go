@@ -61,11 +61,11 @@ type Probe interface {
 // Metered is a probe with requirements that users wrote, which may take long.
 type Metered interface {
 	Probe
-	// ProbeWithin is Probe for as long as the meter, which should have MaxCELCost units,
+	// ProbeWithin is Probe for as long as the budget, which should have MaxCELCost units,
 	// has some left, and ctx has not ended. What could not be evaluated is Unknown; that
-	// is a verdict only when the meter had all of its units, was not cut short (see
+	// is a verdict only when the budget had all of its units, was not cut short (see
 	// Meter.Slow), and ctx has not ended.
-	ProbeWithin(ctx context.Context, object *unstructured.Unstructured, meter *Meter) Verdict
+	ProbeWithin(ctx context.Context, object *unstructured.Unstructured, budget *CostBudget) Verdict
 }
 
 // Set picks the probe of a kind of object.

@@ -95,7 +95,7 @@ type selected struct {
 
 // judge passes objects that are not selected.
 func (s selected) judge(v *view) Verdict {
-	if !v.meter.Spend(s.units) {
+	if !v.budget.Spend(s.units) {
 		return unknown("the probes of this object cost more than %d units, make them simpler", MaxCELCost)
 	}
 	if s.labels != nil && !s.labels.Matches(v.labels()) {

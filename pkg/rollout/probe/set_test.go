@@ -102,14 +102,14 @@ func TestUnits(t *testing.T) {
 		"Condition": {"so is a type", onKind("example.com", "Widget", hasCondition(strings.Repeat("R", 1000), "True")), 101},
 		"Equal":     {"fields with all that is in them", onKind("example.com", "Widget", hasEqual("metadata.labels", "metadata.labels")), 1 + 3 + 2*(1+1+1)},
 	} {
-		meter := NewMeter(MaxCELCost)
+		budget := NewCostBudget(MaxCELCost)
 		object := live(t, `{metadata: {labels: {x: y}}}`)
-		mustNew(t, tc.spec).For(widget).(Metered).ProbeWithin(t.Context(), object, meter)
-		if meter.Spent() != tc.units {
-			t.Errorf("%s: %s: %d units, want %d", name, tc.reason, meter.Spent(), tc.units)
+		mustNew(t, tc.spec).For(widget).(Metered).ProbeWithin(t.Context(), object, budget)
+		if budget.Spent() != tc.units {
+			t.Errorf("%s: %s: %d units, want %d", name, tc.reason, budget.Spent(), tc.units)
 		}
 		if tc.units > 1 {
-			if got := mustNew(t, tc.spec).For(widget).(Metered).ProbeWithin(t.Context(), object, NewMeter(tc.units-1)); got.Status != Unknown || !strings.Contains(got.Message, "units") {
+			if got := mustNew(t, tc.spec).For(widget).(Metered).ProbeWithin(t.Context(), object, NewCostBudget(tc.units-1)); got.Status != Unknown || !strings.Contains(got.Message, "units") {
 				t.Errorf("%s: without the units for it: %+v", name, got)
 			}
 		}

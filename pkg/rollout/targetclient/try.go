@@ -31,7 +31,7 @@ type TryOptions struct {
 func (c *Client) Try(ctx context.Context, ref manifest.Ref, body []byte, options TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := c.try(ctx, ref, body, options)
 	if err != nil {
-		return nil, fmt.Errorf("trying to apply %s: %w", ref.ID, c.discreet(ctx, ref, body, err))
+		return nil, fmt.Errorf("trying to apply %s: %w", ref.ID, c.redacted(ctx, ref, body, err))
 	}
 	return tried, nil
 }

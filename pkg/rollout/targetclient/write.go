@@ -71,7 +71,7 @@ func (p Precondition) check() error {
 func (c *Client) Apply(ctx context.Context, ref manifest.Ref, body []byte, options ApplyOptions) (*metav1.PartialObjectMetadata, error) {
 	applied, err := c.apply(about(ctx, ref), ref, body, options)
 	if err != nil {
-		return nil, fmt.Errorf("applying %s: %w", ref.ID, c.discreet(ctx, ref, body, err))
+		return nil, fmt.Errorf("applying %s: %w", ref.ID, c.redacted(ctx, ref, body, err))
 	}
 	return applied, nil
 }
@@ -121,7 +121,7 @@ func (c *Client) patch(ctx context.Context, ref manifest.Ref, body []byte, optio
 // a conflict.
 func (c *Client) Delete(ctx context.Context, ref manifest.Ref, precondition Precondition) error {
 	if err := c.delete(about(ctx, ref), ref, precondition); err != nil {
-		return fmt.Errorf("deleting %s: %w", ref.ID, c.discreet(ctx, ref, nil, err))
+		return fmt.Errorf("deleting %s: %w", ref.ID, c.redacted(ctx, ref, nil, err))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ type Marks struct {
 // applies them next is in no conflict with us. Errors are those of Delete.
 func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	if err := c.release(about(ctx, ref), ref, precondition, marks); err != nil {
-		return fmt.Errorf("releasing %s: %w", ref.ID, c.discreet(ctx, ref, nil, err))
+		return fmt.Errorf("releasing %s: %w", ref.ID, c.redacted(ctx, ref, nil, err))
 	}
 	return nil
 }

@@ -69,16 +69,16 @@ func expressions(t *testing.T, report *measure.Report) {
 			t.Fatal(err)
 		}
 		judged := set.For(kind).(probe.Metered)
-		var meter *probe.Meter
+		var budget *probe.Meter
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		took := least(t, func() {
-			meter = probe.NewMeter(probe.MaxCELCost)
-			judged.ProbeWithin(t.Context(), object, meter)
+			budget = probe.NewMeter(probe.MaxCELCost)
+			judged.ProbeWithin(t.Context(), object, budget)
 		}).Seconds() - base
 		runtime.ReadMemStats(&after)
 		worst = max(worst, took)
-		table.Row(name, fmt.Sprintf("%.0f", took*1000), fmt.Sprint((after.TotalAlloc-before.TotalAlloc)/3>>20), fmt.Sprint(meter.Spent()))
+		table.Row(name, fmt.Sprintf("%.0f", took*1000), fmt.Sprint((after.TotalAlloc-before.TotalAlloc)/3>>20), fmt.Sprint(budget.Spent()))
 	}
 	report.AtMost("expressions of the worst revision in a pass", mostPerPass*1000, worst*1000, "ms of processor time")
 	compilations(t, report, base)

@@ -318,7 +318,7 @@ func survivesCutRoads(t *testing.T, c *chain) {
 		return c.process.watches.Stats().Unhealthy == c.process.watches.Stats().Watches
 	})
 	for range 5 {
-		if report, err := c.pass(); err != nil || !report.Layers[0].Unseen || report.Layers[0].Complete {
+		if report, err := c.pass(); err != nil || !report.Layers[0].Unknown || report.Layers[0].Complete {
 			t.Errorf("what was seen last may be so still, and may not: %v %v", failures(report), err)
 		}
 	}
@@ -326,7 +326,7 @@ func survivesCutRoads(t *testing.T, c *chain) {
 	report := c.until("told", func(r rollout.Report) bool {
 		return strings.Contains(strings.Join(failures(r), "\n"), rollout.ReasonUnreachable)
 	})
-	if !report.Layers[0].Unseen || len(report.Leaving) > 0 || report.Layers[0].Complete {
+	if !report.Layers[0].Unknown || len(report.Leaving) > 0 || report.Layers[0].Complete {
 		t.Errorf("what cannot be seen is neither right nor wrong: %v", failures(report))
 	}
 	// A removal does not take a missing answer for an answer either.

@@ -190,7 +190,7 @@ func compileError(issues *cel.Issues) error {
 	return errors.New(strings.Join(parts, "; "))
 }
 
-// ErrCost says that the meter had too little left. It is a verdict on the expression, not
+// ErrCost says that the budget had too little left. It is a verdict on the expression, not
 // on the object.
 var ErrCost = errors.New("the expression costs too much on this object")
 
@@ -199,24 +199,24 @@ func (p *Program) String() string { return p.expression }
 
 // Eval evaluates the expression on an object, which is not changed. Errors are those of
 // the expression: a field that is not there, a wrong type; ErrCost when it needs more
-// than the meter has left; or that the context ended. It is safe for concurrent use, with
-// a meter each.
-func (p *Program) Eval(ctx context.Context, self map[string]any, meter *Meter) (bool, error) {
+// than the budget has left; or that the context ended. It is safe for concurrent use, with
+// a budget each.
+func (p *Program) Eval(ctx context.Context, self map[string]any, budget *CostBudget) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("evaluating the expression: %w", err)
 	}
-	if !meter.Spend(p.units) {
+	if !budget.Spend(p.units) {
 		return false, ErrCost
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, maxDuration, errTooSlow)
 	defer cancel()
-	out, _, err := p.program.ContextEval(ctx, map[string]any{"self": self, meterName: meter})
+	out, _, err := p.program.ContextEval(ctx, map[string]any{"self": self, budgetName: budget})
 	var cancelled interpreter.EvalCancelledError
 	switch {
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
 		return false, ErrCost
 	case err != nil:
-		meter.slow = meter.slow || errors.Is(context.Cause(ctx), errTooSlow)
+		budget.slow = budget.slow || errors.Is(context.Cause(ctx), errTooSlow)
 		return false, fmt.Errorf("evaluating the expression: %w", err)
 	}
 	result, isBool := out.Value().(bool)

@@ -53,7 +53,7 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// TestSameAsLibrary: what an expression comes to is what it comes to without a meter.
+// TestSameAsLibrary: what an expression comes to is what it comes to without a budget.
 func TestSameAsLibrary(t *testing.T) {
 	set, err := typing()
 	if err != nil {
@@ -102,14 +102,14 @@ func TestSameAsLibrary(t *testing.T) {
 		if wantErr == nil {
 			want = out.Value()
 		}
-		got, gotErr := ours.Eval(t.Context(), self, NewMeter(1<<50))
+		got, gotErr := ours.Eval(t.Context(), self, NewCostBudget(1<<50))
 		if (wantErr == nil) != (gotErr == nil) || wantErr == nil && got != want {
 			t.Errorf("%s: %v, %v; the library says %v, %v", text, got, gotErr, want, wantErr)
 		}
 	}
 }
 
-// TestBombs: whatever an expression does, it ends when its meter does, and has used no
+// TestBombs: whatever an expression does, it ends when its budget does, and has used no
 // more memory than what is paid for.
 func TestBombs(t *testing.T) {
 	const units = 100_000
@@ -121,19 +121,19 @@ func TestBombs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			meter := NewMeter(units)
+			budget := NewCostBudget(units)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			holds, err := program.Eval(t.Context(), self, meter)
+			holds, err := program.Eval(t.Context(), self, budget)
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, ErrCost) || holds || !meter.Exhausted() || meter.Spent() != units || meter.Left() != 0 {
-				t.Errorf("%v, %v after %d units", holds, err, meter.Spent())
+			if !errors.Is(err, ErrCost) || holds || !budget.Exhausted() || budget.Spent() != units || budget.Left() != 0 {
+				t.Errorf("%v, %v after %d units", holds, err, budget.Spent())
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 32<<20 {
 				t.Errorf("it took %d bytes", used)
 			}
-			if holds, err := program.Eval(t.Context(), self, meter); holds || !errors.Is(err, ErrCost) {
-				t.Errorf("a meter with nothing left lets it begin: %v, %v", holds, err)
+			if holds, err := program.Eval(t.Context(), self, budget); holds || !errors.Is(err, ErrCost) {
+				t.Errorf("a budget with nothing left lets it begin: %v, %v", holds, err)
 			}
 		})
 	}
@@ -153,9 +153,9 @@ func TestOrdinary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		meter := NewMeter(1 << 20)
-		if holds, err := program.Eval(t.Context(), self, meter); !holds || err != nil || meter.Spent() > most {
-			t.Errorf("%s: %v, %v, %d units, want %d at most", text, holds, err, meter.Spent(), most)
+		budget := NewCostBudget(1 << 20)
+		if holds, err := program.Eval(t.Context(), self, budget); !holds || err != nil || budget.Spent() > most {
+			t.Errorf("%s: %v, %v, %d units, want %d at most", text, holds, err, budget.Spent(), most)
 		}
 	}
 }
@@ -168,14 +168,14 @@ func TestEnded(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	meter := NewMeter(1 << 40)
-	if _, err := program.Eval(ended, nil, meter); !errors.Is(err, context.Canceled) || meter.Spent() != 0 {
-		t.Errorf("%v after %d units", err, meter.Spent())
+	budget := NewCostBudget(1 << 40)
+	if _, err := program.Eval(ended, nil, budget); !errors.Is(err, context.Canceled) || budget.Spent() != 0 {
+		t.Errorf("%v after %d units", err, budget.Spent())
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := program.Eval(soon, nil, meter); !errors.Is(err, context.DeadlineExceeded) || meter.Slow() {
-		t.Errorf("%v after %d units, slow: %v", err, meter.Spent(), meter.Slow())
+	if _, err := program.Eval(soon, nil, budget); !errors.Is(err, context.DeadlineExceeded) || budget.Slow() {
+		t.Errorf("%v after %d units, slow: %v", err, budget.Spent(), budget.Slow())
 	}
 }
 
@@ -209,11 +209,11 @@ func TestChecking(t *testing.T) {
 
 // TestWeigh: values are weighed with all that is in them, as far as there are units.
 func TestWeigh(t *testing.T) {
-	meter := NewMeter(1000)
-	if !meter.Weigh([]any{"a", map[string]any{"b": strings.Repeat("x", 100)}}) || meter.Spent() != 15 {
-		t.Errorf("%d units", meter.Spent())
+	budget := NewCostBudget(1000)
+	if !budget.Weigh([]any{"a", map[string]any{"b": strings.Repeat("x", 100)}}) || budget.Spent() != 15 {
+		t.Errorf("%d units", budget.Spent())
 	}
-	if meter.Weigh(strings.Repeat("x", 20_000)) || !meter.Exhausted() || meter.Left() != 0 {
-		t.Errorf("%d units for what is more than there is", meter.Spent())
+	if budget.Weigh(strings.Repeat("x", 20_000)) || !budget.Exhausted() || budget.Left() != 0 {
+		t.Errorf("%d units for what is more than there is", budget.Spent())
 	}
 }

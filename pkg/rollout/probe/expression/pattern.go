@@ -86,7 +86,7 @@ func stepsOfTree(tree *syntax.Regexp) uint64 {
 }
 
 // payFor pays for matching a text, once or at every place.
-func (p *pattern) payFor(m *Meter, function string, length int) {
+func (p *pattern) payFor(m *CostBudget, function string, length int) {
 	m.payProduct(uint64(length)/stepsPerUnit+1, p.steps)
 	if function == "findAll" {
 		m.payProduct(uint64(length)+1, unitsPerFind)

@@ -13,17 +13,17 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// meterName is where evaluations find their meter. No expression can name it.
-const meterName = "@meter"
+// budgetName is where evaluations find their budget. No expression can name it.
+const budgetName = "@budget"
 
-// meterOf returns the meter of an evaluation.
-func meterOf(frame *interpreter.ExecutionFrame) *Meter {
-	found, _ := frame.ResolveName(meterName)
-	meter, isMeter := found.(*Meter)
-	if !isMeter {
-		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "the evaluation has no meter"})
+// budgetOf returns the budget of an evaluation.
+func budgetOf(frame *interpreter.ExecutionFrame) *CostBudget {
+	found, _ := frame.ResolveName(budgetName)
+	budget, isBudget := found.(*CostBudget)
+	if !isBudget {
+		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "the evaluation has no budget"})
 	}
-	return meter
+	return budget
 }
 
 // planner puts what pays into the plan of an expression.
@@ -82,7 +82,7 @@ func (p *planner) decorate(node interpreter.InterpretableV2) (interpreter.Interp
 	}
 	_, constant := node.(interpreter.InterpretableConst)
 	if p.keys[id] && !constant {
-		node = &paid{node, func(m *Meter, value ref.Val) { m.payFor(value) }}
+		node = &paid{node, func(m *CostBudget, value ref.Val) { m.payFor(value) }}
 	}
 	if p.ranges[id] && !constant {
 		node = &paid{node, payForRange}
@@ -116,13 +116,13 @@ func (p *planner) matching(call interpreter.InterpretableCall, at int) interpret
 	if at < len(c.args) {
 		if constant, isConstant := c.args[at].(interpreter.InterpretableConst); isConstant {
 			if known, err := newPattern(text([]ref.Val{constant.Value()}, 0)); err == nil {
-				c.price = func(m *Meter, args []ref.Val) { known.payFor(m, c.name, textLength(args[0])) }
+				c.price = func(m *CostBudget, args []ref.Val) { known.payFor(m, c.name, textLength(args[0])) }
 				c.do = func(args []ref.Val) ref.Val { return known.call(c.name, args) }
 				return c
 			}
 		}
 	}
-	c.price = func(m *Meter, args []ref.Val) {
+	c.price = func(m *CostBudget, args []ref.Val) {
 		source := text(args, at)
 		m.payProduct(uint64(len(source)), unitsPerPatternByte)
 		if steps, err := stepsOf(source); err == nil {
@@ -214,7 +214,7 @@ func (c *meteredCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			return arg
 		}
 	}
-	c.price(meterOf(frame), args)
+	c.price(budgetOf(frame), args)
 	return types.LabelErrNode(c.ID(), c.do(args))
 }
 
@@ -225,7 +225,7 @@ func (c *meteredCall) Eval(vars cel.Activation) ref.Val { return c.Exec(interpre
 // attribute, so that it is evaluated by whoever would look through it.
 type paid struct {
 	node interpreter.InterpretableV2
-	pay  func(*Meter, ref.Val)
+	pay  func(*CostBudget, ref.Val)
 }
 
 // ID implements interpreter.Interpretable.
@@ -235,7 +235,7 @@ func (k *paid) ID() int64 { return k.node.ID() }
 func (k *paid) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := k.node.Exec(frame)
 	if !types.IsUnknownOrError(value) {
-		k.pay(meterOf(frame), value)
+		k.pay(budgetOf(frame), value)
 	}
 	return value
 }
@@ -245,7 +245,7 @@ func (k *paid) Eval(vars cel.Activation) ref.Val { return k.Exec(interpreter.AsF
 
 // payForRange pays for what a loop does before its first round: the keys of a map are
 // collected.
-func payForRange(m *Meter, value ref.Val) {
+func payForRange(m *CostBudget, value ref.Val) {
 	if _, isMap := value.(traits.Mapper); isMap {
 		m.pay(8 * length(value))
 	}
@@ -259,7 +259,7 @@ type round struct {
 
 // Exec implements interpreter.InterpretableV2.
 func (r *round) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	meterOf(frame).pay(r.units)
+	budgetOf(frame).pay(r.units)
 	return r.InterpretableV2.Exec(frame)
 }
 

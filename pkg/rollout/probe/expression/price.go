@@ -13,7 +13,7 @@ import (
 )
 
 // pricer pays for a call before it is done.
-type pricer func(m *Meter, args []ref.Val)
+type pricer func(m *CostBudget, args []ref.Val)
 
 // pricers say what calls of functions cost beyond the unit that every node costs, by the
 // name of the function. Every function that expressions may use is in it, or in free:
@@ -73,7 +73,7 @@ func free() []string {
 }
 
 // whole reads its arguments from end to end.
-func whole(m *Meter, args []ref.Val) {
+func whole(m *CostBudget, args []ref.Val) {
 	for _, arg := range args {
 		m.payFor(arg)
 	}
@@ -81,21 +81,21 @@ func whole(m *Meter, args []ref.Val) {
 
 // dear reads its arguments from end to end, which takes so many units at least.
 func dear(units uint64) pricer {
-	return func(m *Meter, args []ref.Val) {
+	return func(m *CostBudget, args []ref.Val) {
 		m.pay(units)
 		whole(m, args)
 	}
 }
 
 // copies makes another list of what is in its argument.
-func copies(m *Meter, args []ref.Val) {
+func copies(m *CostBudget, args []ref.Val) {
 	for range 4 {
 		whole(m, args)
 	}
 }
 
 // texts reads texts, and nothing of what is in lists and maps.
-func texts(m *Meter, args []ref.Val) {
+func texts(m *CostBudget, args []ref.Val) {
 	for _, arg := range args {
 		m.pay(textUnits(textLength(arg)))
 	}
@@ -124,7 +124,7 @@ func text(args []ref.Val, at int) string {
 
 // addition copies texts and lists. A list that is being made by a macro only grows by
 // what is added.
-func addition(m *Meter, args []ref.Val) {
+func addition(m *CostBudget, args []ref.Val) {
 	texts(m, args)
 	if _, grows := args[0].(traits.MutableLister); !grows {
 		m.pay(2 * length(args[0]))
@@ -133,7 +133,7 @@ func addition(m *Meter, args []ref.Val) {
 }
 
 // membership compares with all elements of a list, and looks a key of a map up.
-func membership(m *Meter, args []ref.Val) {
+func membership(m *CostBudget, args []ref.Val) {
 	m.payFor(args[0])
 	if _, isList := args[1].(traits.Lister); isList {
 		m.payFor(args[1])
@@ -141,14 +141,14 @@ func membership(m *Meter, args []ref.Val) {
 }
 
 // search compares at each place of a text.
-func search(m *Meter, args []ref.Val) {
+func search(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	const comparisonsPerUnit = 50
 	m.pay(uint64(textLength(args[0])) * uint64(len(text(args, 1))) / comparisonsPerUnit)
 }
 
 // replacement makes a text as long as what is replaced makes it.
-func replacement(m *Meter, args []ref.Val) {
+func replacement(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	old, found := text(args, 1), strings.Count(text(args, 0), text(args, 1))
 	if len(args) == 4 {
@@ -161,20 +161,20 @@ func replacement(m *Meter, args []ref.Val) {
 }
 
 // parts makes a text for each part.
-func parts(m *Meter, args []ref.Val) {
+func parts(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	m.pay(uint64(strings.Count(text(args, 0), text(args, 1)) + 1))
 }
 
 // joined puts a separator between elements.
-func joined(m *Meter, args []ref.Val) {
+func joined(m *CostBudget, args []ref.Val) {
 	whole(m, args)
 	m.pay(length(args[0]) * textUnits(len(text(args, 1))+bytesPerUnit))
 }
 
 // formatted prints values, which sorts keys and copies several times, and as many digits
 // as the format says.
-func formatted(m *Meter, args []ref.Val) {
+func formatted(m *CostBudget, args []ref.Val) {
 	const each = 1500
 	m.pay(each + each*length(args[1]))
 	for range 8 {
@@ -191,33 +191,33 @@ func formatted(m *Meter, args []ref.Val) {
 }
 
 // validation matches patterns of about a hundred steps.
-func validation(m *Meter, args []ref.Val) {
+func validation(m *CostBudget, args []ref.Val) {
 	for _, arg := range args {
 		m.pay(10 + 20*m.payFor(arg))
 	}
 }
 
 // numbers makes that many of them.
-func numbers(m *Meter, args []ref.Val) {
+func numbers(m *CostBudget, args []ref.Val) {
 	if n, ok := args[0].(types.Int); ok && n > 0 {
 		m.payProduct(2, uint64(n))
 	}
 }
 
 // elements copies a list, and nothing of what is in it.
-func elements(m *Meter, args []ref.Val) { m.pay(2 * length(args[0])) }
+func elements(m *CostBudget, args []ref.Val) { m.pay(2 * length(args[0])) }
 
 // pairs compares each element with each other.
-func pairs(m *Meter, args []ref.Val) { m.payProduct(length(args[0]), m.payFor(args[0])) }
+func pairs(m *CostBudget, args []ref.Val) { m.payProduct(length(args[0]), m.payFor(args[0])) }
 
 // products compares each element of one list with each of another.
-func products(m *Meter, args []ref.Val) {
+func products(m *CostBudget, args []ref.Val) {
 	first, second := m.payFor(args[0]), m.payFor(args[1])
 	m.payProduct(2*length(args[0]), second)
 	m.payProduct(2*length(args[1]), first)
 }
 
-func (m *Meter) payProduct(a, b uint64) {
+func (m *CostBudget) payProduct(a, b uint64) {
 	high, product := bits.Mul64(a, b)
 	if high > 0 {
 		product = ^uint64(0)
@@ -226,14 +226,14 @@ func (m *Meter) payProduct(a, b uint64) {
 }
 
 // sorted compares elements with about as many others as their number has digits.
-func sorted(m *Meter, args []ref.Val) {
+func sorted(m *CostBudget, args []ref.Val) {
 	for _, list := range args {
 		m.payProduct(m.payFor(list), uint64(2*bits.Len64(length(list))))
 	}
 }
 
 // insertion adds to a map that a macro makes: one entry, or those of another map.
-func insertion(m *Meter, args []ref.Val) {
+func insertion(m *CostBudget, args []ref.Val) {
 	const each = 6
 	m.pay(each)
 	m.payFor(args[1])
@@ -243,7 +243,7 @@ func insertion(m *Meter, args []ref.Val) {
 }
 
 // clock reads a part of a time. A time zone is read from a file.
-func clock(m *Meter, args []ref.Val) {
+func clock(m *CostBudget, args []ref.Val) {
 	const zone = 1000
 	if len(args) > 1 {
 		m.payFor(args[1])

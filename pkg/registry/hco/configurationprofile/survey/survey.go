@@ -117,7 +117,7 @@ func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.Config
 		if items, seen.lacks = p.Items(seen.facts, optionsOf(plan)); seen.lacks == nil {
 			for _, item := range items {
 				tried := s.try(ctx, p.Name(), item)
-				tried.refusal = discreet(seen.facts, tried)
+				tried.refusal = redacted(seen.facts, tried)
 				seen.items = append(seen.items, tried)
 			}
 		}
@@ -125,9 +125,9 @@ func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.Config
 	return seen.verdict()
 }
 
-// discreet is a refusal without what it quotes of the target: whoever may read profiles
+// redacted is a refusal without what it quotes of the target: whoever may read profiles
 // need not be able to read that.
-func discreet(facts profile.Facts, t trial) string {
+func redacted(facts profile.Facts, t trial) string {
 	for _, live := range facts.Objects[t.ref.GroupKind()] {
 		if t.refusal != "" && live.GetName() == t.ref.Name && live.GetNamespace() == t.ref.Namespace {
 			return redact.Quotes(t.refusal, live.Object, t.Object)

@@ -72,7 +72,7 @@ func (a *accessReviews) permit(ctx context.Context, subjects []preview.Subject) 
 	a.withheld = len(asked) - len(leaving) - len(staying)
 	grants := make([]preview.Grant, len(subjects))
 	for _, i := range append(leaving, staying...) {
-		grants[i].Look = true
+		grants[i].Read = true
 	}
 	for _, i := range creating {
 		grants[i].Create = true

@@ -133,7 +133,7 @@ func TestPermit(t *testing.T) {
 			}
 			got := make([]int, len(s.engine.grants))
 			for i, grant := range s.engine.grants {
-				if grant.Look {
+				if grant.Read {
 					got[i] |= look
 				}
 				if grant.Create {

@@ -7,29 +7,29 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// seeingWithin is how long the first answers of watches are waited for before status
+// syncGrace is how long the first answers of watches are waited for before status
 // says that they are missing.
-const seeingWithin = time.Minute
+const syncGrace = time.Minute
 
-// awaits is true for a revision whose status speaks of its present generation, while
+// inSyncGrace is true for a revision whose status speaks of its present generation, while
 // watches that were just opened have not answered: after a start of this process
 // nothing is known of a healthy revision, which is no reason to call it unavailable
 // for a moment. An object that is known to be wrong ends that, and so does time.
-func (v *visit) awaits(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) bool {
+func (v *visit) inSyncGrace(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) bool {
 	known := v.known[revision.UID]
-	if layer == nil || !layer.Unseen || !onTheirWay(layer) {
-		known.unseen = time.Time{}
+	if layer == nil || !layer.Unknown || !syncing(layer) {
+		known.unknownSince = time.Time{}
 		return false
 	}
 	now := v.Clock.Now()
-	if known.unseen.IsZero() {
-		known.unseen = now
+	if known.unknownSince.IsZero() {
+		known.unknownSince = now
 	}
-	return revision.Status.ObservedGeneration == revision.Generation && now.Sub(known.unseen) < seeingWithin
+	return revision.Status.ObservedGeneration == revision.Generation && now.Sub(known.unknownSince) < syncGrace
 }
 
-// onTheirWay is true when no watch has told why it does not answer.
-func onTheirWay(layer *rollout.LayerReport) bool {
+// syncing is true when no watch has told why it does not answer.
+func syncing(layer *rollout.LayerReport) bool {
 	for _, phase := range layer.Phases {
 		for _, failure := range phase.Failures {
 			if failure.Reason != rollout.ReasonWaiting && failure.Reason != rollout.ReasonProbe {

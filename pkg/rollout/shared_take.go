@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// shareWrite writes a shared object and takes no field that it may not take: that
+// writeShared writes a shared object and takes no field that it may not take: that
 // somebody has a field is not in its value, and so not in what is expected.
 //
 //  1. One that takes nothing is applied without force: the server finds out.
@@ -26,13 +26,13 @@ import (
 //     the same to it.
 //
 // Of an object without managedFields nobody can lose anything.
-func (p *pass) shareWrite(ctx context.Context, t task, now Seen, live *unstructured.Unstructured, wanted map[string]any) carried {
+func (p *pass) writeShared(ctx context.Context, t task, now Seen, live *unstructured.Unstructured, wanted map[string]any) taskResult {
 	options, may := onto(now), t.step.Policy.Takes
 	options.Unforced = len(may) == 0 && len(live.GetManagedFields()) > 0
 	if !options.Unforced && len(Beyond(managedfields.WouldTake(wanted, live, p.who.Manager), may)) > 0 {
 		found, err := p.wouldTake(ctx, t, live)
 		if err != nil {
-			return carried{seen: now, err: err}
+			return taskResult{seen: now, err: err}
 		}
 		if more := Beyond(found, may); len(more) > 0 {
 			return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(more, ", "))

@@ -12,9 +12,9 @@ import (
 // it is in no field of it.
 const DeletedBy = "(deleted)"
 
-// Meter is told what the engine does, for metrics. It is called by several
+// Metrics is told what the engine does, for metrics. It is called by several
 // goroutines and must return at once.
-type Meter interface {
+type Metrics interface {
 	// PhaseBegan is called before the first write of a phase; layer is the key of
 	// the layer.
 	PhaseBegan(layer, phase string)
@@ -27,19 +27,19 @@ type Meter interface {
 	Contested(id manifest.ID)
 }
 
-// unmetered is the Meter of an engine that nobody measures.
-type unmetered struct{}
+// noMetrics is the Metrics of an engine that nobody measures.
+type noMetrics struct{}
 
-func (unmetered) PhaseBegan(string, string)    {}
-func (unmetered) PhaseComplete(string, string) {}
-func (unmetered) Repaired(manifest.ID, string) {}
-func (unmetered) Contested(manifest.ID)        {}
+func (noMetrics) PhaseBegan(string, string)    {}
+func (noMetrics) PhaseComplete(string, string) {}
+func (noMetrics) Repaired(manifest.ID, string) {}
+func (noMetrics) Contested(manifest.ID)        {}
 
 // began tells that a stage is about to be reached.
 func (p *pass) began(at place) {
 	stages := p.Layers[at.layer].Stages
 	if at.stage == 0 || stages[at.stage-1].Phase != stages[at.stage].Phase {
-		p.engine.Meter.PhaseBegan(p.Layers[at.layer].Key, stages[at.stage].Phase)
+		p.engine.Metrics.PhaseBegan(p.Layers[at.layer].Key, stages[at.stage].Phase)
 	}
 }
 
@@ -47,14 +47,14 @@ func (p *pass) began(at place) {
 func (p *pass) ended(at place) {
 	stages := p.Layers[at.layer].Stages
 	if at.stage+1 == len(stages) || stages[at.stage+1].Phase != stages[at.stage].Phase {
-		p.engine.Meter.PhaseComplete(p.Layers[at.layer].Key, stages[at.stage].Phase)
+		p.engine.Metrics.PhaseComplete(p.Layers[at.layer].Key, stages[at.stage].Phase)
 	}
 }
 
 // recreated tells of an object that someone had deleted.
 func (p *pass) recreated(id manifest.ID, events []Event) {
 	if slices.ContainsFunc(events, func(e Event) bool { return e.Reason == "Recreated" }) {
-		p.engine.Meter.Repaired(id, DeletedBy)
+		p.engine.Metrics.Repaired(id, DeletedBy)
 	}
 }
 

@@ -37,9 +37,9 @@ func (b *blindfold) Get(id manifest.ID) (observe.Observation, observe.Presence) 
 
 func (b *blindfold) Trouble(manifest.ID) error { return b.trouble }
 
-// TestUnseen: what cannot be seen is neither right nor wrong, and nothing is done
+// TestUnknown: what cannot be seen is neither right nor wrong, and nothing is done
 // about it.
-func TestUnseen(t *testing.T) {
+func TestUnknown(t *testing.T) {
 	x, y := refOf("ConfigMap a/x").ID, refOf("Deployment.apps a/y").ID
 	cases := map[string]struct {
 		reason         string
@@ -95,8 +95,8 @@ func TestUnseen(t *testing.T) {
 			if failing := layer.Phases[0].Failures; len(failing) > 0 {
 				got = failing[0].Reason
 			}
-			if got != tc.want || layer.Unseen != tc.unseen || layer.Complete != (tc.want == "") {
-				t.Errorf("%s: %q unseen=%t, want %q unseen=%t: %v", tc.reason, got, layer.Unseen, tc.want, tc.unseen, lines(report))
+			if got != tc.want || layer.Unknown != tc.unseen || layer.Complete != (tc.want == "") {
+				t.Errorf("%s: %q unseen=%t, want %q unseen=%t: %v", tc.reason, got, layer.Unknown, tc.want, tc.unseen, lines(report))
 			}
 			if writes, reads := s.spent(); len(writes)+len(reads) > 0 {
 				t.Errorf("%s: requests were made: %v %v", tc.reason, writes, reads)

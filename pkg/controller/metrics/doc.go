@@ -1,4 +1,4 @@
-// Package signals has the metrics for people on call: the state of the revisions, since
+// Package metrics has the metrics for people on call: the state of the revisions, since
 // when they have it, and what the engine does to the target cluster and why.
 //
 // What revisions say of themselves is read from the manager's cache when somebody
@@ -9,4 +9,4 @@
 //
 // The names of the metrics, their types and their labels are an interface: they
 // stand in the catalogue, which docs/reference/metrics.md repeats.
-package signals
+package metrics

@@ -25,58 +25,58 @@ func decideCreateOnly(seen Seen) Decision {
 	}
 }
 
-// provide makes sure that a create-only object exists. It writes what cannot
+// ensureExists makes sure that a create-only object exists. It writes what cannot
 // overwrite anything, and no mark of ours: from its first moment on the object
 // belongs to whoever wants it, and the inventory does not know it.
-func (p *pass) provide(ctx context.Context, t task) carried {
-	seen := p.look(t.step.ID)
-	made, known := p.memory.provided[t.step.ID]
+func (p *pass) ensureExists(ctx context.Context, t task) taskResult {
+	seen := p.observed(t.step.ID)
+	made, known := p.memory.existing[t.step.ID]
 	if seen.Presence == observe.Absent && made != "" && older(seen.ResourceVersion, made) {
-		return carried{outcome: outcome{applied: true}} // the watch has not come to what we just made
+		return taskResult{outcome: outcome{applied: true}} // the watch has not come to what we just made
 	}
-	if held, ok := p.held(t, seen); ok {
-		return held
+	if earlier, ok := p.backedOff(t, seen); ok {
+		return earlier
 	}
 	switch decision := p.decide(t, seen); decision.Action {
 	case Idle:
-		return p.present(ctx, t, seen)
+		return p.leaveExisting(ctx, t, seen)
 	case Create:
-		return p.make(ctx, t, seen, known)
+		return p.createUnmarked(ctx, t, seen, known)
 	default:
 		return p.deferred(t, decision, seen)
 	}
 }
 
-// make creates a create-only object. When somebody else was faster, that is success: theirs is
+// createUnmarked creates a create-only object. When somebody else was faster, that is success: theirs is
 // the content that counts.
-func (p *pass) make(ctx context.Context, t task, seen Seen, again bool) carried {
+func (p *pass) createUnmarked(ctx context.Context, t task, seen Seen, again bool) taskResult {
 	body, err := p.manifests.Without(ctx, t.step, nil)
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
 	live, err := p.engine.Writer.Apply(ctx, t.step.Ref, body, targetclient.ApplyOptions{FieldManager: p.who.Manager, CreateOnly: true})
 	if targetclient.IsOvertaken(err) {
-		return p.overtaken(ctx, t, seen)
+		return p.createdMeanwhile(ctx, t, seen)
 	}
 	if err != nil {
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	}
-	result := carried{outcome: outcome{applied: true}, seen: seen, provided: live.ResourceVersion}
+	result := taskResult{outcome: outcome{applied: true}, seen: seen, existing: live.ResourceVersion}
 	if again {
 		result.events = []Event{p.event(t, "Recreated", "created %s again, which someone had deleted", t.step.ID)}
 	}
 	return result
 }
 
-// overtaken looks at the object that somebody else has made meanwhile.
-func (p *pass) overtaken(ctx context.Context, t task, before Seen) carried {
+// createdMeanwhile looks at the object that somebody else has made meanwhile.
+func (p *pass) createdMeanwhile(ctx context.Context, t task, before Seen) taskResult {
 	live, err := p.readLive(ctx, t.step.Ref)
 	if err != nil {
-		return carried{seen: before, err: err}
+		return taskResult{seen: before, err: err}
 	}
 	switch decision := decideCreateOnly(live); decision.Action {
 	case Idle:
-		return carried{outcome: outcome{applied: true}, seen: before, provided: live.ResourceVersion}
+		return taskResult{outcome: outcome{applied: true}, seen: before, existing: live.ResourceVersion}
 	case Create:
 		return p.refuse(t, before, ReasonWaiting, false, "was created and deleted again meanwhile")
 	default:
@@ -84,10 +84,10 @@ func (p *pass) overtaken(ctx context.Context, t task, before Seen) carried {
 	}
 }
 
-// present is a create-only object that exists. One that the chain had owned until
+// leaveExisting is a create-only object that exists. One that the chain had owned until
 // a newer revision said otherwise is let go, as soon as no layer owns it any more.
-func (p *pass) present(ctx context.Context, t task, seen Seen) carried {
-	result := carried{outcome: outcome{applied: true}, seen: seen, provided: seen.ResourceVersion}
+func (p *pass) leaveExisting(ctx context.Context, t task, seen Seen) taskResult {
+	result := taskResult{outcome: outcome{applied: true}, seen: seen, existing: seen.ResourceVersion}
 	entry := p.inventory.Entry(t.step.ID)
 	if entry == nil || p.owns(t.step.ID) {
 		return result
@@ -97,17 +97,17 @@ func (p *pass) present(ctx context.Context, t task, seen Seen) carried {
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return carried{seen: seen, err: err}
+		return taskResult{seen: seen, err: err}
 	default:
 		now := p.seen(live)
 		if ours, _ := p.who.MayRemove(*entry, now.Observation); ours {
 			if released := p.release(ctx, task{place: t.place, step: t.step}, now); released.err != nil {
-				return carried{seen: seen, err: released.err}
+				return taskResult{seen: seen, err: released.err}
 			}
 			result.events = []Event{p.event(t, "Released", "%s is create-only from now on: it belongs to nobody", t.step.ID)}
 		}
 	}
-	result.forgotten = true
+	result.disowned = true
 	return result
 }
 

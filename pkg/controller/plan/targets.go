@@ -35,7 +35,7 @@ func (v *visit) follow(refs []manifest.Ref) bool {
 	observer := v.Engine.Observer
 	observer.Want(targetsOf(v.plan.Spec.Profile), interests...)
 	for _, ref := range refs {
-		if _, presence := sight(observer, ref.ID); presence == observe.Unknown && observer.Trouble(ref.ID) == nil {
+		if _, presence := watchedTarget(observer, ref.ID); presence == observe.Unknown && observer.Trouble(ref.ID) == nil {
 			return false
 		}
 	}
@@ -56,9 +56,9 @@ func (r *reconciler) unfollow(name v1alpha1.ProfileName) {
 	r.Engine.Observer.Drop(targetsOf(name))
 }
 
-// sight is a target as it is watched. What is not kept whole is Unknown. It lacks
+// watchedTarget is a target as it is watched. What is not kept whole is Unknown. It lacks
 // the manifest that kubectl apply keeps in an annotation.
-func sight(observer rollout.Observer, id manifest.ID) (*unstructured.Unstructured, observe.Presence) {
+func watchedTarget(observer rollout.Observer, id manifest.ID) (*unstructured.Unstructured, observe.Presence) {
 	seen, presence := observer.Get(id)
 	if presence != observe.Present {
 		return nil, presence
@@ -71,10 +71,10 @@ func sight(observer rollout.Observer, id manifest.ID) (*unstructured.Unstructure
 	return live, observe.Present
 }
 
-// sighted lets a preview go by what is watched, so that it costs a dry-run for each
+// watchedReader lets a preview go by what is watched, so that it costs a dry-run for each
 // target and no read. A dry-run names the state that it is about; where the cluster
 // has another one by now, the preview looks again, and then the cluster is read.
-type sighted struct {
+type watchedReader struct {
 	rollout.Reader
 	trier    rollout.Trier
 	observer rollout.Observer
@@ -84,17 +84,17 @@ type sighted struct {
 }
 
 var (
-	_ rollout.Reader = &sighted{}
-	_ rollout.Trier  = &sighted{}
+	_ rollout.Reader = &watchedReader{}
+	_ rollout.Trier  = &watchedReader{}
 )
 
 // Read returns what is watched when it is asked first.
-func (s *sighted) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
+func (s *watchedReader) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	again := s.asked[ref.ID]
 	s.asked[ref.ID] = true
 	s.mu.Unlock()
-	live, presence := sight(s.observer, ref.ID)
+	live, presence := watchedTarget(s.observer, ref.ID)
 	switch {
 	case again || presence == observe.Unknown:
 		return s.Reader.Read(ctx, ref)
@@ -107,7 +107,7 @@ func (s *sighted) Read(ctx context.Context, ref manifest.Ref) (*unstructured.Uns
 
 // Try notices an object that the watch has not shown yet: nothing guards the
 // dry-run of a create, but what does not exist has no resourceVersion.
-func (s *sighted) Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error) {
+func (s *watchedReader) Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error) {
 	tried, err := s.trier.Try(ctx, ref, body, options)
 	if err == nil && options.Precondition == (targetclient.Precondition{}) && tried.GetResourceVersion() != "" {
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name, errors.New("it exists by now"))
@@ -118,7 +118,7 @@ func (s *sighted) Try(ctx context.Context, ref manifest.Ref, body []byte, option
 // previewer goes by what is watched.
 func (v *visit) previewer() *preview.Previewer {
 	engine := v.Engine.Options
-	watched := &sighted{Reader: engine.Reader, trier: engine.Trier, observer: engine.Observer, asked: map[manifest.ID]bool{}}
+	watched := &watchedReader{Reader: engine.Reader, trier: engine.Trier, observer: engine.Observer, asked: map[manifest.ID]bool{}}
 	return preview.New(preview.Options{Reader: watched, Trier: watched, Names: engine.Names, Parallel: engine.Parallel})
 }
 

@@ -43,7 +43,7 @@ func TestWorld(t *testing.T) {
 		definitions(): "CustomResourceDefinitionList", knobResource(): "KnobList",
 	})
 	changed := make(chan struct{}, 1)
-	world := NewWorld(client, []profile.Profile{knobs{n: 1}}, func() {
+	world := NewFactWatch(client, []profile.Profile{knobs{n: 1}}, func() {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -92,7 +92,7 @@ func TestWorld(t *testing.T) {
 }
 
 // describe says what is known of knobs.
-func describe(world *World) string {
+func describe(world *FactWatch) string {
 	facts, err := world.Facts()
 	if err != nil {
 		return err.Error()

@@ -30,7 +30,7 @@ func TestLogStory(t *testing.T) {
 			log := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 			revision := &olmv1alpha1.ClusterExtensionRevision{}
 			revision.Name, revision.Status.Conditions = "argocd-2", tc.before
-			logStory(klog.NewContext(t.Context(), log), revision, tc.after)
+			logConditions(klog.NewContext(t.Context(), log), revision, tc.after)
 			said := log.GetSink().(ktesting.Underlier).GetBuffer().String()
 			if (tc.want == "") != (said == "") || !strings.Contains(said, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, said, tc.want)

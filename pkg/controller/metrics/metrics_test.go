@@ -1,4 +1,4 @@
-package signals
+package metrics
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 // fixture is a term whose cache holds revisions.
 type fixture struct {
 	client.Reader
-	*Signals
+	*Metrics
 	registry *prometheus.Registry
 	clock    *clocktesting.FakePassiveClock
 	counter  *targetclient.Counter
@@ -46,7 +46,7 @@ func start(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *fi
 	t.Helper()
 	f := &fixture{registry: prometheus.NewPedanticRegistry(), clock: clocktesting.NewFakePassiveClock(noon()), counter: &targetclient.Counter{}}
 	var err error
-	f.Signals, err = Add(Options{Registry: f.registry, Informer: f, Reader: f, Clock: f.clock, Requests: f.counter})
+	f.Metrics, err = Add(Options{Registry: f.registry, Informer: f, Reader: f, Clock: f.clock, Requests: f.counter})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package signals
+package metrics
 
 import (
 	"maps"
@@ -24,8 +24,8 @@ const (
 	mostFights = 1000
 )
 
-// engineSignals measures what the engine does.
-type engineSignals struct {
+// engineMetrics measures what the engine does.
+type engineMetrics struct {
 	clock             clock.PassiveClock
 	phases            *prometheus.HistogramVec
 	repairs, contests *prometheus.CounterVec
@@ -48,8 +48,8 @@ type fight struct {
 	contested bool
 }
 
-func newEngineSignals(clock clock.PassiveClock) *engineSignals {
-	return &engineSignals{
+func newEngineMetrics(clock clock.PassiveClock) *engineMetrics {
+	return &engineMetrics{
 		clock:      clock,
 		phases:     histogram(namePhases, []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}),
 		repairs:    counter(nameRepairs),
@@ -63,7 +63,7 @@ func newEngineSignals(clock clock.PassiveClock) *engineSignals {
 }
 
 // PhaseBegan implements rollout.Meter.
-func (s *engineSignals) PhaseBegan(layer, name string) {
+func (s *engineMetrics) PhaseBegan(layer, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.began[phase{layer, name}]; !known {
@@ -72,7 +72,7 @@ func (s *engineSignals) PhaseBegan(layer, name string) {
 }
 
 // PhaseComplete implements rollout.Meter.
-func (s *engineSignals) PhaseComplete(layer, name string) {
+func (s *engineMetrics) PhaseComplete(layer, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if since, known := s.began[phase{layer, name}]; known {
@@ -82,14 +82,14 @@ func (s *engineSignals) PhaseComplete(layer, name string) {
 }
 
 // forget drops what is remembered of a layer that is gone.
-func (s *engineSignals) forget(uid types.UID) {
+func (s *engineMetrics) forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.began, func(p phase, _ time.Time) bool { return p.layer == string(uid) })
 }
 
 // Repaired implements rollout.Meter.
-func (s *engineSignals) Repaired(id manifest.ID, manager string) {
+func (s *engineMetrics) Repaired(id manifest.ID, manager string) {
 	if manager == "" {
 		manager = unknownManager
 	}
@@ -101,7 +101,7 @@ func (s *engineSignals) Repaired(id manifest.ID, manager string) {
 
 // Contested implements rollout.Meter. A pass that finds an object still contested
 // counts for nothing.
-func (s *engineSignals) Contested(id manifest.ID) {
+func (s *engineMetrics) Contested(id manifest.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.fights[id]
@@ -117,7 +117,7 @@ func (s *engineSignals) Contested(id manifest.ID) {
 }
 
 // remember keeps what is known of an object.
-func (s *engineSignals) remember(id manifest.ID, known fight) {
+func (s *engineMetrics) remember(id manifest.ID, known fight) {
 	if _, there := s.fights[id]; !there && len(s.fights) >= mostFights {
 		// At worst a fight that goes on is counted as another one.
 		clear(s.fights)

@@ -36,7 +36,7 @@ func (v *visit) writeStatus(ctx context.Context) error {
 		if len(v.invalid) > 0 && found.invalid == nil {
 			continue // nothing was looked at
 		}
-		if v.awaits(revision, found.layer) {
+		if v.inSyncGrace(revision, found.layer) {
 			continue // what it says was true when somebody could see it
 		}
 		if v.free(revision) && len(revision.Finalizers) == 1 {
@@ -82,7 +82,7 @@ func (v *visit) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	if err != nil {
 		return fmt.Errorf("writing the status of %s: %w", revision.Name, err)
 	}
-	logStory(ctx, revision, next.Conditions)
+	logConditions(ctx, revision, next.Conditions)
 	v.known.wrote(updated)
 	revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
 	return nil

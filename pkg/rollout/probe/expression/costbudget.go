@@ -10,29 +10,29 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// Meter counts what evaluations cost, in units. It may count several evaluations, one
+// CostBudget counts what evaluations cost, in units. It may count several evaluations, one
 // after the other. A unit is what looking at one value takes, less than 100 ns; see
 // docs/reference/limits.md for what was measured.
 //
 // A step is paid for before it is done, by the size of its arguments and of what will
-// come out of it, so that no single step can take more time or memory than the meter has
+// come out of it, so that no single step can take more time or memory than the budget has
 // left.
-type Meter struct {
+type CostBudget struct {
 	limit, spent uint64
 	slow         bool
 }
 
-// NewMeter returns a meter that ends evaluations which need more units than that.
-func NewMeter(units uint64) *Meter { return &Meter{limit: units} }
+// NewCostBudget returns a budget that ends evaluations which need more units than that.
+func NewCostBudget(units uint64) *CostBudget { return &CostBudget{limit: units} }
 
 // Spent returns how many units were counted, not more than the limit.
-func (m *Meter) Spent() uint64 { return min(m.spent, m.limit) }
+func (m *CostBudget) Spent() uint64 { return min(m.spent, m.limit) }
 
 // Left returns how many units may still be spent.
-func (m *Meter) Left() uint64 { return m.limit - m.Spent() }
+func (m *CostBudget) Left() uint64 { return m.limit - m.Spent() }
 
 // Spend counts units outside of evaluations, and tells whether they were left.
-func (m *Meter) Spend(units uint64) bool {
+func (m *CostBudget) Spend(units uint64) bool {
 	if units > m.Left() {
 		m.spent = m.limit + 1
 		return false
@@ -42,15 +42,15 @@ func (m *Meter) Spend(units uint64) bool {
 }
 
 // Exhausted is true when more units were needed than there are.
-func (m *Meter) Exhausted() bool { return m.spent > m.limit }
+func (m *CostBudget) Exhausted() bool { return m.spent > m.limit }
 
 // Slow is true when an evaluation was ended because it took too long: it may take less
 // another time.
-func (m *Meter) Slow() bool { return m.slow }
+func (m *CostBudget) Slow() bool { return m.slow }
 
 // Weigh counts a JSON value with all that is in it, and tells whether the units for it
 // were left.
-func (m *Meter) Weigh(value any) (left bool) {
+func (m *CostBudget) Weigh(value any) (left bool) {
 	defer func() {
 		switch problem := recover().(type) {
 		case nil:
@@ -66,7 +66,7 @@ func (m *Meter) Weigh(value any) (left bool) {
 
 // pay counts units, and ends the evaluation when they are not left, as the library's own
 // limit does.
-func (m *Meter) pay(units uint64) {
+func (m *CostBudget) pay(units uint64) {
 	if !m.Spend(units) {
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "the limit of units was reached"})
 	}
@@ -80,13 +80,13 @@ func textUnits(bytes int) uint64 { return uint64(bytes) / bytesPerUnit }
 // payFor counts a value with all that is in it, and returns its size in units. It pays
 // while it goes, so that a value that is large because it contains the same one many
 // times takes no more than what is left.
-func (m *Meter) payFor(value any) uint64 {
+func (m *CostBudget) payFor(value any) uint64 {
 	before := m.spent
 	m.payWithin(value)
 	return m.spent - before
 }
 
-func (m *Meter) payWithin(value any) {
+func (m *CostBudget) payWithin(value any) {
 	m.pay(1)
 	switch value := value.(type) {
 	case string:
@@ -119,7 +119,7 @@ func (m *Meter) payWithin(value any) {
 	}
 }
 
-func (m *Meter) payForURL(value *url.URL) {
+func (m *CostBudget) payForURL(value *url.URL) {
 	if value != nil {
 		m.pay(textUnits(len(value.Host) + len(value.Path) + len(value.RawPath) + len(value.RawQuery) + len(value.Opaque) + len(value.Fragment)))
 	}
@@ -127,7 +127,7 @@ func (m *Meter) payForURL(value *url.URL) {
 
 // payWithinList goes through a list as it is stored, which takes less than the values
 // that CEL would make of it.
-func (m *Meter) payWithinList(list traits.Lister) {
+func (m *CostBudget) payWithinList(list traits.Lister) {
 	if _, grows := list.(traits.MutableLister); !grows {
 		switch stored := list.Value().(type) {
 		case []any:
@@ -146,7 +146,7 @@ func (m *Meter) payWithinList(list traits.Lister) {
 	}
 }
 
-func (m *Meter) payWithinMap(object traits.Mapper) {
+func (m *CostBudget) payWithinMap(object traits.Mapper) {
 	if stored, isStored := object.Value().(map[string]any); isStored {
 		m.payWithin(stored)
 		return

@@ -19,10 +19,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// World watches what profiles are computed from: the definitions that they name,
+// FactWatch watches what profiles are computed from: the definitions that they name,
 // by name, and the objects of those that are served. A definition that comes is
 // noticed, and so is one that goes; nothing restarts.
-type World struct {
+type FactWatch struct {
 	client       dynamic.Interface
 	requirements []profile.Requirement
 	notify       func()
@@ -43,10 +43,10 @@ type feed struct {
 	trouble error
 }
 
-// NewWorld returns the facts of some profiles. Notify is called whenever they may
+// NewFactWatch returns the facts of some profiles. Notify is called whenever they may
 // have changed; it must not block for long. It sends no request before Run.
-func NewWorld(client dynamic.Interface, profiles []profile.Profile, notify func()) *World {
-	w := &World{client: client, notify: notify, definitions: map[string]*feed{}, objects: map[string]*feed{}}
+func NewFactWatch(client dynamic.Interface, profiles []profile.Profile, notify func()) *FactWatch {
+	w := &FactWatch{client: client, notify: notify, definitions: map[string]*feed{}, objects: map[string]*feed{}}
 	known := map[string]int{}
 	for _, p := range profiles {
 		for _, requirement := range p.Requires() {
@@ -63,7 +63,7 @@ func NewWorld(client dynamic.Interface, profiles []profile.Profile, notify func(
 }
 
 // Run watches until ctx ends.
-func (w *World) Run(ctx context.Context) error {
+func (w *FactWatch) Run(ctx context.Context) error {
 	w.mu.Lock()
 	w.ctx = ctx
 	for _, requirement := range w.requirements {
@@ -77,7 +77,7 @@ func (w *World) Run(ctx context.Context) error {
 }
 
 // start begins a watch; mu is held.
-func (w *World) start(resource schema.GroupVersionResource, selector string, trim cache.TransformFunc) *feed {
+func (w *FactWatch) start(resource schema.GroupVersionResource, selector string, trim cache.TransformFunc) *feed {
 	ctx, stop := context.WithCancel(w.ctx)
 	f := &feed{resource: resource, stop: stop}
 	client := w.client.Resource(resource)
@@ -129,7 +129,7 @@ func (f *feed) state() error {
 
 // Facts are what is known now. An error means that not all of it is known yet, and
 // says what is missing; Notify is called when that changes.
-func (w *World) Facts() (profile.Facts, error) {
+func (w *FactWatch) Facts() (profile.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	facts := profile.Facts{Definitions: map[string]profile.Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
@@ -159,7 +159,7 @@ func (w *World) Facts() (profile.Facts, error) {
 }
 
 // definition reads one definition; one that is not served has no versions.
-func (w *World) definition(requirement profile.Requirement) (profile.Definition, schema.GroupVersionResource, error) {
+func (w *FactWatch) definition(requirement profile.Requirement) (profile.Definition, schema.GroupVersionResource, error) {
 	f := w.definitions[requirement.Definition]
 	if err := f.state(); err != nil {
 		return profile.Definition{}, schema.GroupVersionResource{}, err
@@ -180,7 +180,7 @@ func (w *World) definition(requirement profile.Requirement) (profile.Definition,
 }
 
 // follow returns the objects of a definition, in the order of their names.
-func (w *World) follow(name string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+func (w *FactWatch) follow(name string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	f := w.objects[name]
 	if f != nil && f.resource != resource {
 		w.unfollow(name)
@@ -206,7 +206,7 @@ func (w *World) follow(name string, resource schema.GroupVersionResource) ([]*un
 }
 
 // unfollow ends the watch of a kind that is not served.
-func (w *World) unfollow(name string) {
+func (w *FactWatch) unfollow(name string) {
 	if f := w.objects[name]; f != nil {
 		f.stop()
 		delete(w.objects, name)

@@ -31,7 +31,7 @@ func TestStatusHoldsUntilWatchesAnswer(t *testing.T) {
 			reason: "what its probe reads is not", failures: []rollout.Failure{unseenFailure(rollout.ReasonProbe)}, want: metav1.ConditionTrue,
 		},
 		"for too long": {
-			reason: "somebody has to be told", failures: []rollout.Failure{unseenFailure(rollout.ReasonWaiting)}, after: seeingWithin, want: metav1.ConditionUnknown,
+			reason: "somebody has to be told", failures: []rollout.Failure{unseenFailure(rollout.ReasonWaiting)}, after: syncGrace, want: metav1.ConditionUnknown,
 		},
 		"in trouble": {
 			reason: "the server does not answer", failures: []rollout.Failure{unseenFailure(rollout.ReasonUnreachable)}, want: metav1.ConditionUnknown,
@@ -55,9 +55,9 @@ func TestStatusHoldsUntilWatchesAnswer(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(noon.Add(time.Hour))
 			s.Clock = clock
 			layer := report(rollout.PhaseReport{Failures: tc.failures}, false)
-			layer.Unseen = true
+			layer.Unknown = true
 			for _, f := range tc.failures {
-				layer.Unseen = layer.Unseen && f.Unseen
+				layer.Unknown = layer.Unknown && f.Unknown
 			}
 			s.report.Layers = []rollout.LayerReport{*layer}
 			for _, at := range []time.Duration{0, tc.after} {
@@ -79,6 +79,6 @@ func TestStatusHoldsUntilWatchesAnswer(t *testing.T) {
 
 func unseenFailure(reason string) rollout.Failure {
 	f := failure(reason, false)
-	f.Unseen = true
+	f.Unknown = true
 	return f
 }

@@ -1,4 +1,4 @@
-package signals
+package metrics
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 const (
 	page = "../../../docs/reference/metrics.md"
 	// The rows of the catalogue stand between these lines.
-	begin, end = "<!-- begin: pkg/controller/signals -->\n", "<!-- end: pkg/controller/signals -->\n"
+	begin, end = "<!-- begin: pkg/controller/metrics -->\n", "<!-- end: pkg/controller/metrics -->\n"
 )
 
 // The page says what the catalogue says. With PENSTOCK_UPDATE set it is made so.
@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s is not what the catalogue says; PENSTOCK_UPDATE=1 go test -run TestPage ./pkg/controller/signals makes it so (-want +got):\n%s", page, diff)
+		t.Errorf("%s is not what the catalogue says; PENSTOCK_UPDATE=1 go test -run TestPage ./pkg/controller/metrics makes it so (-want +got):\n%s", page, diff)
 	}
 }
 

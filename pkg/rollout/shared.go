@@ -18,9 +18,9 @@ import (
 const (
 	// FingerprintAbsent is the fingerprint of an object that does not exist.
 	FingerprintAbsent = "absent"
-	// shareAttempts is how often a shared object is looked at again because it
+	// sharedAttempts is how often a shared object is looked at again because it
 	// changed between the look and the write.
-	shareAttempts = 4
+	sharedAttempts = 4
 )
 
 // Fingerprint names the state of a live object that a person reviews: its uid and
@@ -60,7 +60,7 @@ func decideShared(who Identity, step stage.Step, seen Seen, memo *Entry) Decisio
 		if recorded && older(seen.ResourceVersion, memo.ResourceVersion) {
 			return Decision{Deferred, "waiting to see the object that was just written"}
 		}
-		return Decision{Action: Share}
+		return Decision{Action: Shared}
 	case observe.Present:
 	default:
 		return Decision{Deferred, "its kind is not being watched yet"}
@@ -75,29 +75,29 @@ func decideShared(who Identity, step stage.Step, seen Seen, memo *Entry) Decisio
 			return Decision{Action: Idle}
 		}
 	}
-	return Decision{Action: Share}
+	return Decision{Action: Shared}
 }
 
-// share looks at a shared object and writes it, if it may be written and is in the
+// shared looks at a shared object and writes it, if it may be written and is in the
 // state that is expected, in one request that is refused when it is not any more.
-func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
+func (p *pass) shared(ctx context.Context, t task, seen Seen) taskResult {
 	var wanted map[string]any
 	if !t.step.Policy.Delete {
 		var err error
 		if wanted, err = p.manifests.decoded(ctx, t.step.Ref); err != nil {
-			return carried{seen: seen, err: err}
+			return taskResult{seen: seen, err: err}
 		}
 	}
 	var events []Event
-	for range shareAttempts {
+	for range sharedAttempts {
 		live, err := p.engine.Reader.Read(ctx, t.step.Ref)
 		if apierrors.IsNotFound(err) {
 			live, err = nil, nil
 		}
 		if err != nil {
-			return carried{seen: seen, err: err}
+			return taskResult{seen: seen, err: err}
 		}
-		result := p.shareOnto(ctx, t, live, wanted)
+		result := p.judgeShared(ctx, t, live, wanted)
 		if targetclient.IsVersionGone(result.err) && live != nil {
 			// The question whose fields would be taken has no answer before that.
 			corrected, said, err := p.mend(ctx, t, t.step.Ref, targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
@@ -115,19 +115,19 @@ func (p *pass) share(ctx context.Context, t task, seen Seen) carried {
 	return p.refuse(t, seen, ReasonWaiting, false, "it changes all the time")
 }
 
-// shareOnto judges a shared object as it was read just now:
+// judgeShared judges a shared object as it was read just now:
 //
 //  1. In the state that is expected it is written, unless that took fields that it
 //     may not take.
 //  2. Where it has all that is wanted, and may not be written or was written by us,
 //     all is well: the second is the crash between a write and its record.
 //  3. In any other state it is left alone and reported.
-func (p *pass) shareOnto(ctx context.Context, t task, live *unstructured.Unstructured, wanted map[string]any) carried {
+func (p *pass) judgeShared(ctx context.Context, t task, live *unstructured.Unstructured, wanted map[string]any) taskResult {
 	if t.step.Policy.Delete {
-		return p.shareDelete(ctx, t, live)
+		return p.deleteShared(ctx, t, live)
 	}
 	if live == nil {
-		return p.shareAbsent(ctx, t)
+		return p.createShared(ctx, t)
 	}
 	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
 	policy := t.step.Policy
@@ -145,17 +145,17 @@ func (p *pass) shareOnto(ctx context.Context, t task, live *unstructured.Unstruc
 	case right && (policy.ReadOnly || wrote):
 		return p.fine(t, now, nil, nil)
 	case expected:
-		return p.shareWrite(ctx, t, now, live, wanted)
+		return p.writeShared(ctx, t, now, live, wanted)
 	case policy.ReadOnly || wrote:
-		lost := p.engine.tell(t.step.ID, managedfields.FindDrift(compared, live, p.who.Manager), compared, live.Object)
+		lost := p.engine.describeDrift(t.step.ID, managedfields.FindDrift(compared, live, p.who.Manager), compared, live.Object)
 		return p.refuse(t, now, ReasonDrifted, true, lost)
 	default:
 		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
 	}
 }
 
-// shareAbsent judges a shared object that does not exist.
-func (p *pass) shareAbsent(ctx context.Context, t task) carried {
+// createShared judges a shared object that does not exist.
+func (p *pass) createShared(ctx context.Context, t task) taskResult {
 	gone := Seen{Presence: observe.Absent}
 	memo := p.inventory.Entry(t.step.ID)
 	switch {
@@ -168,10 +168,10 @@ func (p *pass) shareAbsent(ctx context.Context, t task) carried {
 	}
 }
 
-// shareDelete deletes a shared object that is in the state that is expected.
-func (p *pass) shareDelete(ctx context.Context, t task, live *unstructured.Unstructured) carried {
+// deleteShared deletes a shared object that is in the state that is expected.
+func (p *pass) deleteShared(ctx context.Context, t task, live *unstructured.Unstructured) taskResult {
 	if live == nil {
-		return carried{outcome: outcome{applied: true}, seen: Seen{Presence: observe.Absent}}
+		return taskResult{outcome: outcome{applied: true}, seen: Seen{Presence: observe.Absent}}
 	}
 	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
 	switch {
@@ -183,7 +183,7 @@ func (p *pass) shareDelete(ctx context.Context, t task, live *unstructured.Unstr
 		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
 	}
 	if err := p.engine.Writer.Delete(ctx, t.step.Ref, preconditionOf(now)); err != nil && !apierrors.IsNotFound(err) {
-		return carried{seen: now, err: err}
+		return taskResult{seen: now, err: err}
 	}
 	return p.refuse(t, now, ReasonTerminating, false, "is being deleted")
 }

@@ -39,13 +39,13 @@ func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured, ask f
 	return verdict
 }
 
-// tell is the description of losses that may be shown. Paths into sets have values
+// describeDrift is the description of drifts that may be shown. Paths into sets have values
 // in them.
-func (e *Engine) tell(id manifest.ID, losses []managedfields.Drift, objects ...map[string]any) string {
+func (e *Engine) describeDrift(id manifest.ID, drifts []managedfields.Drift, objects ...map[string]any) string {
 	if len(e.Redactor.Mask(id.GroupKind())) == 0 {
-		return managedfields.Describe(losses)
+		return managedfields.Describe(drifts)
 	}
-	return e.Redactor.Values(id.GroupKind(), objects...).Mask(managedfields.Describe(losses))
+	return e.Redactor.Values(id.GroupKind(), objects...).Mask(managedfields.Describe(drifts))
 }
 
 // trouble is why an object's presence is unknown, without what it may quote.

@@ -14,9 +14,9 @@ import (
 // name, the lines are its story.
 const revisionKey = "revision"
 
-// logStory tells in the log which conditions of a revision became others. A message
+// logConditions tells in the log which conditions of a revision became others. A message
 // that only counts on (3 of 5, 4 of 5) is no news.
-func logStory(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next []metav1.Condition) {
+func logConditions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next []metav1.Condition) {
 	log := klog.FromContext(ctx)
 	for _, now := range next {
 		before := meta.FindStatusCondition(revision.Status.Conditions, now.Type)

@@ -1,4 +1,4 @@
-package signals
+package metrics
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type Informer interface {
 	HasSynced() bool
 }
 
-// Options of the signals of one term. All are required.
+// Options of the metrics of one term. All are required.
 type Options struct {
 	// Registry takes the metrics; it belongs to the term.
 	Registry prometheus.Registerer
@@ -31,17 +31,17 @@ type Options struct {
 	Requests *targetclient.Counter
 }
 
-// Signals are the metrics of one term.
-type Signals struct {
-	*engineSignals
+// Metrics are the metrics of one term.
+type Metrics struct {
+	*engineMetrics
 }
 
-var _ rollout.Meter = &Signals{}
+var _ rollout.Metrics = &Metrics{}
 
 // Add registers the metrics of a term. What it returns is to be told what the
 // engine does.
-func Add(o Options) (*Signals, error) {
-	engine := newEngineSignals(o.Clock)
+func Add(o Options) (*Metrics, error) {
+	engine := newEngineMetrics(o.Clock)
 	history := newHistory(engine.forget)
 	if _, err := o.Informer.AddEventHandler(history); err != nil {
 		return nil, fmt.Errorf("watching revisions for metrics: %w", err)
@@ -57,5 +57,5 @@ func Add(o Options) (*Signals, error) {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
 	}
-	return &Signals{engine}, nil
+	return &Metrics{engine}, nil
 }

@@ -20,9 +20,9 @@ import (
 // comes through this door, as errors and as warnings, so that here is where what
 // is hidden is taken out: no caller can forget it.
 
-// discreet returns an error without what it quotes of an object's hidden content.
+// redacted returns an error without what it quotes of an object's hidden content.
 // The manifest is what was sent, nil for none.
-func (c *Client) discreet(ctx context.Context, ref manifest.Ref, body []byte, err error) error {
+func (c *Client) redacted(ctx context.Context, ref manifest.Ref, body []byte, err error) error {
 	if err == nil || !c.redactor.Hides(ref.GroupKind()) || isOurs(err) {
 		return err
 	}

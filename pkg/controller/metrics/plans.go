@@ -1,4 +1,4 @@
-package signals
+package metrics
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// PlanOptions are those of the signals of plans in one term. All are required.
+// PlanOptions are those of the metrics of plans in one term. All are required.
 type PlanOptions struct {
 	// Registry takes the metrics; it belongs to the term.
 	Registry prometheus.Registerer
