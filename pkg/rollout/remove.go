@@ -116,7 +116,8 @@ func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) 
 	case apierrors.IsNotFound(err):
 		return taskResult{}
 	case err != nil:
-		return taskResult{err: err}
+		// The watch need not have come to the end of the kind yet.
+		return p.vanished(ctx, t, err)
 	}
 	result := p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
 	result.deleted = &precondition
@@ -127,7 +128,7 @@ func preconditionOf(seen Seen) targetclient.Precondition {
 	return targetclient.Precondition{UID: seen.UID, ResourceVersion: seen.ResourceVersion}
 }
 
-// vanished judges an object that could not be read: that its kind is served in no version
+// vanished judges an object that could not be read, or deleted: that its kind is served in no version
 // does not say that it is gone, unless nothing defines the kind any more.
 func (p *pass) vanished(ctx context.Context, t task, err error) taskResult {
 	if Classify(t.step.Ref, err).Reason != ReasonNotServed {

@@ -309,3 +309,37 @@ func TestStaleEnds(t *testing.T) {
 		t.Errorf("what was reviewed again was not written: %q %v", got, failures(s.last))
 	}
 }
+
+// late is an observer whose watch of one object has not come on.
+type late struct {
+	Observer
+	id   manifest.ID
+	seen observe.Observation
+}
+
+func (l late) Get(id manifest.ID) (observe.Observation, observe.Presence) {
+	if id == l.id {
+		return l.seen, observe.Present
+	}
+	return l.Observer.Get(id)
+}
+
+// TestDeleteFindsTheKindGone: an object that went with the definition of its kind is gone,
+// also when only the delete finds that out.
+func TestDeleteFindsTheKindGone(t *testing.T) {
+	s := newSaga()
+	s.define(widgets(), serving("v1"))
+	s.roll(t, s.revision(1).phase("base", "Widget.example.com/v1 a/w=1"))
+	id := refOf("Widget.example.com/v1 a/w").ID
+	seen, _ := s.Get(id)
+	s.engine.Observer = late{s.model, id, seen}
+	s.define(widgets(), defined{})
+	s.become()
+	report, err := s.pass()
+	if err != nil || len(report.Leaving) > 0 {
+		t.Fatalf("still leaving %v, error %v", report.Leaving, err)
+	}
+	if len(report.Events) != 1 || !strings.Contains(report.Events[0].Message, "went with the definition of its kind") {
+		t.Errorf("events: %v", report.Events)
+	}
+}
