@@ -163,7 +163,7 @@ func (t *thing) partialIn(ref manifest.Ref) *metav1.PartialObjectMetadata {
 }
 
 // Mapping serves a kind in the versions that it is served in.
-func (m *model) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func (m *model) Mapping(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if definition, known := m.kinds[kind.GroupKind()]; known && !definition.versions[kind.Version] {

@@ -34,7 +34,7 @@ type Reader interface {
 	Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
 	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
 	// Mapping fails with a NoMatch error while the kind is not served in this version.
-	Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+	Mapping(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// Served is how an object of the kind is reached, in whichever version that is
 	// possible; a NoMatch error says that it is in none.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)

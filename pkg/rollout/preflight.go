@@ -136,7 +136,7 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 // unwatched judges an object whose watch has not answered yet: its kind may not be
 // served at all, and may be about to be.
 func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Seen, tolerated tolerance) taskResult {
-	if _, err := p.engine.Reader.Mapping(t.step.GroupVersionKind()); err != nil {
+	if _, err := p.engine.Reader.Mapping(ctx, t.step.GroupVersionKind()); err != nil {
 		if tolerated.tolerates(err) {
 			return taskResult{seen: seen}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
@@ -42,8 +43,7 @@ type Cluster struct {
 // goroutines, for each chain by one at a time.
 type Targets struct {
 	options Options
-	// ctx ends everything.
-	ctx     context.Context
+	log     klog.Logger
 	running sync.WaitGroup
 
 	mu sync.Mutex
@@ -56,7 +56,19 @@ type Targets struct {
 
 // New returns targets that are followed until ctx ends; Wait for that then.
 func New(ctx context.Context, options Options) *Targets {
-	return &Targets{options: options, ctx: ctx, secrets: map[string]string{}, followers: map[string]*follower{}}
+	t := &Targets{options: options, log: klog.FromContext(ctx), secrets: map[string]string{}, followers: map[string]*follower{}}
+	context.AfterFunc(ctx, t.end)
+	return t
+}
+
+// end stops all that is followed, for ever.
+func (t *Targets) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	for _, f := range t.followers {
+		f.stop()
+	}
 }
 
 // Use returns the cluster of a Secret, for a chain that needs it from now on in place of
@@ -122,7 +134,8 @@ func (t *Targets) leave(chain string) {
 
 // follow starts to follow a Secret. The caller holds the lock.
 func (t *Targets) follow(secret string) *follower {
-	ctx, stop := context.WithCancel(t.ctx)
+	// It lasts longer than the pass that asks for it.
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), t.log))
 	f := &follower{
 		Targets: t, secret: secret, stop: stop, chains: map[string]bool{},
 		changed: make(chan struct{}, 1), trouble: ErrNotYet,

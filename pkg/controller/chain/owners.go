@@ -17,12 +17,13 @@ import (
 // OwnerWatch watches ClusterExtensions of the host by name, those whose chains are
 // held and no other: most of the time it watches nothing.
 type OwnerWatch struct {
-	ctx    context.Context
 	client metadata.Interface
 	notify func(chain string)
 
 	mu     sync.Mutex
 	owners map[string]*watched
+	// ended is true when nothing is watched any more.
+	ended bool
 }
 
 var _ Owners = &OwnerWatch{}
@@ -37,7 +38,19 @@ type watched struct {
 // NewOwnerWatch returns a watch that ends with the context. notify is called with
 // a chain when its owner has changed.
 func NewOwnerWatch(ctx context.Context, client metadata.Interface, notify func(chain string)) *OwnerWatch {
-	return &OwnerWatch{ctx: ctx, client: client, notify: notify, owners: map[string]*watched{}}
+	o := &OwnerWatch{client: client, notify: notify, owners: map[string]*watched{}}
+	context.AfterFunc(ctx, o.end)
+	return o
+}
+
+// end stops all watches, for ever.
+func (o *OwnerWatch) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	for _, current := range o.owners {
+		current.stop()
+	}
 }
 
 // Follow watches the owner of a chain from now on. Of owners that are no
@@ -71,7 +84,8 @@ func (o *OwnerWatch) Unfollow(chain string) {
 
 // start begins to watch. The caller holds the lock.
 func (o *OwnerWatch) start(chain string, owner metav1.OwnerReference) *watched {
-	ctx, stop := context.WithCancel(o.ctx)
+	// It lasts longer than the pass that asks for it.
+	ctx, stop := context.WithCancel(context.Background())
 	current := &watched{reference: owner, stop: stop}
 	version, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil || version.Group != olm.GroupName || owner.Kind != "ClusterExtension" {
@@ -89,7 +103,9 @@ func (o *OwnerWatch) start(chain string, owner metav1.OwnerReference) *watched {
 	// An owner that is deleted takes its revisions with it; until then the last
 	// that was seen of it stays. An informer that has not run takes any handler.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: saw, UpdateFunc: func(_, now any) { saw(now) }})
-	go informer.RunWithContext(ctx)
+	if !o.ended {
+		go informer.RunWithContext(ctx)
+	}
 	return current
 }
 

@@ -340,7 +340,7 @@ func (c *cluster) ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.P
 }
 
 // Mapping implements rollout.Reader.
-func (c *cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func (c *cluster) Mapping(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.missing[kind.GroupKind()] {
@@ -351,8 +351,8 @@ func (c *cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 }
 
 // Served implements rollout.Reader.
-func (c *cluster) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	return c.Mapping(kind)
+func (c *cluster) Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return c.Mapping(ctx, kind)
 }
 
 // Instances is for definitions.

@@ -28,7 +28,7 @@ type FactWatch struct {
 	notify       func()
 
 	mu          sync.Mutex
-	ctx         context.Context
+	running     bool
 	definitions map[string]*feed
 	objects     map[string]*feed
 }
@@ -65,7 +65,7 @@ func NewFactWatch(client dynamic.Interface, profiles []profile.Profile, notify f
 // Run watches until ctx ends.
 func (w *FactWatch) Run(ctx context.Context) error {
 	w.mu.Lock()
-	w.ctx = ctx
+	w.running = true
 	for _, requirement := range w.requirements {
 		name := requirement.Definition
 		w.definitions[name] = w.start(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
@@ -73,12 +73,26 @@ func (w *FactWatch) Run(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 	<-ctx.Done()
+	w.end()
 	return nil
+}
+
+// end stops all watches, for ever.
+func (w *FactWatch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = false
+	for _, feeds := range []map[string]*feed{w.definitions, w.objects} {
+		for _, f := range feeds {
+			f.stop()
+		}
+	}
 }
 
 // start begins a watch; mu is held.
 func (w *FactWatch) start(resource schema.GroupVersionResource, selector string, trim cache.TransformFunc) *feed {
-	ctx, stop := context.WithCancel(w.ctx)
+	// It lasts longer than the pass that asks for it, and ends with Run.
+	ctx, stop := context.WithCancel(context.Background())
 	f := &feed{resource: resource, stop: stop}
 	client := w.client.Resource(resource)
 	f.informer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -133,7 +147,7 @@ func (w *FactWatch) Facts() (profile.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	facts := profile.Facts{Definitions: map[string]profile.Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
-	if w.ctx == nil {
+	if !w.running {
 		return facts, fmt.Errorf("reading the cluster")
 	}
 	for _, requirement := range w.requirements {

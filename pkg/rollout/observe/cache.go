@@ -21,9 +21,9 @@ type Options struct {
 	// Config of the target cluster. Its rate limits and timeout are ignored.
 	Config *rest.Config
 	// Mapping tells under which resource a kind is served. It should ask the
-	// server rather than its memory (host.Discover): the cache backs off by
+	// server rather than its memory (targetclient.Client.Discover): the cache backs off by
 	// itself, and has to notice when a kind appears.
-	Mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)
+	Mapping func(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// Names mark our objects.
 	Names Names
 	// Notify is called when something happened that an owner wants to know. It

@@ -89,7 +89,7 @@ func (f *fakeServer) kind(kind schema.GroupVersionKind) *fakeKind {
 	return f.kinds[kind]
 }
 
-func (f *fakeServer) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func (f *fakeServer) mapping(_ context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := f.kind(kind)

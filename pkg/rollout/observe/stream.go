@@ -61,7 +61,7 @@ type stream struct {
 	keeper
 	view
 	api     api
-	mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)
+	mapping func(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error)
 	clock   clock.WithDelayedExecution
 	// changed and settled tell about single objects, and about what can be
 	// believed.
@@ -130,30 +130,16 @@ func (s *stream) attempt(ctx context.Context) error {
 	return s.reflector.ListAndWatchWithContext(ctx)
 }
 
-// resolve asks for the mapping without outliving the context: a mapping takes
-// none.
+// resolve asks for the mapping, which has to fit what is wanted.
 func (s *stream) resolve(ctx context.Context) (*meta.RESTMapping, error) {
-	type result struct {
-		mapping *meta.RESTMapping
-		err     error
+	mapping, err := s.mapping(ctx, s.GroupVersionKind)
+	if err != nil {
+		return nil, err
 	}
-	answer := make(chan result, 1)
-	go func() {
-		mapping, err := s.mapping(s.GroupVersionKind)
-		answer <- result{mapping, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case r := <-answer:
-		if r.err != nil {
-			return nil, r.err
-		}
-		if namespaced := r.mapping.Scope.Name() == meta.RESTScopeNameNamespace; s.byName() && namespaced != (s.Namespace != "") {
-			return nil, fmt.Errorf("namespace %q does not fit the scope of the kind, %q", s.Namespace, r.mapping.Scope.Name())
-		}
-		return r.mapping, nil
+	if namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; s.byName() && namespaced != (s.Namespace != "") {
+		return nil, fmt.Errorf("namespace %q does not fit the scope of the kind, %q", s.Namespace, mapping.Scope.Name())
 	}
+	return mapping, nil
 }
 
 // pause waits between attempts, and returns true when it was cut short. Attempts

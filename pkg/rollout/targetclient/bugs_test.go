@@ -33,12 +33,12 @@ func TestB1NewKindsAreFound(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	c := serve(t, server, now, 0)
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	if _, err := c.Mapping(widget); !meta.IsNoMatchError(err) {
+	if _, err := c.Mapping(t.Context(), widget); !meta.IsNoMatchError(err) {
 		t.Fatalf("before it is installed: %v", err)
 	}
 	installed = true
 	now.Step(unknownFor + time.Second)
-	if _, err := c.Mapping(widget); err != nil {
+	if _, err := c.Mapping(t.Context(), widget); err != nil {
 		t.Errorf("after it was installed: %v", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestB9DiscoveryFailureIsAnError(t *testing.T) {
 		reply(w, http.StatusForbidden, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden})
 	}}
 	c := serve(t, server, clock.RealClock{}, 0)
-	_, err := c.Mapping(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
+	_, err := c.Mapping(t.Context(), schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
 	var discovery *DiscoveryError
 	if !errors.As(err, &discovery) || meta.IsNoMatchError(err) || !apierrors.IsForbidden(err) {
 		t.Errorf("got %v", err)

@@ -115,14 +115,14 @@ func (c *Client) RequestsByMethod() map[string]int64 { return c.counter.ByMethod
 // namespaced. The answer comes from memory where possible. A kind that is not
 // served is a *KindUnknownError; that answer is remembered for ten seconds, or
 // until Discover or Invalidate.
-func (c *Client) Mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	return c.kinds.mapping(context.Background(), gvk)
+func (c *Client) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return c.kinds.mapping(ctx, gvk)
 }
 
 // Discover is Mapping that always asks the server, with one request. It is for
 // callers that back off by themselves.
-func (c *Client) Discover(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	return c.kinds.discover(context.Background(), gvk)
+func (c *Client) Discover(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return c.kinds.discover(ctx, gvk)
 }
 
 // Invalidate forgets all answers of Mapping. Call it when the kinds that are

@@ -223,7 +223,7 @@ func TestRetriesPassTheLimiter(t *testing.T) {
 		reply(w, http.StatusOK, partial("a"))
 	}}
 	c := serve(t, server, clock.RealClock{}, 0)
-	if _, err := c.Mapping(namespace("a").GroupVersionKind()); err != nil {
+	if _, err := c.Mapping(t.Context(), namespace("a").GroupVersionKind()); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()

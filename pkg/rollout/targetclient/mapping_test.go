@@ -23,7 +23,7 @@ func TestMappingCosts(t *testing.T) {
 		return func(c *Client, _ *clocktesting.FakeClock) []bool {
 			var known []bool
 			for _, kind := range kinds {
-				_, err := c.Mapping(kind)
+				_, err := c.Mapping(t.Context(), kind)
 				known = append(known, err == nil)
 			}
 			return known
@@ -50,8 +50,8 @@ func TestMappingCosts(t *testing.T) {
 			return append(first, ask(configMap, missing)(c, clk)...)
 		}, []bool{true, false, true, false}, 4},
 		"Discover": {"Discover always asks, and what it learns is for all", func(c *Client, clk *clocktesting.FakeClock) []bool {
-			_, first := c.Discover(configMap)
-			_, second := c.Discover(configMap)
+			_, first := c.Discover(t.Context(), configMap)
+			_, second := c.Discover(t.Context(), configMap)
 			return append([]bool{first == nil, second == nil}, ask(namespace)(c, clk)...)
 		}, []bool{true, true, true}, 2},
 	}
@@ -73,7 +73,7 @@ func TestMappingCosts(t *testing.T) {
 func TestMappingAnswers(t *testing.T) {
 	c := serve(t, &fakeServer{}, clocktesting.NewFakeClock(time.Unix(1e9, 0)), 0)
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	got, err := c.Mapping(deployment)
+	got, err := c.Mapping(t.Context(), deployment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestMappingAnswers(t *testing.T) {
 		t.Errorf("want %v, got %v", want, got)
 	}
 
-	_, err = c.Mapping(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"})
+	_, err = c.Mapping(t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"})
 	var unknown *KindUnknownError
 	if !errors.As(err, &unknown) || !meta.IsNoMatchError(err) {
 		t.Errorf("want a KindUnknownError that is a NoMatchError, got %v", err)
@@ -105,7 +105,7 @@ func TestConcurrentQuestionsAreOneRequest(t *testing.T) {
 		arrived.Add(1)
 		done.Go(func() {
 			arrived.Done()
-			if _, err := c.Mapping(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err != nil {
+			if _, err := c.Mapping(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err != nil {
 				t.Error(err)
 			}
 		})

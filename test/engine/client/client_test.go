@@ -155,7 +155,7 @@ func hostKinds(t *testing.T, w world) {
 	}
 	w.installWidgets()
 	eventually(t, "discovery to know widgets", func() (bool, string) {
-		_, err := h.Discover(widgets())
+		_, err := h.Discover(t.Context(), widgets())
 		return err == nil, "not served"
 	})
 	created, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), options)

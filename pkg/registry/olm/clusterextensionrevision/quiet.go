@@ -29,7 +29,7 @@ func quietly(validate rest.ValidateObjectFunc, redactor *redact.Redactor) rest.V
 		}
 		// Most creates are agreed to in silence.
 		hidden := sync.OnceValue(func() *redact.Values { return hiddenOf(revision, redactor) })
-		quiet := warning.WithWarningRecorder(ctx, quietWarnings{ctx, hidden})
+		quiet := warning.WithWarningRecorder(ctx, quietWarnings(func(agent, text string) { warning.AddWarning(ctx, agent, hidden().Mask(text)) }))
 		if err := validate(quiet, obj); err != nil {
 			return hidden().Error(err)
 		}
@@ -50,13 +50,8 @@ func hiddenOf(revision *olm.ClusterExtensionRevision, redactor *redact.Redactor)
 	return values
 }
 
-type quietWarnings struct {
-	// ctx has the recorder of the request.
-	ctx    context.Context
-	hidden func() *redact.Values
-}
+// quietWarnings is a recorder of warnings.
+type quietWarnings func(agent, text string)
 
 // AddWarning passes a warning on.
-func (w quietWarnings) AddWarning(agent, text string) {
-	warning.AddWarning(w.ctx, agent, w.hidden().Mask(text))
-}
+func (w quietWarnings) AddWarning(agent, text string) { w(agent, text) }
