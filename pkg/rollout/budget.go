@@ -47,48 +47,48 @@ type Deletion struct {
 // afford returns those of the leaving objects that may go, and charges the budget
 // with them before any of them goes: a crash must not make us forget it. What is
 // beyond the budget stays as a whole, and is asked for.
-func (p *pass) afford(ctx context.Context, leaving []manifest.ID) ([]manifest.ID, error) {
-	if p.Budget == nil {
+func (r *removal) afford(ctx context.Context, leaving []manifest.ID) ([]manifest.ID, error) {
+	if r.Budget == nil {
 		return leaving, nil
 	}
 	charged := slices.DeleteFunc(slices.Clone(leaving), func(id manifest.ID) bool {
-		entry := p.inventory.Entries[id]
-		return entry.Doomed || entry.Intent() || p.Budget.Explicit[entry.Revision] || p.Orphan[entry.Revision]
+		entry := r.inventory.Entries[id]
+		return entry.Doomed || entry.Intent() || r.Budget.Explicit[entry.Revision] || r.Orphan[entry.Revision]
 	})
 	if len(charged) == 0 {
 		return leaving, nil
 	}
-	now := p.engine.Clock.Now()
-	recent, spent := p.inventory.recent(now)
-	limit := max(budgetObjects, len(p.inventory.Entries)*budgetPercent/100)
-	token := p.token(charged)
+	now := r.engine.Clock.Now()
+	recent, spent := r.inventory.recent(now)
+	limit := max(budgetObjects, len(r.inventory.Entries)*budgetPercent/100)
+	token := r.token(charged)
 	switch {
-	case p.Budget.Acknowledged[token]:
-		p.events = append(p.events, Event{
-			Revision: p.inventory.Entries[charged[0]].Revision, Warning: true, Reason: "Acknowledged",
+	case r.Budget.Acknowledged[token]:
+		r.events = append(r.events, Event{
+			Revision: r.inventory.Entries[charged[0]].Revision, Warning: true, Reason: "Acknowledged",
 			Message: fmt.Sprintf("the deletion of %d objects was acknowledged as %s", len(charged), token),
 		})
 	case spent+len(charged) > limit:
-		p.acknowledge = token
+		r.found.acknowledge = token
 		for _, id := range charged {
-			p.leave(id, ReasonBudget, true, fmt.Sprintf(
+			r.leave(id, ReasonBudget, true, fmt.Sprintf(
 				"is one of %d objects that would be deleted although nobody deletes their revision; %d may go within %s, and %d did: acknowledge it as %s",
 				len(charged), limit, budgetWindow, spent, token))
 		}
 		if len(charged) <= limit {
-			p.again(recent[0].At.Add(budgetWindow).Sub(now))
+			r.again(recent[0].At.Add(budgetWindow).Sub(now))
 		}
 		return slices.DeleteFunc(leaving, func(id manifest.ID) bool { return slices.Contains(charged, id) }), nil
 	default:
 		recent = append(recent, Deletion{At: now.UTC().Truncate(time.Second), Objects: len(charged)})
 	}
-	p.inventory.Deletions = recent
+	r.inventory.Deletions = recent
 	for _, id := range charged {
-		entry := p.inventory.Entries[id]
+		entry := r.inventory.Entries[id]
 		entry.Doomed = true
-		p.inventory.Entries[id] = entry
+		r.inventory.Entries[id] = entry
 	}
-	return leaving, p.save(ctx)
+	return leaving, r.save(ctx)
 }
 
 // recent are the deletions that still count, oldest first, and their sum.
@@ -104,11 +104,11 @@ func (i Inventory) recent(now time.Time) ([]Deletion, int) {
 }
 
 // token names a set of objects: an answer counts for these and no others.
-func (p *pass) token(ids []manifest.ID) string {
+func (r *removal) token(ids []manifest.ID) string {
 	sorted := slices.SortedFunc(slices.Values(ids), compareIDs)
 	hash := sha256.New()
 	for _, id := range sorted {
-		fmt.Fprintf(hash, "%s %s\n", id, p.inventory.Entries[id].UID)
+		fmt.Fprintf(hash, "%s %s\n", id, r.inventory.Entries[id].UID)
 	}
 	return fmt.Sprintf("%d-%s", len(ids), hex.EncodeToString(hash.Sum(nil)[:5]))
 }

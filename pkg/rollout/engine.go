@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -132,32 +131,8 @@ func (e *Engine) Forget(owner string) {
 // Objects that fail do not make an error: they are in the report.
 func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
 	p := e.begin(work)
-
-	// 1. Watch what the layers and the inventory name.
-	p.watch()
-	// 2. Give every object to the newest layer that has reached its stage.
-	p.assign()
-	// 3. Keep what was reached as it should be, in every layer.
-	if err := p.hold(ctx); err != nil {
-		return p.report(ctx), err
-	}
-	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
-	if err := p.advance(ctx); err != nil {
-		return p.report(ctx), err
-	}
-	// 5. Remove what belongs to no layer.
-	if err := p.prune(ctx); err != nil {
-		return p.report(ctx), err
-	}
-	// 6. Record what is known better than before.
-	if err := p.save(ctx); err != nil {
-		return p.report(ctx), err
-	}
-	// 7. Watch objects by name that turned out to be hidden from watches by label,
-	// and forget what was tried for manifests that nobody wants any more.
-	p.watch()
-	p.tidy()
-	return p.report(ctx), nil
+	left, err := p.run(ctx)
+	return p.report(ctx, left), err
 }
 
 // begin prepares a pass.
@@ -180,21 +155,7 @@ func (e *Engine) begin(work Work) *pass {
 		places:    make(map[manifest.ID]place, len(work.Inventory.Entries)),
 		outcomes:  make(map[manifest.ID]outcome, len(work.Inventory.Entries)),
 		refused:   map[manifest.ID]Failure{},
-		guarded:   map[manifest.ID]bool{},
 		memory:    mem,
 		manifests: Manifests{Bodies: work.Bodies, Names: e.Names, Chain: who.Chain},
 	}
-}
-
-// save stores the inventory when it differs from what is stored.
-func (p *pass) save(ctx context.Context) error {
-	if p.inventory.equal(p.saved) {
-		return nil
-	}
-	snapshot := p.inventory.clone()
-	if err := p.Save(ctx, snapshot); err != nil {
-		return fmt.Errorf("saving the inventory of %s: %w", p.Owner, err)
-	}
-	p.saved = snapshot
-	return nil
 }

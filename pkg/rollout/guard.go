@@ -14,49 +14,49 @@ import (
 
 // guard holds objects back while a CustomResourceDefinition among them still has
 // instances which are not leaving too: deleting it would delete them.
-func (p *pass) guard(ctx context.Context, next, leaving []manifest.ID) (bool, error) {
+func (r *removal) guard(ctx context.Context, next, leaving []manifest.ID) (bool, error) {
 	free := true
 	for _, id := range next {
-		entry := p.inventory.Entries[id]
-		if !id.IsDefinition() || p.AllowCRDDeletion[id.Name] || p.Orphan[entry.Revision] {
+		entry := r.inventory.Entries[id]
+		if !id.IsDefinition() || r.AllowCRDDeletion[id.Name] || r.Orphan[entry.Revision] {
 			continue
 		}
-		if p.memory.deleted[id].UID != "" || p.guarded[id] {
+		if r.memory.deleted[id].UID != "" || r.guarded[id] {
 			continue
 		}
-		p.guarded[id] = true
-		instances, err := p.instances(ctx, id, leaving)
+		r.guarded[id] = true
+		instances, err := r.instances(ctx, id, leaving)
 		switch {
 		case ctx.Err() != nil:
 			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
 		case err != nil:
-			p.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", Explain(p.inventory.Ref(id), err)))
-			p.leaving[len(p.leaving)-1].Refused = isRefusal(err)
+			r.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", Explain(r.inventory.Ref(id), err)))
+			r.found.failures[len(r.found.failures)-1].Refused = isRefusal(err)
 			free = false
 		case len(instances) > 0:
-			p.leave(id, ReasonCRDInstances, true, fmt.Sprintf(
+			r.leave(id, ReasonCRDInstances, true, fmt.Sprintf(
 				"still has instances (%s); deleting it would delete them: delete them, or acknowledge it", strings.Join(instances, ", ")))
 			free = false
 		}
 	}
 	if !free {
-		p.again(p.engine.Jitter(settleFallback))
+		r.again(r.engine.Jitter(settleFallback))
 	}
 	return free, nil
 }
 
 // instances names up to three instances of a CustomResourceDefinition that are not
 // leaving themselves.
-func (p *pass) instances(ctx context.Context, id manifest.ID, leaving []manifest.ID) ([]string, error) {
-	crd, err := p.engine.Reader.Read(ctx, p.inventory.Ref(id))
+func (r *removal) instances(ctx context.Context, id manifest.ID, leaving []manifest.ID) ([]string, error) {
+	crd, err := r.engine.Reader.Read(ctx, r.inventory.Ref(id))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	seen := p.engine.Names.Observe(crd)
-	if ours, _ := p.who.MayRemove(p.inventory.Entries[id], seen); !ours || seen.Keep {
+	seen := r.engine.Names.Observe(crd)
+	if ours, _ := r.who.MayRemove(r.inventory.Entries[id], seen); !ours || seen.Keep {
 		return nil, nil // it will not be deleted
 	}
 	kind, served := servedKind(crd.Object)
@@ -69,7 +69,7 @@ func (p *pass) instances(ctx context.Context, id manifest.ID, leaving []manifest
 			also++
 		}
 	}
-	found, err := p.engine.Reader.Instances(ctx, kind, int64(also+3))
+	found, err := r.engine.Reader.Instances(ctx, kind, int64(also+3))
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,14 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
@@ -31,13 +30,9 @@ type pass struct {
 	// refused are the failures of a phase that could not be started.
 	refused map[manifest.ID]Failure
 
-	// guarded are the CustomResourceDefinitions that were looked at in this pass.
-	guarded map[manifest.ID]bool
-
-	leaving     []Failure
-	acknowledge string
-	events      []Event
-	requeue     time.Duration
+	// events tell what was done so far, and requeue is when to come again at the latest.
+	events  []Event
+	requeue time.Duration
 }
 
 // place is a stage of a layer, by index.
@@ -56,47 +51,34 @@ type task struct {
 	step stage.Step
 }
 
-// watch tells the observer what this chain is about.
-func (p *pass) watch() {
-	scratch := p.engine.borrow()
-	defer p.engine.giveBack(scratch)
-	wanted := scratch.wanted
-	createOnly := map[manifest.ID]bool{}
-	var shared map[manifest.ID]bool
-	for id, entry := range p.inventory.Entries {
-		wanted[id] = observe.Interest{ID: id, Version: cmp.Or(p.memory.versions[id], entry.Version)}
+// run does the steps of a pass; the package comment says what each is for.
+func (p *pass) run(ctx context.Context) (leaving, error) {
+	// 1. Watch what the layers and the inventory name.
+	p.watch()
+	// 2. Give every object to the newest layer that has reached its stage.
+	p.assign()
+	// 3. Keep what was reached as it should be, in every layer.
+	if err := p.hold(ctx); err != nil {
+		return leaving{}, err
 	}
-	// Oldest first: the newest layer's version of an API wins.
-	for _, layer := range slices.Backward(p.Layers) {
-		for _, stg := range layer.Stages {
-			for _, step := range stg.Steps {
-				interest := wanted[step.ID]
-				interest.ID, interest.Version = step.ID, step.Version
-				wanted[step.ID] = interest
-				if step.Policy.CreateOnly {
-					createOnly[step.ID] = true
-				}
-				if step.Policy.Own == stage.Shared {
-					if shared == nil {
-						shared = map[manifest.ID]bool{}
-					}
-					shared[step.ID] = true
-				}
-			}
-			for _, gate := range stg.Gates {
-				interest := wanted[gate.ID]
-				interest.Reads = interest.Reads.Union(p.engine.reading(gate))
-				wanted[gate.ID] = interest
-			}
-		}
+	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
+	if err := p.advance(ctx); err != nil {
+		return leaving{}, err
 	}
-	for id, interest := range wanted {
-		// Nobody's object has no label by which it could be watched.
-		interest.ByName = p.memory.hidden[id] || createOnly[id] || shared[id]
-		scratch.interests = append(scratch.interests, interest)
+	// 5. Remove what belongs to no layer.
+	left, err := p.prune(ctx)
+	if err != nil {
+		return left, err
 	}
-	slices.SortFunc(scratch.interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
-	p.engine.Observer.Want(p.Owner, scratch.interests...)
+	// 6. Record what is known better than before.
+	if err := p.save(ctx); err != nil {
+		return left, err
+	}
+	// 7. Watch objects by name that turned out to be hidden from watches by label,
+	// and forget what was tried for manifests that nobody wants any more.
+	p.watch()
+	p.tidy()
+	return left, nil
 }
 
 // assign applies the first half of the one rule.
@@ -235,34 +217,17 @@ func (p *pass) open(ctx context.Context, at place) bool {
 	return true
 }
 
-// shows is true when what a gate reads of an object is being watched.
-func (p *pass) shows(gate stage.Gate) bool {
-	seen, _ := p.engine.Observer.Get(gate.ID)
-	return seen.Shows(p.engine.reading(gate))
-}
-
-// observed returns what is known of an object from its watch, or from the inventory
-// where that knows better.
-func (p *pass) observed(id manifest.ID) Seen {
-	observation, presence := p.engine.Observer.Get(id)
-	if found, ok := p.memory.found[id]; ok && presence == observe.Absent && !p.memory.hidden[id] {
-		// It has not our label (yet), so no watch shows it.
-		observation, presence = found, observe.Present
+// save stores the inventory when it differs from what is stored.
+func (p *pass) save(ctx context.Context) error {
+	if p.inventory.equal(p.saved) {
+		return nil
 	}
-	seen := Seen{Presence: presence, Observation: observation}
-	if presence != observe.Present {
-		return seen
+	snapshot := p.inventory.clone()
+	if err := p.Save(ctx, snapshot); err != nil {
+		return fmt.Errorf("saving the inventory of %s: %w", p.Owner, err)
 	}
-	memo := p.inventory.Entry(id)
-	if predecessor(observation, memo) {
-		// Of ours, which had not been made then, the watch knows nothing yet.
-		seen.Presence = observe.Absent
-		return seen
-	}
-	seen.Observation = newest(p.who, observation, memo)
-	seen.Late = seen.ResourceVersion != observation.ResourceVersion
-	seen.Stale = observation.Stale
-	return seen
+	p.saved = snapshot
+	return nil
 }
 
 // tidy keeps the memory of attempts from growing with the revisions of a chain.

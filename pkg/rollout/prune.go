@@ -8,52 +8,79 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
+// leaving is what is left of the objects that belong to no layer.
+type leaving struct {
+	// failures are the objects that still have to go, in the order in which they will.
+	failures []Failure
+	// acknowledge is what a person has to answer for more of them to go, see Report.
+	acknowledge string
+}
+
 // prune applies the second half of the one rule: an object of the inventory that
 // is in no layer goes, the highest rank first, and the next rank when that is
 // gone. While a layer is paused, or the cluster is frozen, nothing goes, and beyond the
 // budget only what somebody deletes or acknowledges.
-func (p *pass) prune(ctx context.Context) error {
-	leaving := p.unclaimed()
+//
+// An error means that the context ended, or that the inventory could not be saved; what
+// was found until then is told all the same.
+func (p *pass) prune(ctx context.Context) (leaving, error) {
+	r := &removal{pass: p, guarded: map[manifest.ID]bool{}}
+	err := r.run(ctx)
+	return r.found, err
+}
+
+// removal is the state of one prune.
+type removal struct {
+	*pass
+	found leaving
+	// guarded are the CustomResourceDefinitions that were looked at for instances.
+	guarded map[manifest.ID]bool
+}
+
+// run reads in three parts: what has to go, what of it may go, and the removal itself, rank
+// by rank.
+func (r *removal) run(ctx context.Context) error {
+	leaving := r.unclaimed()
 	if len(leaving) == 0 {
 		return nil
 	}
-	if p.Freeze != nil {
+	if r.Freeze != nil {
 		for _, id := range leaving {
-			p.leave(id, ReasonFrozen, false, "would be deleted; "+p.Freeze.String())
+			r.leave(id, ReasonFrozen, false, "would be deleted; "+r.Freeze.String())
 		}
 		return nil
 	}
-	for _, layer := range p.Layers {
+	for _, layer := range r.Layers {
 		if layer.Paused {
 			for _, id := range leaving {
-				p.leave(id, ReasonPaused, false, fmt.Sprintf("would be deleted; revision %d is paused", layer.Revision))
+				r.leave(id, ReasonPaused, false, fmt.Sprintf("would be deleted; revision %d is paused", layer.Revision))
 			}
 			return nil
 		}
 	}
-	all, err := p.afford(ctx, leaving)
+	all, err := r.afford(ctx, leaving)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	leaving = all
-	if len(p.memory.deleted) == 0 {
+	if len(r.memory.deleted) == 0 {
 		// Before anything goes, all of it is looked at: the controllers of the
 		// instances should not go while there are some.
-		if free, err := p.guard(ctx, all, all); err != nil || !free {
+		if free, err := r.guard(ctx, all, all); err != nil || !free {
 			return err
 		}
 	}
 	for len(leaving) > 0 {
-		rank := p.inventory.Entries[leaving[0]].Rank
-		next := slices.IndexFunc(leaving, func(id manifest.ID) bool { return p.inventory.Entries[id].Rank != rank })
+		rank := r.inventory.Entries[leaving[0]].Rank
+		next := slices.IndexFunc(leaving, func(id manifest.ID) bool { return r.inventory.Entries[id].Rank != rank })
 		if next < 0 {
 			next = len(leaving)
 		}
 		// Someone may have made an instance while the ranks above went.
-		if free, err := p.guard(ctx, leaving[:next], all); err != nil || !free {
+		if free, err := r.guard(ctx, leaving[:next], all); err != nil || !free {
 			return err
 		}
-		gone, err := p.remove(ctx, leaving[:next])
+		gone, err := r.remove(ctx, leaving[:next])
 		if err != nil {
 			return err
 		}
@@ -63,9 +90,9 @@ func (p *pass) prune(ctx context.Context) error {
 		}
 	}
 	for _, id := range leaving {
-		p.leave(id, ReasonWaiting, false, "waits for the objects that were rolled out after it to be gone")
+		r.leave(id, ReasonWaiting, false, "waits for the objects that were rolled out after it to be gone")
 	}
-	return p.save(ctx)
+	return r.save(ctx)
 }
 
 // unclaimed lists the objects that are in no layer, the highest rank first. An

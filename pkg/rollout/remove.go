@@ -12,12 +12,12 @@ import (
 )
 
 // remove deletes objects of one rank and tells whether all of them are gone.
-func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
+func (r *removal) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 	tasks := make([]task, len(ids))
 	for i, id := range ids {
-		tasks[i].step.Ref = p.inventory.Ref(id)
+		tasks[i].step.Ref = r.inventory.Ref(id)
 	}
-	results, err := p.carryOut(ctx, tasks, p.removeOne)
+	results, err := r.carryOut(ctx, tasks, r.removeOne)
 	if err != nil {
 		return false, err
 	}
@@ -25,27 +25,27 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 	for i, id := range ids {
 		result := results[i]
 		if result.err != nil {
-			result.failure = Classify(p.inventory.Ref(id), result.err)
+			result.failure = Classify(r.inventory.Ref(id), result.err)
 		}
 		if targetclient.IsOvertaken(result.err) {
-			p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
+			r.again(r.memory.lag(id, r.engine.Clock.Now(), r.engine.Jitter))
 		}
-		p.events = append(p.events, result.events...)
+		r.events = append(r.events, result.events...)
 		if result.failure == nil {
-			delete(p.inventory.Entries, id)
-			p.memory.done(tasks[i].step.Ref)
+			delete(r.inventory.Entries, id)
+			r.memory.done(tasks[i].step.Ref)
 			continue
 		}
 		gone = false
 		if result.deleted != nil {
-			p.memory.deleted[id] = deletion{*result.deleted, p.engine.Clock.Now().Add(lastRetry)}
+			r.memory.deleted[id] = deletion{*result.deleted, r.engine.Clock.Now().Add(lastRetry)}
 		}
 		if result.version != "" {
-			p.memory.versions[id] = result.version
+			r.memory.versions[id] = result.version
 		}
-		p.leaving = append(p.leaving, *result.failure)
-		p.again(result.wait)
-		p.schedule(tasks[i], result)
+		r.found.failures = append(r.found.failures, *result.failure)
+		r.again(result.wait)
+		r.schedule(tasks[i], result)
 	}
 	return gone, nil
 }
@@ -53,21 +53,21 @@ func (p *pass) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 // removeOne deletes or releases one object, and judges once more from a live read
 // when it turns out to be another than was seen. No failure means that the
 // inventory can forget it.
-func (p *pass) removeOne(ctx context.Context, t task) taskResult {
-	seen := p.observed(t.step.ID)
-	if earlier, ok := p.backedOff(t, seen); ok {
+func (r *removal) removeOne(ctx context.Context, t task) taskResult {
+	seen := r.observed(t.step.ID)
+	if earlier, ok := r.backedOff(t, seen); ok {
 		return earlier
 	}
-	switch deleted, sent := p.memory.deleted[t.step.ID]; {
-	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, p.inventory.Entries[t.step.ID].ResourceVersion):
+	switch deleted, sent := r.memory.deleted[t.step.ID]; {
+	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, r.inventory.Entries[t.step.ID].ResourceVersion):
 		return taskResult{} // we deleted it, and its watch says it is gone
-	case sent && seen.Presence == observe.Present && deleted.Precondition == preconditionOf(seen) && p.engine.Clock.Now().Before(deleted.until):
+	case sent && seen.Presence == observe.Present && deleted.Precondition == preconditionOf(seen) && r.engine.Clock.Now().Before(deleted.until):
 		// The watch has not come to the deletion yet.
-		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted")
 	}
-	result := p.takeAway(ctx, t, seen)
+	result := r.takeAway(ctx, t, seen)
 	if targetclient.IsOvertaken(result.err) {
-		result = p.takeAway(ctx, t, Seen{Presence: observe.Unknown})
+		result = r.takeAway(ctx, t, Seen{Presence: observe.Unknown})
 	}
 	// A failure is kept until what was seen changes or its time has come, whatever was
 	// read since.
@@ -77,22 +77,22 @@ func (p *pass) removeOne(ctx context.Context, t task) taskResult {
 
 // takeAway does the work of removeOne for an object as it was seen, or reads it
 // first.
-func (p *pass) takeAway(ctx context.Context, t task, seen Seen) taskResult {
-	entry := p.inventory.Entries[t.step.ID]
+func (r *removal) takeAway(ctx context.Context, t task, seen Seen) taskResult {
+	entry := r.inventory.Entries[t.step.ID]
 	if seen.Presence != observe.Present || seen.Late {
 		// Absent may mean "without our label", unknown that the kind is gone. And
 		// what the watch has not come to may be that somebody asked for the object
 		// to be left, or controls it.
-		live, err := p.readLive(ctx, t.step.Ref)
+		live, err := r.readLive(ctx, t.step.Ref)
 		if err != nil {
-			return p.vanished(ctx, t, err)
+			return r.vanished(ctx, t, err)
 		}
 		seen = live
 	}
 	if seen.Presence == observe.Absent {
 		return taskResult{}
 	}
-	result := p.takePresent(ctx, t, entry, seen)
+	result := r.takePresent(ctx, t, entry, seen)
 	if seen.Version != entry.Version {
 		result.version = seen.Version
 	}
@@ -100,26 +100,26 @@ func (p *pass) takeAway(ctx context.Context, t task, seen Seen) taskResult {
 }
 
 // takePresent is takeAway for an object that is there.
-func (p *pass) takePresent(ctx context.Context, t task, entry Entry, seen Seen) taskResult {
-	if ours, owner := p.who.MayRemove(entry, seen.Observation); !ours {
-		return p.left(t, entry, owner)
+func (r *removal) takePresent(ctx context.Context, t task, entry Entry, seen Seen) taskResult {
+	if ours, owner := r.who.MayRemove(entry, seen.Observation); !ours {
+		return r.left(t, entry, owner)
 	}
-	if p.Orphan[entry.Revision] || seen.Keep {
-		return p.release(ctx, t, seen)
+	if r.Orphan[entry.Revision] || seen.Keep {
+		return r.release(ctx, t, seen)
 	}
 	if seen.Deleting {
-		return p.refuse(t, seen, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
+		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
 	}
 	precondition := preconditionOf(seen)
-	err := p.engine.Writer.Delete(ctx, t.step.Ref, precondition)
+	err := r.engine.Writer.Delete(ctx, t.step.Ref, precondition)
 	switch {
 	case apierrors.IsNotFound(err):
 		return taskResult{}
 	case err != nil:
 		// The watch need not have come to the end of the kind yet.
-		return p.vanished(ctx, t, err)
+		return r.vanished(ctx, t, err)
 	}
-	result := p.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+	result := r.refuse(t, seen, ReasonTerminating, false, "is being deleted")
 	result.deleted = &precondition
 	return result
 }
@@ -130,28 +130,28 @@ func preconditionOf(seen Seen) targetclient.Precondition {
 
 // vanished judges an object that could not be read, or deleted: that its kind is served in no version
 // does not say that it is gone, unless nothing defines the kind any more.
-func (p *pass) vanished(ctx context.Context, t task, err error) taskResult {
+func (r *removal) vanished(ctx context.Context, t task, err error) taskResult {
 	if Classify(t.step.Ref, err).Reason != ReasonNotServed {
 		return taskResult{err: err}
 	}
-	gone, err := p.undefined(ctx, t.step.GroupKind())
+	gone, err := r.undefined(ctx, t.step.GroupKind())
 	switch {
 	case err != nil:
 		return taskResult{err: err}
 	case gone:
 		return taskResult{events: []Event{{
-			Revision: p.inventory.Entries[t.step.ID].Revision, Reason: "Gone",
+			Revision: r.inventory.Entries[t.step.ID].Revision, Reason: "Gone",
 			Message: fmt.Sprintf("%s went with the definition of its kind", t.step.ID),
 		}}}
 	}
-	result := p.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+	result := r.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
 	result.failure.Refused = true
 	return result
 }
 
 // left tells that an object is not ours to remove, and lets the inventory forget
 // it. An intent that was never carried out is nothing to tell of.
-func (p *pass) left(t task, entry Entry, owner string) taskResult {
+func (r *removal) left(t task, entry Entry, owner string) taskResult {
 	if entry.Intent() {
 		return taskResult{}
 	}
@@ -173,6 +173,6 @@ func (p *pass) release(ctx context.Context, t task, seen Seen) taskResult {
 }
 
 // leave reports an object that has to go and cannot yet.
-func (p *pass) leave(id manifest.ID, reason string, needsPerson bool, message string) {
-	p.leaving = append(p.leaving, Failure{Ref: p.inventory.Ref(id), Reason: reason, Message: message, NeedsPerson: needsPerson})
+func (r *removal) leave(id manifest.ID, reason string, needsPerson bool, message string) {
+	r.found.failures = append(r.found.failures, Failure{Ref: r.inventory.Ref(id), Reason: reason, Message: message, NeedsPerson: needsPerson})
 }

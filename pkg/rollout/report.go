@@ -9,8 +9,8 @@ import (
 )
 
 // report tells what the pass found.
-func (p *pass) report(ctx context.Context) Report {
-	report := Report{Inventory: p.saved, Leaving: p.leaving, Acknowledge: p.acknowledge, Events: p.events}
+func (p *pass) report(ctx context.Context, left leaving) Report {
+	report := Report{Inventory: p.saved, Leaving: left.failures, Acknowledge: left.acknowledge, Events: p.events}
 	for li := range p.Layers {
 		report.Layers = append(report.Layers, p.reportLayer(ctx, li))
 	}

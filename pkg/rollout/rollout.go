@@ -8,6 +8,30 @@
 // archival, falling back to an older revision and deletion are this one rule.
 // The engine spends no request on the target cluster while nothing changes.
 //
+// A pass over a chain (Engine.Reconcile) has these steps, in this order; each is a method
+// of pass, which run calls:
+//
+//  1. watch: the observer is told which objects the layers and the inventory name.
+//  2. assign: every object gets its place, the stage of the newest layer that has reached
+//     it.
+//  3. hold: every reached stage of every layer is made as it should be (holdStage), its
+//     objects side by side. For each of them Decide, a pure function, says from the
+//     manifest, what is watched and the inventory what to do: nothing (rests), create,
+//     update, adopt, repair, or report. What a crash must not make us forget is saved
+//     before the first write.
+//  4. advance: the newest layer that is not paused reaches its next stages, as long as all
+//     before them is applied and their gates are open. Before a stage, preflight asks the
+//     server by dry-run about the rest of the phase; then reach holds it as step 3 does.
+//  5. prune: of the inventory's objects without a place, those that the freeze, a pause,
+//     the deletion budget (afford) and the guard of definitions let go are deleted or
+//     released, the highest rank first.
+//  6. save: the inventory is stored, if it is another one.
+//  7. watch and tidy: what turned out to be hidden from watches by label is watched by
+//     name, and what is remembered of objects that nobody wants any more is forgotten.
+//
+// What became of one object is a taskResult; conclude merges it into the pass, one after
+// the other. The report is made of the pass at the end, whether it came to it or not.
+//
 // The package is a library: it knows neither Penstock's API nor its store. A
 // caller compiles manifests into stages (package stage), lends an inventory that
 // it keeps for the chain, and calls Reconcile whenever the observer says that

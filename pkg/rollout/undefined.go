@@ -19,12 +19,12 @@ const mostKinds = 10000
 // objects are gone then: the API server deletes them before it lets a definition
 // go. Kinds that kube-apiserver serves itself have no definition, and are never
 // undefined.
-func (p *pass) undefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
+func (r *removal) undefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
 	if !strings.Contains(kind.Group, ".") || strings.HasSuffix(kind.Group, ".k8s.io") {
 		return false, nil
 	}
 	definition := manifest.Ref{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, Version: "v1"}
-	defined, err := p.anyOf(ctx, definition, kind.Group, func(live *unstructured.Unstructured) bool {
+	defined, err := r.anyOf(ctx, definition, kind.Group, func(live *unstructured.Unstructured) bool {
 		name, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
 		return name == kind.Kind
 	})
@@ -32,7 +32,7 @@ func (p *pass) undefined(ctx context.Context, kind schema.GroupKind) (bool, erro
 		return false, err
 	}
 	service := manifest.Ref{ID: manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService"}, Version: "v1"}
-	served, err := p.anyOf(ctx, service, kind.Group, func(live *unstructured.Unstructured) bool {
+	served, err := r.anyOf(ctx, service, kind.Group, func(live *unstructured.Unstructured) bool {
 		_, elsewhere, _ := unstructured.NestedMap(live.Object, "spec", "service")
 		return elsewhere
 	})
@@ -41,8 +41,8 @@ func (p *pass) undefined(ctx context.Context, kind schema.GroupKind) (bool, erro
 
 // anyOf is true when an object of a kind, whose name ends in an API group, fulfils
 // a condition.
-func (p *pass) anyOf(ctx context.Context, kind manifest.Ref, group string, is func(*unstructured.Unstructured) bool) (bool, error) {
-	found, err := p.engine.Reader.Instances(ctx, kind, mostKinds)
+func (r *removal) anyOf(ctx context.Context, kind manifest.Ref, group string, is func(*unstructured.Unstructured) bool) (bool, error) {
+	found, err := r.engine.Reader.Instances(ctx, kind, mostKinds)
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func (p *pass) anyOf(ctx context.Context, kind manifest.Ref, group string, is fu
 		}
 		ref := kind
 		ref.Name = one.Name
-		live, err := p.engine.Reader.Read(ctx, ref)
+		live, err := r.engine.Reader.Read(ctx, ref)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

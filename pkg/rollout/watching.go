@@ -1,0 +1,83 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// watch tells the observer what this chain is about.
+func (p *pass) watch() {
+	scratch := p.engine.borrow()
+	defer p.engine.giveBack(scratch)
+	wanted := scratch.wanted
+	createOnly := map[manifest.ID]bool{}
+	var shared map[manifest.ID]bool
+	for id, entry := range p.inventory.Entries {
+		wanted[id] = observe.Interest{ID: id, Version: cmp.Or(p.memory.versions[id], entry.Version)}
+	}
+	// Oldest first: the newest layer's version of an API wins.
+	for _, layer := range slices.Backward(p.Layers) {
+		for _, stg := range layer.Stages {
+			for _, step := range stg.Steps {
+				interest := wanted[step.ID]
+				interest.ID, interest.Version = step.ID, step.Version
+				wanted[step.ID] = interest
+				if step.Policy.CreateOnly {
+					createOnly[step.ID] = true
+				}
+				if step.Policy.Own == stage.Shared {
+					if shared == nil {
+						shared = map[manifest.ID]bool{}
+					}
+					shared[step.ID] = true
+				}
+			}
+			for _, gate := range stg.Gates {
+				interest := wanted[gate.ID]
+				interest.Reads = interest.Reads.Union(p.engine.reading(gate))
+				wanted[gate.ID] = interest
+			}
+		}
+	}
+	for id, interest := range wanted {
+		// Nobody's object has no label by which it could be watched.
+		interest.ByName = p.memory.hidden[id] || createOnly[id] || shared[id]
+		scratch.interests = append(scratch.interests, interest)
+	}
+	slices.SortFunc(scratch.interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
+	p.engine.Observer.Want(p.Owner, scratch.interests...)
+}
+
+// shows is true when what a gate reads of an object is being watched.
+func (p *pass) shows(gate stage.Gate) bool {
+	seen, _ := p.engine.Observer.Get(gate.ID)
+	return seen.Shows(p.engine.reading(gate))
+}
+
+// observed returns what is known of an object from its watch, or from the inventory
+// where that knows better.
+func (p *pass) observed(id manifest.ID) Seen {
+	observation, presence := p.engine.Observer.Get(id)
+	if found, ok := p.memory.found[id]; ok && presence == observe.Absent && !p.memory.hidden[id] {
+		// It has not our label (yet), so no watch shows it.
+		observation, presence = found, observe.Present
+	}
+	seen := Seen{Presence: presence, Observation: observation}
+	if presence != observe.Present {
+		return seen
+	}
+	memo := p.inventory.Entry(id)
+	if predecessor(observation, memo) {
+		// Of ours, which had not been made then, the watch knows nothing yet.
+		seen.Presence = observe.Absent
+		return seen
+	}
+	seen.Observation = newest(p.who, observation, memo)
+	seen.Late = seen.ResourceVersion != observation.ResourceVersion
+	seen.Stale = observation.Stale
+	return seen
+}
