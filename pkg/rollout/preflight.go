@@ -147,12 +147,12 @@ func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Se
 
 // tolerance is what an object of a later stage of the phase may be refused for now.
 type tolerance struct {
-	// stage that is to be reached, counted from 1: the excuse ends with it.
+	// stage that is to be reached, counted from 1: the tolerance ends with it.
 	stage     int
 	tolerates func(error) bool
 }
 
-// tolerance excuses a refusal that only means that the object's namespace or kind
+// tolerance is of a refusal that only means that the object's namespace or kind
 // is made, or defined anew, by an earlier stage of the same phase, which has yet to be
 // reached.
 func (p *pass) tolerance(tasks []task, t task, at place) tolerance {

@@ -39,13 +39,8 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
@@ -97,114 +92,6 @@ type Work struct {
 // Bodies reads the manifest behind a reference.
 type Bodies interface {
 	Body(ctx context.Context, ref manifest.Ref) ([]byte, error)
-}
-
-// Inventory is what a chain has in the target cluster: every object the engine
-// wrote or was about to write, and how far each layer has come. An object that
-// is not in it is never deleted.
-type Inventory struct {
-	Entries map[manifest.ID]Entry
-	// Reached is the number of stages reached, by layer key. It only grows.
-	Reached map[string]int
-	// Deletions are what the budget was charged with lately, oldest first.
-	Deletions []Deletion
-	// Levels holds the keys of the layers whose stages are ordered by install
-	// level. Reached counts those stages, so this is decided when the first one
-	// is reached, is stored with it, and never changes. The engine only keeps it.
-	Levels map[string]bool
-}
-
-// Entry is one object of the inventory.
-type Entry struct {
-	// Version of the API that the object was written with.
-	Version string
-	// UID of the object. Empty is an intent: the object was about to be created
-	// or adopted, and whether that happened must be read from the cluster.
-	UID types.UID
-	// Revision whose content the object carries.
-	Revision int64
-	// Digest of the manifest that was applied last.
-	Digest manifest.Digest
-	// ManagedEntry is the digest of our entry in managedFields after the last
-	// apply (see observe.Entry).
-	ManagedEntry string
-	// Generation and ResourceVersion that were last found to be right.
-	Generation      int64
-	ResourceVersion string
-	// Rank is the position of the object's stage: teardown goes from the highest
-	// to the lowest.
-	Rank int
-	// Yielded are the fields of the manifest that are left to somebody else,
-	// sorted (see manifest.FieldPath).
-	Yielded []string
-	// Doomed is true for an object that may go: the budget was charged with it, or
-	// somebody acknowledged it.
-	Doomed bool
-}
-
-// equal compares two entries by value.
-func (e Entry) equal(other Entry) bool {
-	return e.Version == other.Version && e.UID == other.UID && e.Revision == other.Revision && e.Digest == other.Digest &&
-		e.ManagedEntry == other.ManagedEntry && e.Generation == other.Generation && e.ResourceVersion == other.ResourceVersion &&
-		e.Rank == other.Rank && e.Doomed == other.Doomed && slices.Equal(e.Yielded, other.Yielded)
-}
-
-// Intent is true while it is unknown whether the object was written.
-func (e Entry) Intent() bool { return e.UID == "" }
-
-// Entry returns the entry of an object, or nil.
-func (i Inventory) Entry(id manifest.ID) *Entry {
-	if entry, ok := i.Entries[id]; ok {
-		return &entry
-	}
-	return nil
-}
-
-// Ref is how an object of the inventory is addressed.
-func (i Inventory) Ref(id manifest.ID) manifest.Ref {
-	entry := i.Entries[id]
-	return manifest.Ref{ID: id, Version: entry.Version, Digest: entry.Digest}
-}
-
-// Unlisted are the objects of an inventory that no layer lists, whether its stage was
-// reached or not, the highest rank first: the order in which they go.
-func (i Inventory) Unlisted(layers []Layer) []manifest.ID {
-	listed := map[manifest.ID]bool{}
-	for _, layer := range layers {
-		for _, stg := range layer.Stages {
-			for _, step := range stg.Steps {
-				listed[step.ID] = true
-			}
-		}
-	}
-	var unlisted []manifest.ID
-	for id := range i.Entries {
-		if !listed[id] {
-			unlisted = append(unlisted, id)
-		}
-	}
-	slices.SortFunc(unlisted, func(a, b manifest.ID) int {
-		return cmp.Or(i.Entries[b].Rank-i.Entries[a].Rank, compareIDs(a, b))
-	})
-	return unlisted
-}
-
-// clone returns a copy that can be changed without changing the original.
-func (i Inventory) clone() Inventory {
-	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached), Deletions: slices.Clone(i.Deletions), Levels: maps.Clone(i.Levels)}
-	if out.Entries == nil {
-		out.Entries = map[manifest.ID]Entry{}
-	}
-	if out.Reached == nil {
-		out.Reached = map[string]int{}
-	}
-	return out
-}
-
-// equal compares two inventories by value.
-func (i Inventory) equal(other Inventory) bool {
-	return maps.EqualFunc(i.Entries, other.Entries, Entry.equal) && maps.Equal(i.Reached, other.Reached) && slices.Equal(i.Deletions, other.Deletions) &&
-		maps.Equal(i.Levels, other.Levels)
 }
 
 // Report is what one pass found and did.

@@ -52,7 +52,7 @@ type visit struct {
 	judged time.Time
 	// freeze is why nothing may be written; nil when it may.
 	freeze *rollout.Freeze
-	// cluster is where the chain is rolled out, and astray why that is not known or not
+	// cluster is where the chain is rolled out, and targetErr why that is not known or not
 	// to be reached: nothing is done then.
 	cluster   target.Cluster
 	targetErr error
