@@ -18,7 +18,7 @@ import (
 func retired() map[string]string {
 	return map[string]string{
 		"difves": "diffs",
-		"brake": "deletion budget, or freeze", "losses": "drift", "discreet": "redaction",
+		"brake":  "deletion budget, or freeze", "losses": "drift", "discreet": "redaction",
 		"meter": "metrics, or cost budget", "unmetered": "metrics", "signals": "metrics",
 		"excuse": "tolerance", "excuses": "tolerance", "carried": "task result",
 		"provide": "create-only", "provides": "create-only", "provided": "create-only",
