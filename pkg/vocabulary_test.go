@@ -24,11 +24,12 @@ func retired() map[string]string {
 		"provide": "create-only", "provides": "create-only", "provided": "create-only",
 		"astray": "target error", "recollections": "memory", "mind": "memory",
 		"sighted": "watched", "overreach": "conflicts", "unowned": "conflicts",
+		"powers": "privilege",
 	}
 }
 
 // TestRetiredWords: one thing has one word. An identifier is split where its words
-// begin: storedPowers is stored and powers.
+// begin: storedRights is stored and rights.
 func TestRetiredWords(t *testing.T) {
 	words := retired()
 	root := os.DirFS("..")
@@ -113,7 +114,7 @@ func identifiers(root fs.FS, file string, found func(token.Position, string)) er
 
 func TestWordsOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"storedPowers": "stored powers", "RESTStorage": "rest storage", "newAPI": "new api", "_": "",
+		"storedRights": "stored rights", "RESTStorage": "rest storage", "newAPI": "new api", "_": "",
 		"write_test": "write test", "x509": "x509", "preview2Item": "preview2 item", "kube-apiserver": "kube apiserver",
 	} {
 		if got := strings.Join(wordsOf(name), " "); got != want {

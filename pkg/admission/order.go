@@ -16,7 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
-	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 )
 
 // Order is the order of all admission plugins. All that mutate run before all that
@@ -42,7 +42,7 @@ func Order() []string {
 		// Before the webhooks: the manifests of somebody who may not have them
 		// applied are not sent to others. Behind the policies, because it asks the
 		// cluster hundreds of questions.
-		powers.PluginName,
+		privilege.PluginName,
 		// Last: it sends up to 3 MiB to each, and waits.
 		validatingwebhook.PluginName,
 	}
@@ -50,7 +50,7 @@ func Order() []string {
 
 // Register makes options know all plugins, in Order.
 func Register(options *options.AdmissionOptions) {
-	options.Plugins.Register(powers.PluginName, func(io.Reader) (admission.Interface, error) { return powers.New(), nil })
+	options.Plugins.Register(privilege.PluginName, func(io.Reader) (admission.Interface, error) { return privilege.New(), nil })
 	options.Plugins.Register(installlevels.PluginName, func(io.Reader) (admission.Interface, error) { return installlevels.New(), nil })
 	options.Plugins.Register(approval.PluginName, func(io.Reader) (admission.Interface, error) { return approval.New(), nil })
 	options.RecommendedPluginOrder = Order()
@@ -58,7 +58,7 @@ func Register(options *options.AdmissionOptions) {
 
 // Initializer gives our plugins what they need.
 type Initializer struct {
-	Powers        powers.Deps
+	Privilege     privilege.Deps
 	InstallLevels installlevels.Deps
 	Approval      approval.Deps
 }
@@ -68,8 +68,8 @@ var _ admission.PluginInitializer = Initializer{}
 // Initialize implements admission.PluginInitializer.
 func (i Initializer) Initialize(plugin admission.Interface) {
 	switch plugin := plugin.(type) {
-	case *powers.Plugin:
-		plugin.SetDeps(i.Powers)
+	case *privilege.Plugin:
+		plugin.SetDeps(i.Privilege)
 	case *installlevels.Plugin:
 		plugin.SetDeps(i.InstallLevels)
 	case *approval.Plugin:

@@ -13,7 +13,7 @@ func TestOrder(t *testing.T) {
 	want := []string{
 		"NamespaceLifecycle",
 		"MutatingAdmissionPolicy", "MutatingAdmissionWebhook",
-		"ValidatingAdmissionPolicy", "InstallLevels", "PlanApproval", "Powers", "ValidatingAdmissionWebhook",
+		"ValidatingAdmissionPolicy", "InstallLevels", "PlanApproval", "Privilege", "ValidatingAdmissionWebhook",
 	}
 	if diff := cmp.Diff(want, Order()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
@@ -29,7 +29,9 @@ func TestRegister(t *testing.T) {
 	if errs := o.Validate(); len(errs) > 0 {
 		t.Errorf("the options are invalid: %v", errs)
 	}
-	ours := slices.DeleteFunc(Order(), func(name string) bool { return name == "Powers" || name == "InstallLevels" || name == "PlanApproval" })
+	ours := slices.DeleteFunc(Order(), func(name string) bool {
+		return name == "Privilege" || name == "InstallLevels" || name == "PlanApproval"
+	})
 	if diff := cmp.Diff(theirs, ours); diff != "" {
 		t.Errorf("the library's own plugins, -theirs, +ours:\n%s", diff)
 	}

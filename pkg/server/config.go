@@ -222,7 +222,7 @@ func (c *Config) applyOptions(o *Options) error {
 	if err := c.addHost(o); err != nil {
 		return err
 	}
-	if err := c.addPowers(o); err != nil {
+	if err := c.addPrivilege(o); err != nil {
 		return err
 	}
 	var err error

@@ -18,7 +18,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
@@ -55,7 +55,7 @@ func features() []feature {
 		{name: validatingpolicy.PluginName, lists: []schema.GroupVersionResource{
 			admission.WithResource("validatingadmissionpolicies"), admission.WithResource("validatingadmissionpolicybindings")}},
 		{name: validatingwebhook.PluginName, lists: []schema.GroupVersionResource{admission.WithResource("validatingwebhookconfigurations")}},
-		{name: powers.PluginName, gets: []schema.GroupVersionResource{rbac.WithResource("roles"), rbac.WithResource("clusterroles")}},
+		{name: privilege.PluginName, gets: []schema.GroupVersionResource{rbac.WithResource("roles"), rbac.WithResource("clusterroles")}},
 		{name: priorityAndFairness, optional: true, lists: []schema.GroupVersionResource{
 			flow.WithResource("flowschemas"), flow.WithResource("prioritylevelconfigurations")}},
 	}

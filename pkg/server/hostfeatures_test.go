@@ -75,7 +75,7 @@ func TestDecide(t *testing.T) {
 				rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 				delete(f.allowed, accessreview.Access{Verb: "get", Resource: rbac.WithResource("clusterroles")})
 			},
-			err: []string{"get clusterroles.rbac.authorization.k8s.io (for admission plugin Powers)"},
+			err: []string{"get clusterroles.rbac.authorization.k8s.io (for admission plugin Privilege)"},
 		},
 		"FlowControlForbidden": {
 			reason: "priority and fairness protects only us: without the right there are plain limits",

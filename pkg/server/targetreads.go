@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
@@ -137,7 +137,7 @@ func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQue
 	if !ok {
 		return revisiondiff.Preview{}, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
-	switch decision, _, err := l.authorizer.Authorize(ctx, powers.Using(caller, secret)); {
+	switch decision, _, err := l.authorizer.Authorize(ctx, privilege.Using(caller, secret)); {
 	case decision == authorizer.DecisionAllow:
 	case err != nil:
 		return revisiondiff.Preview{}, apierrors.NewServiceUnavailable("asking what you may do: " + err.Error())

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 )
 
 // targetRights answers what users of the host may see of another cluster. They are
@@ -39,7 +39,7 @@ func newTargetRights(host authorizer.UnconditionalAuthorizer, name string, confi
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (r *targetRights) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser() != r.self {
-		return r.host.Authorize(ctx, powers.Using(a.GetUser(), r.name))
+		return r.host.Authorize(ctx, privilege.Using(a.GetUser(), r.name))
 	}
 	review, err := r.target.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{

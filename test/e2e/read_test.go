@@ -250,7 +250,7 @@ func rights(w world) {
 	// Who may, is on record, and nobody changes that.
 	w.MustKubectl("create", "clusterrole", "rights-author", "--verb=get,create,patch", "--resource=clusterextensionrevisions.olm.operatorframework.io")
 	w.MustKubectl("create", "clusterrolebinding", "rights-author", "--clusterrole=rights-author", "--user=rights-author")
-	// They may make what is in it: powers are asked for, too.
+	// They may make what is in it: the rights to the objects are asked for, too.
 	w.MustKubectl("create", "clusterrole", "rights-content", "--verb=create,patch", "--resource=configmaps,secrets")
 	w.MustKubectl("create", "clusterrolebinding", "rights-content", "--clusterrole=rights-content", "--user=rights-author")
 	author := w.User("rights-author", "authors")

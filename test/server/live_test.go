@@ -32,7 +32,7 @@ const (
 	liveSpace    = `{apiVersion: v1, kind: Namespace, metadata: {name: later}}`
 	liveKind     = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gizmos.example.com}, spec: {group: example.com, scope: Namespaced, names: {kind: Gizmo, listKind: GizmoList, plural: gizmos, singular: gizmo}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
 	liveGizmo    = `{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: gizmo, namespace: a}, spec: {k: v}}`
-	liveRole     = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: live-powers}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`
+	liveRole     = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: live-wide}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`
 	liveTaken    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: a}, data: {k: v}}`
 	liveInvalid  = `{apiVersion: v1, kind: Service, metadata: {name: invalid, namespace: a}, spec: {ports: [{port: 99999999, targetPort: 80}]}}`
 )
@@ -213,7 +213,7 @@ func liveUpgrade(t *testing.T, w *liveWorld) {
 		"Changed Secret creds replace .data.password",
 		"Changed ConfigMap elsewhere replace .data.k",
 		"Added ConfigMap fresh", "Added Namespace later", "Added ConfigMap later",
-		"Added CustomResourceDefinition gizmos.example.com", "Added Gizmo gizmo", "Added ClusterRole live-powers",
+		"Added CustomResourceDefinition gizmos.example.com", "Added Gizmo gizmo", "Added ClusterRole live-wide",
 		"Added Service invalid",
 		"Removed ConfigMap doomed",
 		"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone: a rollout stops here",
@@ -221,7 +221,7 @@ func liveUpgrade(t *testing.T, w *liveWorld) {
 		"Info Deferred Gizmo gizmo: its kind is not served yet; the same rollout defines it",
 		`Critical Refused Service invalid: the API server refuses what a rollout would write: Service "invalid" is invalid: spec.ports[0].port: Invalid value: 99999999: must be between 1 and 65535, inclusive`,
 		"Warning Deleted ConfigMap doomed: will be deleted",
-		"Critical RightsGained ClusterRole live-powers: gains * on *.*: any verb on any resource",
+		"Critical RightsGained ClusterRole live-wide: gains * on *.*: any verb on any resource",
 	)
 	if diff := cmp.Diff(before, w.versions()); diff != "" {
 		t.Errorf("a live diff changed the cluster (-before +after):\n%s", diff)
@@ -284,7 +284,7 @@ func liveConflict(t *testing.T, w *liveWorld) {
 
 // liveNames must not be in an answer from which everything is withheld.
 func liveNames() []string {
-	return []string{"settings", "creds", "doomed", "elsewhere", "fresh", "later", "gizmo", "Gizmo", "live-powers", "theirs", "invalid", "mallory", "colour", "99999", "ConfigMap", "Secret", "penstock-reader"}
+	return []string{"settings", "creds", "doomed", "elsewhere", "fresh", "later", "gizmo", "Gizmo", "live-wide", "theirs", "invalid", "mallory", "colour", "99999", "ConfigMap", "Secret", "penstock-reader"}
 }
 
 func liveWithheld(t *testing.T, w *liveWorld) {
@@ -308,7 +308,7 @@ func liveWithheld(t *testing.T, w *liveWorld) {
 				"Info NotTried ConfigMap fresh: the API server was not asked about it, as you may not create it",
 				"Info NotTried ConfigMap later: the API server was not asked about it, as you may not create it",
 			},
-			[]string{"creds", "gizmo", "Gizmo", "live-powers", "invalid"}},
+			[]string{"creds", "gizmo", "Gizmo", "live-wide", "invalid"}},
 	}
 	for user, tc := range cases {
 		t.Run(user, func(t *testing.T) {

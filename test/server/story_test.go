@@ -39,7 +39,7 @@ func audited(t *testing.T, path string) {
 		if err != nil {
 			return err
 		}
-		for _, want := range []string{`"penstock.dev/pack":"sha256:`, `"powers.policy.penstock.dev/decision":`, `"verb":"create"`, `"name":"argocd-1"`} {
+		for _, want := range []string{`"penstock.dev/pack":"sha256:`, `"privilege.policy.penstock.dev/decision":`, `"verb":"create"`, `"name":"argocd-1"`} {
 			if !strings.Contains(string(log), want) {
 				return fmt.Errorf("it lacks %s", want)
 			}

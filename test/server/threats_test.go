@@ -270,7 +270,7 @@ func (d door) threats() {
 			for i, a := range attempts {
 				mark := d.Audit().Mark()
 				code, text := r.send(t, a)
-				if asked := d.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/powers") }); len(asked) > mostQuestions {
+				if asked := d.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/privilege") }); len(asked) > mostQuestions {
 					t.Errorf("%d: %d questions to the host, want %d at most", i, len(asked), mostQuestions)
 				}
 				if len(text) > mostAnswer {

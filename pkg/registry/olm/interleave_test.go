@@ -27,7 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
@@ -62,7 +62,7 @@ type bench struct {
 	heads       *chain.Heads
 	inventories *chain.Inventories
 	imports     *revisionimport.REST
-	plugin      *powers.Plugin
+	plugin      *privilege.Plugin
 	digester    manifest.Digester
 }
 
@@ -79,7 +79,7 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	install.Install(scheme)
 	client := memory.Client(t.Context())
 	client.KV = kv
-	b := &bench{t: t, etcd: memory, plugin: powers.New(), digester: manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}}
+	b := &bench{t: t, etcd: memory, plugin: privilege.New(), digester: manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}}
 	b.inventories = chain.NewInventories(kv, prefix)
 	config := storagebackend.NewDefaultConfig(prefix, nil)
 	options := generic.RESTOptions{
@@ -101,7 +101,7 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 		t.Fatal(err)
 	}
 	b.revisions, b.status = stored.Revision, stored.Status
-	b.plugin.SetDeps(powers.Deps{Authorizer: byName{}, Kinds: configMaps{}, Roles: noRoles{}, Chains: b})
+	b.plugin.SetDeps(privilege.Deps{Authorizer: byName{}, Kinds: configMaps{}, Roles: noRoles{}, Chains: b})
 	b.rollback = revisionrollback.NewREST(revisionrollback.Deps{
 		Revisions: b.revisions, Heads: b.heads, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},
 	})
@@ -112,7 +112,7 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	return b
 }
 
-// Revisions, Contents and Inventory implement powers.Chains.
+// Revisions, Contents and Inventory implement privilege.Chains.
 func (b *bench) Revisions(ctx context.Context, name string) ([]hub.ClusterExtensionRevision, error) {
 	return b.revisions.Chain(ctx, name)
 }
@@ -154,7 +154,9 @@ func (configMaps) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList
 
 type noRoles struct{}
 
-func (noRoles) Role(context.Context, string, string, string) (*powers.Role, error) { return nil, nil }
+func (noRoles) Role(context.Context, string, string, string) (*privilege.Role, error) {
+	return nil, nil
+}
 
 // act is a write of a user, as the endpoints make it.
 type act func(b *bench, ctx context.Context) error

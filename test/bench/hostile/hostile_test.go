@@ -131,7 +131,7 @@ func (w world) request(client *http.Client, table *measure.Table, name string, r
 	}
 	w.quiet()
 	processor = (w.processor() - before).Seconds()
-	questions = len(w.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/powers") }))
+	questions = len(w.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/privilege") }))
 	table.Row(name, fmt.Sprint(len(r.Body)>>10), fmt.Sprint(response.StatusCode), fmt.Sprint((len(answer)+1023)>>10), fmt.Sprintf("%.2f", processor), fmt.Sprint(questions))
 	return processor, questions
 }

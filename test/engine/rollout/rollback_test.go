@@ -47,7 +47,7 @@ func TestRollback(t *testing.T) {
 
 // serve runs the program without the plugin that refuses what overdue does.
 func (r *rolled) serve(t testing.TB) *penstock.Server {
-	return r.program.Serve(t, r.Cluster, r.dataDir, "--disable-admission-plugins=Powers")
+	return r.program.Serve(t, r.Cluster, r.dataDir, "--disable-admission-plugins=Privilege")
 }
 
 func (r *rolled) in(t *testing.T) story { return story{world: r.world.in(t), t: t} }

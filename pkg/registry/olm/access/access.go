@@ -25,7 +25,7 @@ const (
 
 	revisions = "clusterextensionrevisions"
 
-	// policyGroup is where the rights are that admission plugin Powers asks for besides
+	// policyGroup is where the rights are that admission plugin Privilege asks for besides
 	// those on objects.
 	policyGroup = "policy.penstock.dev"
 )
@@ -105,7 +105,7 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 }
 
 // MayHaveAnything tells whether the caller may have anything written by a chain, without
-// a right on what is written (see admission plugin Powers): by the right to use the
+// a right on what is written (see admission plugin Privilege): by the right to use the
 // target cluster, if there is one, or not to be checked at all.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
 	bypass := bypassing(chain)
@@ -126,7 +126,7 @@ func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (boo
 	return false, nil
 }
 
-// bypassing is the right not to be checked by admission plugin Powers.
+// bypassing is the right not to be checked by admission plugin Privilege.
 func bypassing(chain string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{Verb: "bypass", APIGroup: policyGroup, APIVersion: "*", Resource: "privilegechecks", Name: chain}
 }

@@ -29,7 +29,7 @@ import (
 // they go into, which ones it follows. It is judged as the chain stood before that.
 //
 // Writes of status are not counted, nor are those of the inventory: both are Penstock's
-// own, and what they add is judged before it comes. Powers takes every object of a
+// own, and what they add is judged before it comes. Privilege takes every object of a
 // revision as written from when it is there, and every one that may still succeed as one
 // that is rolled back to.
 

@@ -1,4 +1,4 @@
-package powers
+package privilege
 
 import (
 	"context"

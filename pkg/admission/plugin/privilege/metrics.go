@@ -1,4 +1,4 @@
-package powers
+package privilege
 
 import "k8s.io/component-base/metrics"
 
@@ -27,12 +27,12 @@ type Metrics struct {
 // NewMetrics registers the metrics. One registry can have them once.
 func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 	decisions := metrics.NewCounterVec(&metrics.CounterOpts{
-		Name:           "penstock_powers_decisions_total",
+		Name:           "penstock_privilege_decisions_total",
 		Help:           "Changes of revisions whose requester was checked, by kind of change and decision (allowed, bypassed, denied, failed, exempt).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"change", "decision"})
 	questions := metrics.NewCounter(&metrics.CounterOpts{
-		Name:           "penstock_powers_questions_total",
+		Name:           "penstock_privilege_questions_total",
 		Help:           "Access reviews that the host cluster answered for these checks.",
 		StabilityLevel: metrics.ALPHA,
 	})

@@ -19,36 +19,36 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
-	"github.com/penstock-project/penstock/pkg/admission/plugin/powers"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// addPowers gives the admission plugin that checks requesters what it needs. It
+// addPrivilege gives the admission plugin that checks requesters what it needs. It
 // has a client of its own, so that the host's audit log tells its reviews from
 // those of every request; and no cache, so that a right that was taken away is
 // gone.
-func (c *Config) addPowers(o *Options) error {
-	config := c.Extra.host.configFor("powers")
+func (c *Config) addPrivilege(o *Options) error {
+	config := c.Extra.host.configFor("privilege")
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client for admission plugin %s: %w", powers.PluginName, err)
+		return fmt.Errorf("making a client for admission plugin %s: %w", privilege.PluginName, err)
 	}
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client for admission plugin %s: %w", powers.PluginName, err)
+		return fmt.Errorf("making a client for admission plugin %s: %w", privilege.PluginName, err)
 	}
 	reviews, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(),
 		WebhookRetryBackoff:       &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 3},
 	}.New()
 	if err != nil {
-		return fmt.Errorf("making the authorizer of admission plugin %s: %w", powers.PluginName, err)
+		return fmt.Errorf("making the authorizer of admission plugin %s: %w", privilege.PluginName, err)
 	}
-	ours := admission.Initializer{Powers: powers.Deps{
+	ours := admission.Initializer{Privilege: privilege.Deps{
 		Authorizer: reviews, Kinds: kinds, Roles: hostRoles{client}, Chains: storedChains{&c.Extra},
-		Metrics: powers.NewMetrics(c.Extra.metrics), Target: c.Extra.targetName(),
+		Metrics: privilege.NewMetrics(c.Extra.metrics), Target: c.Extra.targetName(),
 	}, InstallLevels: installlevels.Deps{Metrics: installlevels.NewMetrics(c.Extra.metrics)}, Approval: approval.Deps{Authorizer: reviews}}
 	others := o.Recommended.ExtraAdmissionInitializers
 	o.Recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]apiserveradmission.PluginInitializer, error) {
@@ -61,11 +61,11 @@ func (c *Config) addPowers(o *Options) error {
 // hostRoles reads roles of the host.
 type hostRoles struct{ client kubernetes.Interface }
 
-var _ powers.Roles = hostRoles{}
+var _ privilege.Roles = hostRoles{}
 
-// Role implements powers.Roles.
-func (r hostRoles) Role(ctx context.Context, kind, namespace, name string) (*powers.Role, error) {
-	found := &powers.Role{}
+// Role implements privilege.Roles.
+func (r hostRoles) Role(ctx context.Context, kind, namespace, name string) (*privilege.Role, error) {
+	found := &privilege.Role{}
 	var err error
 	switch kind {
 	case "ClusterRole":
@@ -94,12 +94,12 @@ func (r hostRoles) Role(ctx context.Context, kind, namespace, name string) (*pow
 // looked for when requests come.
 type storedChains struct{ extra *ExtraConfig }
 
-var _ powers.Chains = storedChains{}
+var _ privilege.Chains = storedChains{}
 
 // errNotInstalled is for requests that come before there can be any.
 var errNotInstalled = errors.New("the server is not installed yet")
 
-// Revisions implements powers.Chains.
+// Revisions implements privilege.Chains.
 func (s storedChains) Revisions(ctx context.Context, name string) ([]hub.ClusterExtensionRevision, error) {
 	if s.extra.api == nil || s.extra.api.revisions == nil {
 		return nil, errNotInstalled
@@ -107,7 +107,7 @@ func (s storedChains) Revisions(ctx context.Context, name string) ([]hub.Cluster
 	return s.extra.api.revisions.Revision.Chain(ctx, name)
 }
 
-// Contents implements powers.Chains.
+// Contents implements privilege.Chains.
 func (s storedChains) Contents(ctx context.Context, revision *hub.ClusterExtensionRevision) ([]manifest.Object, error) {
 	if s.extra.api == nil || s.extra.api.revisions == nil {
 		return nil, errNotInstalled
@@ -115,7 +115,7 @@ func (s storedChains) Contents(ctx context.Context, revision *hub.ClusterExtensi
 	return s.extra.api.revisions.Revision.Contents(ctx, revision)
 }
 
-// Inventory implements powers.Chains.
+// Inventory implements privilege.Chains.
 func (s storedChains) Inventory(ctx context.Context, name string) (chain.Inventory, error) {
 	if s.extra.api == nil {
 		return chain.Inventory{}, errNotInstalled

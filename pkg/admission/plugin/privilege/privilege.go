@@ -1,12 +1,12 @@
-// Package powers lets requesters have Penstock do what they may do themselves, and
+// Package privilege lets requesters have Penstock do what they may do themselves, and
 // nothing else. Penstock acts with rights of its own, so that without this check
 // the right to create a revision would be the right to everything.
 //
 // The plugin first computes what a change does (plan.go), then which rights that needs
 // (demand.go), and then asks the cluster whether the requester has them. When it cannot
-// find out, it refuses. docs/reference/powers.md says what is asked, and what cannot be
+// find out, it refuses. docs/reference/privileges.md says what is asked, and what cannot be
 // asked.
-package powers
+package privilege
 
 import (
 	"context"
@@ -32,7 +32,7 @@ import (
 
 const (
 	// PluginName is what --disable-admission-plugins knows it by.
-	PluginName = "Powers"
+	PluginName = "Privilege"
 
 	// DefaultTimeout bounds the check of one request.
 	DefaultTimeout = 30 * time.Second
@@ -221,7 +221,7 @@ func (p *Plugin) record(a admission.Attributes, c change, i *inquiry, verdict de
 	// A second run for the same request (after a conflict in the store) may come
 	// to another decision, and its annotation is refused then: the first stands,
 	// and the answer has its own.
-	_ = a.AddAnnotation("powers.policy.penstock.dev/decision", string(verdict))
+	_ = a.AddAnnotation("privilege.policy.penstock.dev/decision", string(verdict))
 }
 
 // answer makes a status of what went wrong.

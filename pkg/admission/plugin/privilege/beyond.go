@@ -1,4 +1,4 @@
-package powers
+package privilege
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ type beyond struct {
 	refusal string
 }
 
-// beyondOf returns what else an object of a revision needs. docs/reference/powers.md
+// beyondOf returns what else an object of a revision needs. docs/reference/privileges.md
 // has this table, and what it cannot know.
 func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 	switch (schema.GroupKind{Group: object.Group, Kind: object.Kind}) {

@@ -1,4 +1,4 @@
-package powers
+package privilege
 
 import (
 	"k8s.io/apiserver/pkg/authentication/user"

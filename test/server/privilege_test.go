@@ -41,20 +41,20 @@ kind: Namespace
 metadata: {name: lighthouse}
 `
 
-// powers are users who may write revisions, on a real control plane.
-type powers struct {
+// requesters are users who may write revisions, on a real control plane.
+type requesters struct {
 	t *testing.T
 	*cluster.Cluster
 }
 
 // as runs kubectl as somebody.
-func (p powers) as(who, stdin string, args ...string) cluster.Output {
+func (p requesters) as(who, stdin string, args ...string) cluster.Output {
 	p.t.Helper()
 	return p.KubectlInput(stdin, append(args, "--as="+who)...)
 }
 
 // refuse fails the test unless the answer is 403 and says what the user lacks.
-func (p powers) refuse(reason, who, stdin string, args []string, lacks ...string) {
+func (p requesters) refuse(reason, who, stdin string, args []string, lacks ...string) {
 	p.t.Helper()
 	out := p.as(who, stdin, args...)
 	for _, text := range append([]string{"forbidden", "a revision may only do what its requester may do"}, lacks...) {
@@ -67,7 +67,7 @@ func (p powers) refuse(reason, who, stdin string, args []string, lacks ...string
 	}
 }
 
-func (p powers) allow(reason, who, stdin string, args ...string) {
+func (p requesters) allow(reason, who, stdin string, args ...string) {
 	p.t.Helper()
 	if out := p.as(who, stdin, args...); out.ExitCode != 0 {
 		p.t.Errorf("%s: %s", reason, out)
@@ -75,7 +75,7 @@ func (p powers) allow(reason, who, stdin string, args ...string) {
 }
 
 // grant gives somebody rights and returns when the cluster knows.
-func (p powers) grant(name, namespace, who, rules, probe string) {
+func (p requesters) grant(name, namespace, who, rules, probe string) {
 	p.t.Helper()
 	kind, scope := "Cluster", ""
 	if namespace != "" {
@@ -140,13 +140,13 @@ func rollbackTo(number int) []string {
 
 // Whoever may write revisions and nothing else gets nothing done by them; who has
 // the rights does.
-func TestPowers(t *testing.T) {
+func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	options := newOptions(t, c, dataDir(t))
 	options.Version = "test"
 	start(t, options)
-	p := powers{t, c}
+	p := requesters{t, c}
 	c.MustKubectlInput(deployer, "create", "-f", "-")
 	eventually(t, "the deployer's rights", func() error {
 		if out := c.Kubectl("auth", "can-i", "create", "clusterextensionrevisions.olm.operatorframework.io", "--as=alice"); out.ExitCode != 0 {
@@ -163,10 +163,10 @@ func TestPowers(t *testing.T) {
 	t.Run("Requester", func(t *testing.T) { p.in(t).requester() })
 }
 
-func (p powers) in(t *testing.T) powers { return powers{t, p.In(t)} }
+func (p requesters) in(t *testing.T) requesters { return requesters{t, p.In(t)} }
 
 // nothing: every way to have objects made.
-func (p powers) nothing() {
+func (p requesters) nothing() {
 	lacks := "alice may not create,patch deployments.apps lighthouse/web"
 	draft := drafted(1, "Active", webObject)
 	p.refuse("create", "alice", draft, []string{"create", "-f", "-"}, lacks)
@@ -183,7 +183,7 @@ func (p powers) nothing() {
 }
 
 // grants: roles and bindings hand on what the requester has.
-func (p powers) grants() {
+func (p requesters) grants() {
 	p.grant("rbac-writer", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings], verbs: [create, patch, delete]}]`,
 		"create clusterrolebindings")
 	p.refuse("a role", "bob", drafted(1, "Active", secretReader), []string{"create", "-f", "-"}, "get,list secrets (granted by ClusterRole reader)")
@@ -196,7 +196,7 @@ func (p powers) grants() {
 }
 
 // chain: what is done with revisions that others have made.
-func (p powers) chain() {
+func (p requesters) chain() {
 	p.MustKubectlInput(drafted(1, "Active", webObject, mapObject), "create", "-f", "-")
 	p.MustKubectlInput(drafted(2, "Active", mapObject), "create", "-f", "-")
 	p.MustKubectlInput(drafted(3, "Paused", webObject), "create", "-f", "-")
@@ -232,7 +232,7 @@ func (p powers) chain() {
 }
 
 // bypass stands for all rights, for one extension or for all.
-func (p powers) bypass() {
+func (p requesters) bypass() {
 	escalating := strings.Replace(drafted(1, "Active", adminBinding), "lighthouse-1", "argocd-1", 1)
 	p.refuse("without", "alice", escalating, []string{"create", "-f", "-"})
 	p.grant("wildcards", "", "alice", `[{apiGroups: [olm.operatorframework.io, apps, ""], resources: ["*"], verbs: ["*"]}]`, "list secrets -A")
@@ -244,7 +244,7 @@ func (p powers) bypass() {
 }
 
 // questions: how many access reviews a create takes.
-func (p powers) questions() {
+func (p requesters) questions() {
 	p.grant("carol", "lighthouse", "carol", `[{apiGroups: [""], resources: [configmaps], verbs: [create, patch, delete]}]`, "create configmaps")
 	p.grant("carol-deployer", "", "carol", `[{apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: ["*"]}]`,
 		"create clusterextensionrevisions.olm.operatorframework.io")
@@ -257,7 +257,7 @@ func (p powers) questions() {
 		mark, begin := p.Audit().Mark(), time.Now()
 		p.allow("a large one", "carol", draft, "create", "-f", "-")
 		took := time.Since(begin)
-		asked := p.Audit().Since(mark, plane.ByAgent("penstock/test/powers"))
+		asked := p.Audit().Since(mark, plane.ByAgent("penstock/test/privilege"))
 		reviews := asked.Where(plane.ByResource("subjectaccessreviews"))
 		p.t.Logf("%d objects: %d access reviews, %d requests in all, %s", objects, len(reviews), len(asked), took)
 		if want := 1 + 2*objects; len(reviews) != want {
@@ -269,13 +269,13 @@ func (p powers) questions() {
 	}
 	mark := p.Audit().Mark()
 	p.MustKubectlInput(strings.ReplaceAll(drafted(1, "Active", webObject, mapObject), "lighthouse-1", "admins-1"), "create", "-f", "-")
-	if asked := p.Audit().Since(mark, plane.ByAgent("penstock/test/powers")); len(asked) != 1 {
+	if asked := p.Audit().Since(mark, plane.ByAgent("penstock/test/privilege")); len(asked) != 1 {
 		p.t.Errorf("an administrator's create took %d questions, want one: %s", len(asked), asked)
 	}
 }
 
 // requester: who asked is stamped, and nobody can change it.
-func (p powers) requester() {
+func (p requesters) requester() {
 	for _, draft := range []string{drafted(1, "Active", mapObject), drafted(2, "Active")} {
 		draft = strings.ReplaceAll(draft, "lighthouse-", "stamped-")
 		p.MustKubectlInput(strings.Replace(draft, "spec:", "status: {requestedBy: {username: mallory}}\nspec:", 1), "create", "-f", "-")
@@ -295,7 +295,7 @@ func (p powers) requester() {
 }
 
 // A host that does not answer is no reason to do what nobody was asked about.
-func TestPowersWithoutHost(t *testing.T) {
+func TestPrivilegesWithoutHost(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	line := newLine(t, c)
@@ -317,7 +317,7 @@ func TestPowersWithoutHost(t *testing.T) {
 
 // Headers of the front proxy without its certificate, and of impersonation without
 // the right to, make nobody Penstock itself.
-func TestPowersForgedHeaders(t *testing.T) {
+func TestPrivilegesForgedHeaders(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	serving := start(t, newOptions(t, c, dataDir(t)))

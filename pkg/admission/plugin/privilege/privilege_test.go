@@ -1,4 +1,4 @@
-package powers
+package privilege
 
 import (
 	"context"
@@ -335,18 +335,18 @@ func TestMetricsAndAudit(t *testing.T) {
 	_ = p.Validate(request.WithManifests(t.Context(), r.objects), a, nil)
 	w.may("", rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
 	_ = p.Validate(context.Background(), attributes(admission.Create, r, nil, ""), nil)
-	wantText := `# HELP penstock_powers_decisions_total [ALPHA] Changes of revisions whose requester was checked, by kind of change and decision (allowed, bypassed, denied, failed, exempt).
-# TYPE penstock_powers_decisions_total counter
-penstock_powers_decisions_total{change="create",decision="bypassed"} 1
-penstock_powers_decisions_total{change="create",decision="denied"} 1
-# HELP penstock_powers_questions_total [ALPHA] Access reviews that the host cluster answered for these checks.
-# TYPE penstock_powers_questions_total counter
-penstock_powers_questions_total 4
+	wantText := `# HELP penstock_privilege_decisions_total [ALPHA] Changes of revisions whose requester was checked, by kind of change and decision (allowed, bypassed, denied, failed, exempt).
+# TYPE penstock_privilege_decisions_total counter
+penstock_privilege_decisions_total{change="create",decision="bypassed"} 1
+penstock_privilege_decisions_total{change="create",decision="denied"} 1
+# HELP penstock_privilege_questions_total [ALPHA] Access reviews that the host cluster answered for these checks.
+# TYPE penstock_privilege_questions_total counter
+penstock_privilege_questions_total 4
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(wantText), "penstock_powers_decisions_total", "penstock_powers_questions_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(wantText), "penstock_privilege_decisions_total", "penstock_privilege_questions_total"); err != nil {
 		t.Error(err)
 	}
-	if got := a.got["powers.policy.penstock.dev/decision"]; got != "denied" {
+	if got := a.got["privilege.policy.penstock.dev/decision"]; got != "denied" {
 		t.Errorf("the audit log says %q, want denied", got)
 	}
 }
