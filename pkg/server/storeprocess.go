@@ -68,7 +68,7 @@ func (d *database) down() error {
 	if d.embedded == nil {
 		return nil
 	}
-	reason, _ := d.embedded.Down()
+	_, reason := d.embedded.Down()
 	if reason == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (d *database) restartAfterOutage(ctx context.Context, cancel context.Cancel
 			return
 		case <-ticker.C:
 		}
-		switch reason, since := d.embedded.Down(); {
+		switch since, reason := d.embedded.Down(); {
 		case reason != nil:
 			gone = since
 		case !gone.IsZero() && since.Sub(gone) > longOutage:

@@ -29,7 +29,7 @@ var _ prometheus.Gatherer = &Process{}
 // Gather implements prometheus.Gatherer: what etcd measures of itself, and nothing
 // while it does not run.
 func (p *Process) Gather() ([]*dto.MetricFamily, error) {
-	if reason, _ := p.Down(); reason != nil {
+	if _, reason := p.Down(); reason != nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), metricsTimeout)

@@ -28,7 +28,7 @@ func runParent(dir string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if reason, _ := p.Down(); reason != nil {
+	if _, reason := p.Down(); reason != nil {
 		fmt.Fprintln(os.Stderr, reason)
 		return 1
 	}
@@ -124,7 +124,7 @@ func TestHungOrphan(t *testing.T) {
 	}
 	p := startProcess(t, dir)
 	eventually(t, "the reason", func() error {
-		if reason, _ := p.Down(); reason == nil || !strings.Contains(reason.Error(), "whose parent was killed still has the files open") {
+		if _, reason := p.Down(); reason == nil || !strings.Contains(reason.Error(), "whose parent was killed still has the files open") {
 			return fmt.Errorf("it is %v", reason)
 		}
 		return nil
@@ -165,7 +165,7 @@ func TestNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := startProcess(t, dir)
-	if reason, _ := p.Down(); reason != nil {
+	if _, reason := p.Down(); reason != nil {
 		t.Fatal(reason)
 	}
 	found := listening(t, strconv.Itoa(p.pid))

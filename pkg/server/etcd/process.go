@@ -97,11 +97,11 @@ func StartProcess(ctx context.Context, config Config, command ...string) (*Proce
 // Endpoint is where clients connect to.
 func (p *Process) Endpoint() string { return p.endpoint }
 
-// Down says why there is no etcd, and since when; nil while there is.
-func (p *Process) Down() (reason error, since time.Time) {
+// Down says since when there is no etcd, and why; nil while there is.
+func (p *Process) Down() (since time.Time, reason error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.down, p.since
+	return p.since, p.down
 }
 
 // Close ends etcd and gives the data directory free. Clients should be closed before.

@@ -266,7 +266,7 @@ func TestConditions(t *testing.T) {
 				p.kill(t)
 			}
 			eventually(t, "the reason", func() error {
-				reason, _ := p.Down()
+				_, reason := p.Down()
 				if reason == nil || !strings.Contains(reason.Error(), tc.says) || strings.Contains(reason.Error(), "it is starting") || strings.Contains(reason.Error(), "signal: killed") {
 					return fmt.Errorf("it is %v, want %q", reason, tc.says)
 				}
@@ -287,7 +287,7 @@ func TestKilled(t *testing.T) {
 	}
 	p.kill(t)
 	eventually(t, "its end", func() error {
-		if reason, _ := p.Down(); reason == nil {
+		if _, reason := p.Down(); reason == nil {
 			return errors.New("it runs")
 		}
 		return nil
@@ -341,7 +341,7 @@ func TestFull(t *testing.T) {
 	full := func() {
 		t.Helper()
 		eventually(t, "the reason", func() error {
-			reason, _ := p.Down()
+			_, reason := p.Down()
 			if reason == nil || !strings.Contains(reason.Error(), "no space left on device") {
 				return fmt.Errorf("it is %v", reason)
 			}

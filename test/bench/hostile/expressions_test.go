@@ -69,11 +69,11 @@ func expressions(t *testing.T, report *measure.Report) {
 			t.Fatal(err)
 		}
 		judged := set.For(kind).(probe.Metered)
-		var budget *probe.Meter
+		var budget *probe.CostBudget
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		took := least(t, func() {
-			budget = probe.NewMeter(probe.MaxCELCost)
+			budget = probe.NewCostBudget(probe.MaxCELCost)
 			judged.ProbeWithin(t.Context(), object, budget)
 		}).Seconds() - base
 		runtime.ReadMemStats(&after)
