@@ -71,6 +71,8 @@ func fences() []fence {
 			"what the host knows of us does not depend on what we serve"},
 		{"pkg/server/filters", nil, "what refuses a request needs only the reason"},
 		{"pkg/server/etcd", nil, "it runs etcd, and does not know what is in it"},
+		{"pkg/server/storehealth/volume", nil, "a volume is a volume"},
+		{"pkg/server/storehealth", []string{"pkg/admission/request", "pkg/apis/olm", "pkg/manifest", "pkg/store", "pkg/server/filters"}, "whether a store takes writes does not depend on what is served of it"},
 		{"pkg/server/storeguard", []string{"pkg/apis/olm", "pkg/store", "pkg/server/etcd", "pkg/server/filters", "pkg/server/managedobject"}, "whether a store is ours does not depend on what is served of it"},
 		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
 		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},

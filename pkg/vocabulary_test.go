@@ -24,7 +24,7 @@ func retired() map[string]string {
 		"provide": "create-only", "provides": "create-only", "provided": "create-only",
 		"astray": "target error", "recollections": "memory", "mind": "memory",
 		"sighted": "watched", "overreach": "conflicts", "unowned": "conflicts",
-		"powers": "privilege",
+		"powers": "privilege", "deaf": "unreachable",
 	}
 }
 

@@ -209,13 +209,13 @@ func TestNoAnswerIsNoRefusal(t *testing.T) {
 	}
 }
 
-// deaf accepts deletions and does nothing.
-type deaf struct {
+// silent accepts deletions and does nothing.
+type silent struct {
 	*model
 	asked int
 }
 
-func (d *deaf) Delete(context.Context, manifest.Ref, targetclient.Precondition) error {
+func (d *silent) Delete(context.Context, manifest.Ref, targetclient.Precondition) error {
 	d.asked++
 	return nil
 }
@@ -224,7 +224,7 @@ func (d *deaf) Delete(context.Context, manifest.Ref, targetclient.Precondition) 
 func TestDeletionIsAskedForAgain(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
-	writer := &deaf{model: s.model}
+	writer := &silent{model: s.model}
 	s.engine.Writer = writer
 	s.become()
 	for began := s.clock.Now(); s.clock.Now().Sub(began) < 3*lastRetry; s.clock.SetTime(s.clock.Now().Add(s.last.RequeueAfter)) {

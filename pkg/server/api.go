@@ -122,7 +122,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Deps: clusterextensionrevision.Deps{
 			Scheme:     a.extra.scheme,
 			OptsGetter: options,
-			Bodies:     limitedBodies{a.store.Packs, a.extra.room.space},
+			Bodies:     a.extra.health.LimitedBodies(a.store.Packs),
 			Heads:      a.store.Heads,
 			Standings:  a.store.Standings,
 			Entries:    a.extra.entries,

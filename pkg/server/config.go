@@ -26,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/identity"
@@ -43,7 +44,7 @@ type ExtraConfig struct {
 	codecs   serializer.CodecFactory
 	host     *host
 	database *database
-	room     *room
+	health   *storehealth.Health
 	// unreadable knows which records cannot be read.
 	unreadable *store.Unreadable
 	// decision is what the identity of the store means for this run.
@@ -97,7 +98,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	c := &Config{
 		Generic: genericapiserver.NewRecommendedConfig(codecs),
 		Extra: ExtraConfig{
-			scheme: scheme, codecs: codecs, host: host, database: db, room: newRoom(o, db), unreadable: store.NewUnreadable(db.client),
+			scheme: scheme, codecs: codecs, host: host, database: db, health: newStoreHealth(o, db), unreadable: store.NewUnreadable(db.client),
 			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
 			controllers: o.Controllers, profiles: o.Profiles, entries: sharing.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
@@ -242,7 +243,7 @@ func (c *Config) applyOptions(o *Options) error {
 	if reason != "" {
 		c.Generic.RESTOptionsGetter = storeguard.NewClosedStorage(etcd, reason)
 	} else {
-		c.Generic.RESTOptionsGetter = limitedStorage{RESTOptionsGetter: judgedStorage{c.Generic.RESTOptionsGetter}, room: c.Extra.room}
+		c.Generic.RESTOptionsGetter = c.Extra.health.Limited(judgedStorage{c.Generic.RESTOptionsGetter})
 	}
 	// We serve metrics of more than one registry, under the same path.
 	c.Generic.EnableMetrics = false
@@ -252,8 +253,8 @@ func (c *Config) applyOptions(o *Options) error {
 		handler = configurationplan.NoteReviewed(handler)
 		handler = c.Extra.api.withBodies(handler)
 		handler = storeguard.WithDown(handler, c.Extra.database.down, servedGroups(), c.Extra.codecs)
-		handler = withReach(handler, c.Extra.room.reach.deaf, servedGroups(), c.Extra.codecs)
-		handler = withRoom(handler, c.Extra.room, servedGroups(), c.Extra.codecs)
+		handler = storehealth.WithReachable(handler, c.Extra.health.CutOff, servedGroups(), c.Extra.codecs)
+		handler = storehealth.WithRoom(handler, c.Extra.health, servedGroups(), c.Extra.codecs)
 		handler = storeguard.WithDegraded(handler, reason, servedGroups(), c.Extra.codecs)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
@@ -264,7 +265,7 @@ func (c *Config) applyOptions(o *Options) error {
 	if c.Extra.database.embedded != nil {
 		c.Generic.ReadyzChecks = withoutStore(c.Generic.ReadyzChecks)
 	}
-	c.Generic.AddReadyzChecks(storeguard.Check(reason, c.Extra.database.down), c.Extra.room.check(), recordsCheck(c.Extra.unreadable))
+	c.Generic.AddReadyzChecks(storeguard.Check(reason, c.Extra.database.down), c.Extra.health.Check(), recordsCheck(c.Extra.unreadable))
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
 // readyPoll is how often a starting server looks whether it is ready. It asks
@@ -227,8 +228,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	parts := []func(context.Context){
 		func(ctx context.Context) { s.announce(ctx, loopback) },
 		s.extra.trust.Run,
-		s.extra.room.run,
-		s.extra.room.space.run,
+		s.extra.health.Run,
 	}
 	if s.extra.decision.Degraded != "" {
 		return parts
@@ -257,7 +257,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		}
 		parts = append(parts, func(ctx context.Context) {
 			s.extra.accounts.Wait(ctx)
-			whileHearing(ctx, s.extra.room.deaf, leadership.run)
+			storehealth.WhileReachable(ctx, s.extra.health.Unreachable, leadership.run)
 		})
 	}
 	return parts
@@ -304,7 +304,7 @@ func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
 	}
 	defer client.CloseIdleConnections()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeguard.CheckName+"&exclude="+storeSpaceCheck+"&exclude="+storeRecordsCheck, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeguard.CheckName+"&exclude="+storehealth.CheckName+"&exclude="+storeRecordsCheck, nil)
 		if err != nil {
 			return fmt.Errorf("asking for readiness: %w", err)
 		}

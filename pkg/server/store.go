@@ -12,7 +12,10 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
+	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
 )
 
 const (
@@ -93,4 +96,13 @@ func (d *database) close() {
 	if d.embedded != nil {
 		d.embedded.Close()
 	}
+}
+
+// newStoreHealth is told of the database by itself, and by the volume that it is on.
+func newStoreHealth(o *Options, db *database) *storehealth.Health {
+	options := storehealth.Options{Client: db.client, Full: clusterextensionrevision.StoreFull}
+	if db.embedded != nil {
+		options.Down, options.Volume = db.down, volume.Of(o.DataDir)
+	}
+	return storehealth.New(options)
 }

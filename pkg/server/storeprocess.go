@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
 const (
@@ -22,6 +23,8 @@ const (
 	// longOutage is after how long without the embedded etcd clients wait too long
 	// before they look for it again: then everything is begun anew.
 	longOutage = 10 * time.Second
+	// outageLook is how often it is asked whether it runs.
+	outageLook = 2 * time.Second
 	// hangPatience is how long an embedded etcd may leave questions unanswered while
 	// this process stops, hangLook how often it is asked. With the end of etcd that is a
 	// third of the 30 s that a Pod has.
@@ -63,7 +66,7 @@ func RunStoreProcess() int {
 }
 
 // down says why the embedded etcd does not run, nil while it does; one elsewhere is no
-// concern of ours (see reach).
+// concern of ours (see package storehealth).
 func (d *database) down() error {
 	if d.embedded == nil {
 		return nil
@@ -82,7 +85,7 @@ func (d *database) restartAfterOutage(ctx context.Context, cancel context.Cancel
 	if d.embedded == nil {
 		return
 	}
-	ticker := time.NewTicker(spaceLook)
+	ticker := time.NewTicker(outageLook)
 	defer ticker.Stop()
 	var gone time.Time
 	for {
@@ -114,7 +117,7 @@ func (d *database) endHung(ctx context.Context) bool {
 	}
 	for deadline := time.Now().Add(hangPatience); ; {
 		asked, cancel := context.WithDeadline(ctx, deadline)
-		_, err := statusOf(asked, d.client)
+		_, err := storehealth.Status(asked, d.client)
 		cancel()
 		switch {
 		case ctx.Err() != nil:

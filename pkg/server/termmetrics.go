@@ -52,9 +52,9 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	err := process.Register(metrics.Process{
 		Leading:    s.term.leading,
 		Degraded:   func() bool { return s.extra.decision.Degraded != "" || s.extra.database.down() != nil },
-		Full:       s.extra.room.full.Load,
+		Full:       s.extra.health.Full,
 		Unreadable: s.unreadable,
-		Volume:     s.extra.room.space.sizes,
+		Volume:     s.extra.health.Volume,
 		Expiries:   s.expiries,
 		Skew:       s.extra.host.skew.seconds,
 	})

@@ -1,4 +1,4 @@
-package server
+package storehealth
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
-	"github.com/penstock-project/penstock/pkg/server/volume"
+	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
 )
 
 // volumeLook is how often the volume of the data directory is looked at for the ballast.
@@ -30,23 +30,16 @@ const bytesPerByte = 2
 
 // space knows whether there is room on the volume of the embedded etcd. A nil one, of an
 // etcd elsewhere, always has room.
-type space struct{ volume measured }
+type space struct{ volume Volume }
 
-// measured is the volume of a directory.
-type measured interface {
+// Volume is that of a directory, as a *volume.Volume is.
+type Volume interface {
 	Dir() string
 	Look() (volume.Usage, error)
 	Balance(volume.Usage) (volume.Step, error)
 }
 
-var _ measured = &volume.Volume{}
-
-func newSpace(o *Options) *space {
-	if o.external() {
-		return nil
-	}
-	return &space{volume.Of(o.DataDir)}
-}
+var _ Volume = &volume.Volume{}
 
 // refuse returns why something of a number of bytes cannot be added to the store, or nil.
 // Asked where nobody knows how much room there is, it admits: what etcd does not get it

@@ -1,4 +1,4 @@
-package server
+package storehealth
 
 import (
 	"context"
@@ -16,26 +16,25 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/filters"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// withRoom answers writes of the groups with 507 while the store is known to be full, and
+// WithRoom answers writes of the groups with 507 while the store is known to be full, and
 // creates while its volume has too little room.
 // Dry-runs need no room.
-func withRoom(next http.Handler, room *room, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
+func WithRoom(next http.Handler, health *Health, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	writes := sets.New("create", "update", "patch", "delete", "deletecollection")
 	return filters.WithRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
 		if !writes.Has(info.Verb) || r.URL.Query().Get("dryRun") == metav1.DryRunAll {
 			return nil
 		}
-		if room.full.Load() {
-			return clusterextensionrevision.StoreFull()
+		if health.Full() {
+			return health.answer()
 		}
 		// Other writes may be a deletion, or lead to one (see space.guarded).
 		if info.Verb == "create" {
-			if refused := room.space.refuse(r.ContentLength); refused != nil {
+			if refused := health.space.refuse(r.ContentLength); refused != nil {
 				return refused
 			}
 		}
@@ -43,11 +42,14 @@ func withRoom(next http.Handler, room *room, groups sets.Set[string], codecs run
 	})
 }
 
-// limitedStorage makes endpoints over storage that says so when it is full. The
-// library passes on what etcd says, as an internal error.
+// Limited makes endpoints over storage that says so when it is full. The library passes on what etcd says, as an internal error.
+func (h *Health) Limited(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return limitedStorage{getter, h}
+}
+
 type limitedStorage struct {
 	generic.RESTOptionsGetter
-	room *room
+	health *Health
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -60,7 +62,7 @@ func (l limitedStorage) GetRESTOptions(resource schema.GroupResource, example ru
 	found.Decorator = func(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
 		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 		open, destroy, err := decorate(config, prefix, key, newFunc, newList, attrs, triggers, indexers)
-		return limited{Interface: open, room: l.room}, destroy, err
+		return limited{Interface: open, health: l.health}, destroy, err
 	}
 	return found, nil
 }
@@ -68,20 +70,20 @@ func (l limitedStorage) GetRESTOptions(resource schema.GroupResource, example ru
 // limited is storage of which writes can fail for want of space.
 type limited struct {
 	storage.Interface
-	room *room
+	health *Health
 }
 
 func (l limited) explain(err error) error {
 	if !store.IsFull(err) {
 		return err
 	}
-	l.room.refused()
-	return clusterextensionrevision.StoreFull()
+	l.health.refused()
+	return l.health.answer()
 }
 
 // Create implements storage.Interface.
 func (l limited) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	if refused := l.room.space.refuse(0); refused != nil {
+	if refused := l.health.space.refuse(0); refused != nil {
 		return refused
 	}
 	return l.explain(l.Interface.Create(ctx, key, obj, out, ttl))
@@ -96,17 +98,25 @@ func (l limited) Delete(ctx context.Context, key string, out runtime.Object, pre
 // GuaranteedUpdate implements storage.Interface.
 func (l limited) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions,
 	update storage.UpdateFunc, cached runtime.Object) error {
-	return l.explain(l.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, l.room.space.guarded(ctx, update), cached))
+	return l.explain(l.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, l.health.space.guarded(ctx, update), cached))
 }
 
-// limitedBodies are manifests that are stored while there is room. They are stored before
+// Bodies keeps manifests, as a *pack.Store does.
+type Bodies interface {
+	Put(ctx context.Context, objects []manifest.Object) (root string, err error)
+	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
+}
+
+// LimitedBodies are manifests that are stored while there is room. They are stored before
 // the revision is, also when a patch creates it.
+func (h *Health) LimitedBodies(bodies Bodies) Bodies { return limitedBodies{bodies, h.space} }
+
 type limitedBodies struct {
-	clusterextensionrevision.Bodies
+	Bodies
 	space *space
 }
 
-// Put implements clusterextensionrevision.Bodies.
+// Put implements Bodies.
 func (l limitedBodies) Put(ctx context.Context, objects []manifest.Object) (string, error) {
 	bytes := 0
 	for _, object := range objects {

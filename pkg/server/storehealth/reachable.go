@@ -1,4 +1,4 @@
-package server
+package storehealth
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// deafAfter is how many questions in a row an etcd elsewhere leaves unanswered
+	// unreachableAfter is how many questions in a row an etcd elsewhere leaves unanswered
 	// before this replica counts as cut off from it: 1 to 7 s after it is.
-	deafAfter = 2
+	unreachableAfter = 2
 	// reachLook is how often somebody who waits for etcd looks.
 	reachLook = 200 * time.Millisecond
 	// retrySeconds is when to ask again who was not answered for that: other
@@ -33,27 +33,27 @@ type reach struct {
 	gone   atomic.Bool
 }
 
-// heard notes an answer of etcd, or that there was none, and tells whether that
+// answered notes an answer of etcd, or that there was none, and tells whether that
 // changed anything.
-func (r *reach) heard(err error) (changed bool) {
+func (r *reach) answered(err error) (changed bool) {
 	if err == nil {
 		r.missed = 0
 	} else {
 		r.missed++
 	}
-	deaf := r.missed >= deafAfter
-	return r.gone.Swap(deaf) != deaf
+	unreachable := r.missed >= unreachableAfter
+	return r.gone.Swap(unreachable) != unreachable
 }
 
-// deaf is true while this replica is cut off.
-func (r *reach) deaf() bool { return r.gone.Load() }
+// unreachable is true while this replica is cut off.
+func (r *reach) unreachable() bool { return r.gone.Load() }
 
-// withReach answers requests of the groups with 503 while this replica is cut off from
+// WithReachable answers requests of the groups with 503 while this replica is cut off from
 // etcd, and asks the client to connect anew. Requests would wait for etcd until their
 // time is over; and kube-apiserver sends all of its requests over one connection, which
 // would keep it from the replicas that are well. Nothing was done for the request, so
 // it may be sent again. Watches go on, and so does what is read from the cache.
-func withReach(next http.Handler, deaf func() bool, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
+func WithReachable(next http.Handler, unreachable func() bool, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
 	refusing := filters.WithRefusal(next, groups, codecs, func(info *request.RequestInfo, r *http.Request) error {
 		if info.Verb == "watch" || r.URL.Query().Get("resourceVersion") == "0" {
 			return nil
@@ -63,7 +63,7 @@ func withReach(next http.Handler, deaf func() bool, groups sets.Set[string], cod
 		return err
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !deaf() {
+		if !unreachable() {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -73,13 +73,13 @@ func withReach(next http.Handler, deaf func() bool, groups sets.Set[string], cod
 	})
 }
 
-// whileHearing runs something as long as etcd answers, again and again until ctx ends:
+// WhileReachable runs something as long as etcd answers, again and again until ctx ends:
 // a replica that cannot read what there is to do must not lead.
-func whileHearing(ctx context.Context, deaf func() bool, run func(context.Context)) {
+func WhileReachable(ctx context.Context, unreachable func() bool, run func(context.Context)) {
 	ticker := time.NewTicker(reachLook)
 	defer ticker.Stop()
 	until := func(ctx context.Context, want bool) {
-		for ctx.Err() == nil && deaf() != want {
+		for ctx.Err() == nil && unreachable() != want {
 			select {
 			case <-ctx.Done():
 			case <-ticker.C:
@@ -87,13 +87,13 @@ func whileHearing(ctx context.Context, deaf func() bool, run func(context.Contex
 		}
 	}
 	for until(ctx, false); ctx.Err() == nil; until(ctx, false) {
-		hearing, stop := context.WithCancel(ctx)
+		reaching, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			run(hearing)
+			run(reaching)
 		}()
-		until(hearing, true)
+		until(reaching, true)
 		stop()
 		<-ended
 	}

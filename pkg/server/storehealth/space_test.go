@@ -1,4 +1,4 @@
-package server
+package storehealth
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
-	"github.com/penstock-project/penstock/pkg/server/volume"
+	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
 )
 
 const testMiB = 1 << 20

@@ -1,4 +1,7 @@
-package server
+// Package storehealth knows how the etcd behind the API is: whether it answers, takes
+// writes, and has room on its volume; makes room where it can; and answers requests for
+// which there is none at once, with the reason. It knows nothing of what is stored.
+package storehealth
 
 import (
 	"context"
@@ -7,12 +10,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/klog/v2"
 )
@@ -29,25 +34,27 @@ const (
 	// spaceRetry is how long to wait after room was made and it was not enough.
 	spaceRetry = time.Minute
 
-	// storeSpaceCheck is the name of the readiness check that fails while the store is
-	// full. As with storeIdentityCheck, a kubelet's probe should leave it out: reads
+	// CheckName is the name of the readiness check that fails while the store is
+	// full. As with that of the store's identity, a kubelet's probe should leave it out: reads
 	// and discovery go on.
-	storeSpaceCheck = "store-space"
+	CheckName = "store-space"
 )
 
-// room knows whether etcd takes writes. A full etcd raises an alarm, refuses whatever
+// Health knows whether etcd takes writes. A full etcd raises an alarm, refuses whatever
 // puts a value until the alarm is lifted, and lifts it for nobody: not when there is
 // room again, nor for a larger quota. With an etcd elsewhere that is for those who run
 // it. Ours is reached by nobody else, so we do it: drop the history of records, give
 // the space back, and lift the alarm if that was enough.
-type room struct {
+type Health struct {
 	client *clientv3.Client
 	// ours is true for the embedded etcd.
 	ours bool
 	full atomic.Bool
 	// space is that of the volume of ours, nil for an etcd elsewhere.
 	space *space
-	// down says why ours does not run.
+	// answer is what writes get while etcd is full.
+	answer func() *apierrors.StatusError
+	// down says why ours does not run, nil for an etcd elsewhere.
 	down func() error
 	// reach is what the same questions tell of an etcd elsewhere.
 	reach reach
@@ -55,44 +62,79 @@ type room struct {
 	woken chan struct{}
 }
 
-func newRoom(o *Options, db *database) *room {
-	return &room{client: db.client, ours: db.embedded != nil, down: db.down, space: newSpace(o), woken: make(chan struct{}, 1)}
+// Options are what New needs.
+type Options struct {
+	// Client asks etcd.
+	Client *clientv3.Client
+	// Down says why the embedded etcd does not run, nil while it does; nil for an etcd
+	// elsewhere.
+	Down func() error
+	// Volume is where the embedded etcd has its data, nil for an etcd elsewhere.
+	Volume Volume
+	// Full answers a write that etcd has no room for.
+	Full func() *apierrors.StatusError
 }
 
-// deaf is true while etcd does not answer: one elsewhere, or ours, which has ended.
-func (r *room) deaf() bool { return r.reach.deaf() || r.down() != nil }
+// New returns the health of a store about which nothing is known yet. Run finds it out.
+func New(o Options) *Health {
+	h := &Health{client: o.Client, ours: o.Down != nil, down: o.Down, answer: o.Full, woken: make(chan struct{}, 1)}
+	if o.Volume != nil {
+		h.space = &space{o.Volume}
+	}
+	return h
+}
+
+// Unreachable is true while etcd does not answer: one elsewhere, or ours, which has ended.
+func (h *Health) Unreachable() bool { return h.reach.unreachable() || h.ours && h.down() != nil }
+
+// CutOff is true while an etcd elsewhere does not answer this replica.
+func (h *Health) CutOff() bool { return h.reach.unreachable() }
+
+// Full is true while etcd takes no writes.
+func (h *Health) Full() bool { return h.full.Load() }
+
+// Volume says how many bytes are free where the embedded etcd has its data, and how many
+// must be before anything is added; ok is false where nobody knows.
+func (h *Health) Volume() (free, reserve uint64, ok bool) { return h.space.sizes() }
 
 // refused notes that a write was refused for want of space.
-func (r *room) refused() {
-	r.full.Store(true)
+func (h *Health) refused() {
+	h.full.Store(true)
 	select {
-	case r.woken <- struct{}{}:
+	case h.woken <- struct{}{}:
 	default:
 	}
 }
 
-// run looks until ctx ends.
-func (r *room) run(ctx context.Context) {
+// Run finds out how the store is, and keeps room in it, until ctx ends.
+func (h *Health) Run(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { h.space.run(ctx) })
+	both.Go(func() { h.run(ctx) })
+	both.Wait()
+}
+
+func (h *Health) run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("store")
 	ctx = klog.NewContext(ctx, log)
 	var reclaimed time.Time
 	for {
-		status, err := r.look(ctx)
-		if !r.ours && ctx.Err() == nil && r.reach.heard(err) {
-			if r.reach.deaf() {
+		status, err := h.look(ctx)
+		if !h.ours && ctx.Err() == nil && h.reach.answered(err) {
+			if h.reach.unreachable() {
 				log.Error(err, "This replica is cut off from etcd: it sends clients elsewhere and does not lead")
 			} else {
 				log.Info("etcd answers this replica again")
 			}
 		}
-		if err == nil && r.ours && isFull(status) && time.Since(reclaimed) > spaceRetry {
+		if err == nil && h.ours && isFull(status) && time.Since(reclaimed) > spaceRetry {
 			reclaimed = time.Now()
-			if status, err = r.reclaim(ctx, status); err != nil {
+			if status, err = h.reclaim(ctx, status); err != nil {
 				log.Error(err, "No room could be made in the store; trying again", "after", spaceRetry)
 			}
 		}
 		// Without an answer nothing is known, and nothing new is said.
-		if err == nil && r.full.Swap(isFull(status)) != isFull(status) {
+		if err == nil && h.full.Swap(isFull(status)) != isFull(status) {
 			message := "The store takes writes again"
 			if isFull(status) {
 				message = "The store is full and takes no writes"
@@ -106,25 +148,25 @@ func (r *room) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.woken:
+		case <-h.woken:
 		case <-time.After(wait):
 		}
 	}
 }
 
 // look asks any member that is connected.
-func (r *room) look(ctx context.Context) (*pb.StatusResponse, error) {
+func (h *Health) look(ctx context.Context) (*pb.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, spaceTimeout)
 	defer cancel()
-	status, err := statusOf(ctx, r.client)
+	status, err := Status(ctx, h.client)
 	if err != nil {
 		return nil, fmt.Errorf("asking etcd how full it is: %w", err)
 	}
 	return status, nil
 }
 
-// statusOf asks any member that is connected how it is.
-func statusOf(ctx context.Context, client *clientv3.Client) (*pb.StatusResponse, error) {
+// Status asks any member that is connected how it is.
+func Status(ctx context.Context, client *clientv3.Client) (*pb.StatusResponse, error) {
 	// The client's own way would make a connection for each question.
 	return pb.NewMaintenanceClient(client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
 }
@@ -144,16 +186,16 @@ func isFull(status *pb.StatusResponse) bool {
 //     version has to begin anew.
 //  2. Give the space back to the file, whose size is what the quota counts.
 //  3. Lift the alarm.
-func (r *room) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.StatusResponse, error) {
+func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, spaceReclaim)
 	defer cancel()
-	if _, err := r.client.Compact(ctx, before.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+	if _, err := h.client.Compact(ctx, before.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return before, fmt.Errorf("compacting etcd: %w", err)
 	}
-	if _, err := r.client.Defragment(ctx, r.client.Endpoints()[0]); err != nil {
+	if _, err := h.client.Defragment(ctx, h.client.Endpoints()[0]); err != nil {
 		return before, fmt.Errorf("defragmenting etcd: %w", err)
 	}
-	after, err := r.look(ctx)
+	after, err := h.look(ctx)
 	if err != nil {
 		return before, err
 	}
@@ -161,10 +203,10 @@ func (r *room) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.Stat
 	if !roomy(after) {
 		return after, fmt.Errorf("the store has %d bytes, all of them in use, and its quota is %d: start penstock with a larger --data-quota", after.DbSize, after.DbSizeQuota)
 	}
-	if _, err := r.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
+	if _, err := h.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
 		return after, fmt.Errorf("lifting etcd's alarm: %w", err)
 	}
-	return r.look(ctx)
+	return h.look(ctx)
 }
 
 // roomy tells whether it is worth while to take writes again: a tenth is free.
@@ -172,13 +214,13 @@ func roomy(status *pb.StatusResponse) bool {
 	return status.DbSize < status.DbSizeQuota/10*9
 }
 
-// check is for /readyz.
-func (r *room) check() healthz.HealthChecker {
-	return healthz.NamedCheck(storeSpaceCheck, func(*http.Request) error {
-		if r.full.Load() {
+// Check is for /readyz.
+func (h *Health) Check() healthz.HealthChecker {
+	return healthz.NamedCheck(CheckName, func(*http.Request) error {
+		if h.full.Load() {
 			return errors.New("etcd has reached its quota and takes no writes")
 		}
-		if refused := r.space.refuse(0); refused != nil {
+		if refused := h.space.refuse(0); refused != nil {
 			return refused
 		}
 		return nil

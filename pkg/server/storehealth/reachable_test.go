@@ -1,4 +1,4 @@
-package server
+package storehealth
 
 import (
 	"context"
@@ -9,15 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-func TestHeard(t *testing.T) {
+func TestAnswered(t *testing.T) {
 	var r reach
 	for i, step := range []struct {
-		err           error
-		changed, deaf bool
+		err                  error
+		changed, unreachable bool
 	}{
 		{errors.New("cut"), false, false}, // one answer may be late
 		{errors.New("cut"), true, true},
@@ -25,34 +27,34 @@ func TestHeard(t *testing.T) {
 		{nil, true, false},
 		{errors.New("cut"), false, false},
 	} {
-		if changed := r.heard(step.err); changed != step.changed || r.deaf() != step.deaf {
-			t.Errorf("answer %d: changed %v, deaf %v; want %v, %v", i, changed, r.deaf(), step.changed, step.deaf)
+		if changed := r.answered(step.err); changed != step.changed || r.unreachable() != step.unreachable {
+			t.Errorf("answer %d: changed %v, unreachable %v; want %v, %v", i, changed, r.unreachable(), step.changed, step.unreachable)
 		}
 	}
 }
 
 // Who is cut off answers at once what it cannot answer, and lets go of connections.
-func TestWithReach(t *testing.T) {
+func TestWithReachable(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
-		deaf        bool
+		unreachable bool
 		verb, query string
 		group       string
 		code        int
 		closes      bool
 	}{
 		"Well":      {reason: "nothing is different", verb: "create", group: "ours", code: http.StatusOK},
-		"Write":     {reason: "it may be sent again, elsewhere", deaf: true, verb: "create", group: "ours", code: http.StatusServiceUnavailable, closes: true},
-		"Read":      {reason: "it would wait for etcd", deaf: true, verb: "get", group: "ours", code: http.StatusServiceUnavailable, closes: true},
-		"Cached":    {reason: "the cache is there", deaf: true, verb: "list", query: "?resourceVersion=0", group: "ours", code: http.StatusOK, closes: true},
-		"Watch":     {reason: "it goes on when etcd does", deaf: true, verb: "watch", group: "ours", code: http.StatusOK, closes: true},
-		"Elsewhere": {reason: "not of the store", deaf: true, verb: "create", group: "others", code: http.StatusOK, closes: true},
+		"Write":     {reason: "it may be sent again, elsewhere", unreachable: true, verb: "create", group: "ours", code: http.StatusServiceUnavailable, closes: true},
+		"Read":      {reason: "it would wait for etcd", unreachable: true, verb: "get", group: "ours", code: http.StatusServiceUnavailable, closes: true},
+		"Cached":    {reason: "the cache is there", unreachable: true, verb: "list", query: "?resourceVersion=0", group: "ours", code: http.StatusOK, closes: true},
+		"Watch":     {reason: "it goes on when etcd does", unreachable: true, verb: "watch", group: "ours", code: http.StatusOK, closes: true},
+		"Elsewhere": {reason: "not of the store", unreachable: true, verb: "create", group: "others", code: http.StatusOK, closes: true},
 	}
-	_, codecs := newScheme()
+	codecs := serializer.NewCodecFactory(runtime.NewScheme())
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-			handler := withReach(next, func() bool { return tc.deaf }, sets.New("ours"), codecs)
+			handler := WithReachable(next, func() bool { return tc.unreachable }, sets.New("ours"), codecs)
 			r := httptest.NewRequest(http.MethodGet, "/"+tc.query, nil)
 			r = r.WithContext(request.WithRequestInfo(r.Context(), &request.RequestInfo{IsResourceRequest: true, APIGroup: tc.group, APIVersion: "v1alpha1", Verb: tc.verb}))
 			w := httptest.NewRecorder()
@@ -68,14 +70,14 @@ func TestWithReach(t *testing.T) {
 }
 
 // A replica that is cut off stops what it does, and begins again behind that.
-func TestWhileHearing(t *testing.T) {
-	var deaf atomic.Bool
+func TestWhileReachable(t *testing.T) {
+	var unreachable atomic.Bool
 	ctx, cancel := context.WithCancel(t.Context())
 	began, ended := make(chan struct{}), make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		whileHearing(ctx, deaf.Load, func(ctx context.Context) {
+		WhileReachable(ctx, unreachable.Load, func(ctx context.Context) {
 			began <- struct{}{}
 			<-ctx.Done()
 			ended <- struct{}{}
@@ -90,9 +92,9 @@ func TestWhileHearing(t *testing.T) {
 		}
 	}
 	wait("the beginning", began)
-	deaf.Store(true)
+	unreachable.Store(true)
 	wait("the end when cut off", ended)
-	deaf.Store(false)
+	unreachable.Store(false)
 	wait("the beginning behind that", began)
 	cancel()
 	wait("the end of all", ended)
