@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
-	"github.com/penstock-project/penstock/pkg/registry/requestbody"
+	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"

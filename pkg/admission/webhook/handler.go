@@ -4,18 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
+	"net"
 	"net/http"
-	"os"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
 const (
@@ -24,10 +25,11 @@ const (
 	maxBody = 7 << 20
 	// smallBody is what is read without asking whether there is room.
 	smallBody = 256 << 10
-	// room bounds the bodies above smallBody that are read and decoded at a time,
-	// in bytes. Decoding takes several times as much.
-	room = 8 << 20
-	// readTimeout is for how long a body may trickle in.
+	// room bounds the memory of bodies above smallBody that are read and judged at a
+	// time, in bytes. A body may be there twice while it is read, and one sender has half
+	// of the room at most: the largest body fits. Decoding takes several times as much.
+	room = 32 << 20
+	// readTimeout is for how long a body may trickle in, all of it.
 	readTimeout = 5 * time.Second
 	// maxUID bounds what is repeated in the answer.
 	maxUID = 128
@@ -36,16 +38,17 @@ const (
 // Handler answers reviews for one webhook.
 type Handler struct {
 	webhook Webhook
-	room    *semaphore.Weighted
+	room    *requestbody.Budget
 	metrics *Metrics
 }
 
 var _ http.Handler = &Handler{}
 
 // NewHandlers returns the handlers of webhooks, by path. They share the memory for
-// large bodies. Metrics may be nil.
+// large bodies, which is divided between the addresses that send some: nobody is
+// authenticated. Metrics may be nil.
 func NewHandlers(webhooks []Webhook, metrics *Metrics) map[string]http.Handler {
-	shared := semaphore.NewWeighted(room)
+	shared := requestbody.NewMemoryBudget(room, smallBody)
 	handlers := make(map[string]http.Handler, len(webhooks))
 	for _, w := range webhooks {
 		handlers[w.Path()] = &Handler{webhook: w, room: shared, metrics: metrics}
@@ -84,11 +87,12 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decisi
 	if err := checkForm(r); err != nil {
 		return nil, malformed, err
 	}
-	body, giveBack, err := h.read(w, r)
+	share := h.room.Share(sender(r))
+	defer share.GiveBack()
+	body, err := read(w, r, share)
 	if err != nil {
 		return nil, decisionOf(err), err
 	}
-	defer giveBack()
 	uid, review, err := decode(body)
 	if err != nil {
 		return nil, malformed, err
@@ -120,41 +124,41 @@ func checkForm(r *http.Request) error {
 		return &refusal{http.StatusUnsupportedMediaType, "reviews are application/json"}
 	}
 	if r.ContentLength > maxBody {
-		return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a review has at most %d bytes", maxBody)}
+		return tooLarge()
 	}
 	return nil
 }
 
-// read returns the body. What is large is only read while there is room for it,
-// which the caller gives back.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, giveBack func(), err error) {
-	giveBack = func() {}
-	if size := r.ContentLength; size < 0 || size > smallBody {
-		weight := size
-		if weight < 0 {
-			weight = maxBody
-		}
-		if !h.room.TryAcquire(weight) {
-			return nil, nil, &refusal{http.StatusTooManyRequests, "other large reviews are being read: try again"}
-		}
-		giveBack = func() { h.room.Release(weight) }
+func tooLarge() error {
+	return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a review has at most %d bytes", maxBody)}
+}
+
+// sender is who has a share of the room: an address, without its port.
+func sender(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
 	}
+	return host
+}
+
+// read returns the body. The share grows with what has come of it, whatever is announced.
+func read(w http.ResponseWriter, r *http.Request, share *requestbody.Share) ([]byte, error) {
 	// Whoever sends slowly does not hold the room for long. Where the connection
 	// cannot be given a deadline, the server's own for the whole request holds.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil {
-		return body, giveBack, nil
+	body, complete, err := requestbody.Read(r, maxBody, share)
+	switch {
+	case apierrors.IsTooManyRequests(err):
+		return nil, &refusal{http.StatusTooManyRequests, "other large reviews are being read: try again"}
+	case apierrors.IsTimeout(err):
+		return nil, &refusal{http.StatusRequestTimeout, "the review did not come in time"}
+	case err != nil:
+		return nil, &refusal{http.StatusBadRequest, "the review did not come whole"}
+	case !complete:
+		return nil, tooLarge()
 	}
-	giveBack()
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return nil, nil, &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a review has at most %d bytes", maxBody)}
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, nil, &refusal{http.StatusRequestTimeout, "the review did not come in time"}
-	}
-	return nil, nil, &refusal{http.StatusBadRequest, "the review did not come whole"}
+	return body, nil
 }
 
 // decode reads as much of a review as anybody looks at.

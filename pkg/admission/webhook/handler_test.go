@@ -6,9 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -117,50 +119,106 @@ func TestHandlerLargeReview(t *testing.T) {
 	}
 }
 
-// trickle is a body that does not end before it is told to.
-type trickle struct {
-	started chan struct{}
-	end     chan struct{}
-	once    *sync.Once
+// silence is a body of which something comes at first, and the rest not before it is told to end.
+type silence struct {
+	first *strings.Reader
+	began func()
+	end   chan struct{}
 }
 
-func (b trickle) Read([]byte) (int, error) {
-	b.once.Do(func() { close(b.started) })
+func (b silence) Read(into []byte) (int, error) {
+	if b.first.Len() > 0 {
+		return b.first.Read(into)
+	}
+	b.began()
 	<-b.end
 	return 0, io.EOF
 }
 
-// Large bodies take turns, whoever sends them; small ones, as nearly all are, do not
-// wait for them.
+// flood sends reviews that announce the most there may be and of which only so many bytes
+// come, and returns when nothing more comes of any of them, and what ends them.
+func flood(handler http.Handler, reviews, come int, address string) (end func() []int) {
+	stop, codes := make(chan struct{}), make(chan int, reviews)
+	var beginning sync.WaitGroup
+	for range reviews {
+		beginning.Add(1)
+		began := sync.OnceFunc(beginning.Done)
+		request := httptest.NewRequest(http.MethodPost, "/", silence{strings.NewReader(strings.Repeat(" ", come)), began, stop})
+		request.Header.Set("Content-Type", "application/json")
+		request.ContentLength, request.RemoteAddr = 7<<20, address
+		go func() {
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, request)
+			began() // It may have been refused before.
+			codes <- answer.Code
+		}()
+	}
+	beginning.Wait()
+	return func() []int {
+		close(stop)
+		all := make([]int, reviews)
+		for i := range all {
+			all[i] = <-codes
+		}
+		return all
+	}
+}
+
+// kubeAPIServer is where reviews come from in these tests, as in httptest.
+const kubeAPIServer = "192.0.2.1:1234"
+
+// A body takes room for what came of it, and not for what it announces: reviews go on
+// beside many of which nothing comes, wherever these are from.
 func TestHandlerFlood(t *testing.T) {
 	handler := guard()
-	body := trickle{started: make(chan struct{}), end: make(chan struct{}), once: &sync.Once{}}
-	request := httptest.NewRequest(http.MethodPost, "/", body)
-	request.Header.Set("Content-Type", "application/json")
-	request.ContentLength = -1
-	slow := httptest.NewRecorder()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		handler.ServeHTTP(slow, request)
-	}()
-	<-body.started
+	for _, address := range []string{"192.0.2.2:1", kubeAPIServer} {
+		end := flood(handler, 100, 0, address)
+		for _, size := range []int{0, 1 << 20, 6 << 20} {
+			if answer := post(handler, "application/json", good+strings.Repeat(" ", size)); answer.Code != http.StatusOK {
+				t.Errorf("a review of %d bytes beside silent ones from %s: %d %.200s", size, address, answer.Code, answer.Body)
+			}
+		}
+		for _, code := range end() {
+			if code != http.StatusBadRequest {
+				t.Errorf("a silent one: %d", code)
+			}
+		}
+	}
+}
+
+// Nobody takes the room that others need, however much of their bodies comes. Small
+// reviews, as nearly all are, need none. What was taken is given back.
+func TestHandlerShares(t *testing.T) {
+	handler := guard()
 	large := good + strings.Repeat(" ", 3<<20)
-	for range 20 {
-		if answer := post(handler, "application/json", large); answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") == "" {
-			t.Fatalf("a large one beside another: %d %.200s", answer.Code, answer.Body)
-		}
-		if answer := post(handler, "application/json", good); answer.Code != http.StatusOK {
-			t.Fatalf("a small one beside a large one: %d %.200s", answer.Code, answer.Body)
-		}
-	}
-	close(body.end)
-	<-done
-	if slow.Code != http.StatusBadRequest {
-		t.Errorf("the slow one: %d", slow.Code)
-	}
+	end := flood(handler, 100, 6<<20, "192.0.2.2:1")
 	if answer := post(handler, "application/json", large); answer.Code != http.StatusOK {
+		t.Errorf("a large one beside those of another sender: %d %.200s", answer.Code, answer.Body)
+	}
+	endOwn := flood(handler, 10, 900<<10, kubeAPIServer)
+	if answer := post(handler, "application/json", large); answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") == "" {
+		t.Errorf("a large one beside many of the same sender: %d %.200s", answer.Code, answer.Body)
+	}
+	if answer := post(handler, "application/json", good+strings.Repeat(" ", 200<<10)); answer.Code != http.StatusOK {
+		t.Errorf("a small one beside large ones: %d %.200s", answer.Code, answer.Body)
+	}
+	for _, code := range append(end(), endOwn()...) {
+		if code != http.StatusBadRequest && code != http.StatusTooManyRequests {
+			t.Errorf("one of many: %d", code)
+		}
+	}
+	if answer := post(handler, "application/json", good+strings.Repeat(" ", 6<<20)); answer.Code != http.StatusOK {
 		t.Errorf("a large one, when there is room: %d %.200s", answer.Code, answer.Body)
+	}
+}
+
+// Who sends slowly is told so.
+func TestHandlerLate(t *testing.T) {
+	request := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(os.ErrDeadlineExceeded))
+	request.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	if guard().ServeHTTP(answer, request); answer.Code != http.StatusRequestTimeout {
+		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/registry/requestbody"
+	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
 // bodyLimit is what the program allows.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-project/penstock/pkg/registry/requestbody"
+	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
 const duplicated = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"NAME"},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
-	"github.com/penstock-project/penstock/pkg/registry/requestbody"
+	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
 // elements is a JSON list of n elements that differ.

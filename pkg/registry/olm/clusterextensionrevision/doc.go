@@ -1,7 +1,7 @@
 // Package clusterextensionrevision serves ClusterExtensionRevisions: the
 // resource, its status and its manifests. Other subresources are packages beside it
 // (revisiondiff, revisionhistory, revisionrollback, revisionimport); how bodies are read
-// and how much of them at once is pkg/registry/requestbody.
+// and how much of them at once is pkg/requestbody.
 //
 // A revision lists its objects by identity and digest. Where a client sends
 // manifests inline, they become digests before anything compares, validates or

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/registry/requestbody"
+	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
 // allocated returns how many bytes f allocates, garbage included.

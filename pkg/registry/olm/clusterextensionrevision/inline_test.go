@@ -9,7 +9,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
-	"github.com/penstock-project/penstock/pkg/registry/requestbody"
+	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
 func TestWithoutObjects(t *testing.T) {

@@ -128,8 +128,12 @@ func (b *patientBody) end() {
 
 // tooSlow is the answer to who keeps others waiting.
 func tooSlow(wait time.Duration) error {
+	return late(fmt.Sprintf("nothing of the body came for %s, and others wait for their turn: send it again", wait))
+}
+
+// late is a 408.
+func late(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout,
-		Message: fmt.Sprintf("nothing of the body came for %s, and others wait for their turn: send it again", wait),
+		Status: metav1.StatusFailure, Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout, Message: message,
 	}}
 }

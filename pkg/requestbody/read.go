@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxPreallocated bounds the memory that is taken at a client's word for how
-// long their body will be, in bytes.
-const maxPreallocated = 128 << 10
+// maxPreallocated bounds the memory that is taken at a client's word for how long their
+// body will be, in bytes: as much as needs no share of a budget, so that a body of which
+// nothing comes has none.
+const maxPreallocated = freeBytes
 
 // Read reads the whole body of a request of a user, whose share grows with what is here
 // of it. When the body is longer than the limit, 0 for none, the request keeps one
@@ -38,7 +40,7 @@ func Read(req *http.Request, limit int64, share *Share) (body []byte, complete b
 		// The server drains and closes what it gave us itself; closing here
 		// gives the connection's buffer back early.
 		_ = original.Close()
-		share.free = len(body) <= freeBytes
+		share.free = share.budget != nil && int64(len(body)) <= share.budget.free
 		return body, true, nil
 	}
 	req.Body = struct {
@@ -53,9 +55,6 @@ func Read(req *http.Request, limit int64, share *Share) (body []byte, complete b
 // as io.ReadAll does it, it would leave several times the body as garbage.
 func readAll(source io.Reader, announced int64, share *Share) ([]byte, error) {
 	body := make([]byte, 0, min(max(announced, 0), maxPreallocated)+bytes.MinRead)
-	if err := share.read(int64(cap(body))); announced > freeBytes && err != nil {
-		return nil, err
-	}
 	for {
 		if len(body) == cap(body) {
 			size := 2 * int64(cap(body))
@@ -85,6 +84,9 @@ func answer(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return late("the body did not come in time")
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, errOver) {
 		return apierrors.NewTimeoutError("the request ended before its body was here", 0)

@@ -1,6 +1,7 @@
 package requestbody
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -14,7 +15,7 @@ const (
 	// they are read, decoded and held, in bytes.
 	DefaultBudget = 256 << 20
 
-	// freeBytes is the length up to which a body needs no share of the budget:
+	// freeBytes is the length up to which a body of a user needs no share of the budget:
 	// somebody who archives a broken revision must not be turned away because
 	// others upload large ones. How many of these come at a time is bounded by the
 	// server's limits on requests in flight; the worst of them takes 2 MiB.
@@ -46,18 +47,27 @@ const (
 // read, decoded or held. It is shared by all requests.
 type Budget struct {
 	memory *fairshare.Pool
+	// places for bodies on their way in; nil for as many as there are.
 	places *fairshare.Pool
+	// free is the length up to which a body needs no memory of the budget.
+	free int64
 }
 
 // NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64) *Budget {
-	return &Budget{memory: fairshare.NewPool(bytes), places: fairshare.NewPool(unfinished)}
+	return &Budget{memory: fairshare.NewPool(bytes), places: fairshare.NewPool(unfinished), free: freeBytes}
+}
+
+// NewMemoryBudget returns a budget that bounds only the memory, in bytes, and only of bodies
+// that are longer than free: for an endpoint that must answer the small ones in any case.
+func NewMemoryBudget(bytes, free int64) *Budget {
+	return &Budget{memory: fairshare.NewPool(bytes), free: free}
 }
 
 // begin waits for a body of a user to have its turn to be read. Call done when it is
 // there. The error is the answer for the client.
 func (b *Budget) begin(ctx context.Context, user string) (done func(), err error) {
-	if b == nil {
+	if b == nil || b.places == nil {
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, placeWait)
@@ -86,7 +96,7 @@ type Share struct {
 // budget at most, and less when others have some: a body may never come to its end. The
 // error is the answer for the client.
 func (s *Share) read(buffer int64) error {
-	if s.budget == nil || buffer <= freeBytes {
+	if s.budget == nil || buffer <= s.budget.free+bytes.MinRead {
 		return nil
 	}
 	// However long it may get, it must be possible to send it.
