@@ -33,7 +33,7 @@ func Clients(t testing.TB, n int) []*clientv3.Client {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 
-	server, err := etcd.Start(t.Context(), etcd.Config{DataDir: dir, QuotaBytes: 512 << 20, Log: logr.Discard()})
+	server, err := etcd.Start(t.Context(), etcd.Config{DataDir: dir, QuotaBytes: 512 << 20, Log: logr.Discard(), Fleeting: true})
 	if err != nil {
 		t.Fatalf("starting etcd: %v", err)
 	}
