@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -116,6 +117,37 @@ func TestBudgetAsks(t *testing.T) {
 	taken(t, *got, olmv1alpha1.AcknowledgeDeletionAnnotation, "25-0123456789")
 	if diff := cmp.Diff("", s.report.Leaving[0].Message[len(f.Message):]); diff != "" {
 		t.Errorf("the report was changed:\n%s", diff)
+	}
+}
+
+// TestBudgetAsksWhole: the command is there also when names are long, and when something
+// else waits for a person: the API takes only the answer that status asks for.
+func TestBudgetAsksWhole(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(id *manifest.ID)
+		others []rollout.Failure
+	}{
+		"LongNames": {change: func(id *manifest.ID) { id.Namespace, id.Name = strings.Repeat("s", 63), strings.Repeat("n", 253) }},
+		"LongestKind": {change: func(id *manifest.ID) {
+			id.Group, id.Kind, id.Name = strings.Repeat("g", 253), strings.Repeat("K", 63), strings.Repeat("n", 253)
+		}},
+		"Beside": {change: func(*manifest.ID) {}, others: []rollout.Failure{failure(rollout.ReasonRejected, true)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t, numbered(2), numbered(1, state(olmv1alpha1.LifecycleStateArchived)))
+			f := failure(rollout.ReasonBudget, true)
+			tc.change(&f.ID)
+			f.Message = "is one of 25 objects that would be deleted although nobody deletes their revision; 20 may go within 1h0m0s, and 0 did: acknowledge it as 25-0123456789"
+			s.report.Leaving, s.report.Acknowledge = append(tc.others, f), "25-0123456789"
+			for _, failure := range s.report.Leaving {
+				s.ledger.inventory.Entries[failure.ID] = rollout.Entry{Revision: 1}
+			}
+			got := meta.FindStatusCondition(status(&s.revisions[1], s.finding(1), noon).Conditions, olmv1alpha1.ConditionStalled)
+			if len(got.Message) > olmv1alpha1.MaxMessageLength {
+				t.Errorf("a message of %d bytes", len(got.Message))
+			}
+			taken(t, *got, olmv1alpha1.AcknowledgeDeletionAnnotation, "25-0123456789")
+		})
 	}
 }
 

@@ -110,7 +110,7 @@ func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest boo
 	case !newest:
 		meta.RemoveStatusCondition(&w.status.Conditions, olmv1alpha1.ConditionHeld)
 	case held.hold != nil:
-		w.set(olmv1alpha1.ConditionHeld, true, reasonIsRollback, clip(held.until(revision)))
+		w.set(olmv1alpha1.ConditionHeld, true, reasonIsRollback, held.until(revision))
 	case w.is(olmv1alpha1.ConditionHeld):
 		// The process that released it may have died before it said why.
 		why := held.released
@@ -129,5 +129,5 @@ func (h holding) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
 	if h.hold.OwnerGeneration > 0 {
 		text += fmt.Sprintf("its generation is above %d, or until ", h.hold.OwnerGeneration)
 	}
-	return text + fmt.Sprintf("it is released: kubectl annotate cer %s %s=%s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation, rollback)
+	return ask(text+"it is released", fmt.Sprintf(": kubectl annotate cer %s %s=%s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation, rollback))
 }

@@ -12,6 +12,7 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -149,4 +150,17 @@ func TestOwnerWatch(t *testing.T) {
 	if got, ok := watch.Follow("argocd", other); ok {
 		t.Errorf("of an owner of another kind %+v was seen", got)
 	}
+}
+
+// TestHoldAsksWhole: the command that releases an owner is there also when names are long.
+func TestHoldAsksWhole(t *testing.T) {
+	chain := strings.Repeat("c", 60)
+	r := numbered(4, func(r *olmv1alpha1.ClusterExtensionRevision) { r.Name = chain + "-4" })
+	owner := metav1.OwnerReference{Kind: strings.Repeat("K", 63), Name: strings.Repeat("o", 253)}
+	held := holding{hold: &store.Hold{Revision: 3, OwnerGeneration: 7}, owner: owner}
+	got := meta.FindStatusCondition(status(r, finding{newest: true, layer: &rollout.LayerReport{}, chainHeld: held}, noon).Conditions, olmv1alpha1.ConditionHeld)
+	if len(got.Message) > olmv1alpha1.MaxMessageLength {
+		t.Errorf("a message of %d bytes", len(got.Message))
+	}
+	taken(t, *got, olmv1alpha1.ReleaseHoldAnnotation, chain+"-3")
 }

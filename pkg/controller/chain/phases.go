@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"strings"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -143,8 +144,14 @@ func summary(layer *rollout.LayerReport) (message string, person, stuck *rollout
 	return clip(message), person, stuck
 }
 
+// acknowledgeCommand begins the command at the end of what asks for an acknowledgement.
+const acknowledgeCommand = ": kubectl annotate --overwrite cer "
+
 // describe is a failure in one line.
 func describe(failure rollout.Failure) string {
+	if before, rest, asks := strings.Cut(failure.Message, acknowledgeCommand); asks && failure.Reason == rollout.ReasonBudget {
+		return ask(fmt.Sprintf("%s: %s", failure.ID, before), acknowledgeCommand+rest)
+	}
 	return clip(fmt.Sprintf("%s: %s", failure.ID, failure.Message))
 }
 
@@ -159,4 +166,10 @@ func verb(n int) string {
 // clip bounds a message of a status.
 func clip(message string) string {
 	return text.Clip(message, olmv1alpha1.MaxMessageLength)
+}
+
+// ask is a message with a command for people at its end, which is always whole: the API
+// takes the answer that is in it, and no other.
+func ask(message, command string) string {
+	return text.Clip(message, olmv1alpha1.MaxMessageLength-len(command)) + command
 }

@@ -149,8 +149,8 @@ func (v *visit) finding(i int) finding {
 	for _, failure := range v.report.Leaving {
 		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
 			if failure.Reason == rollout.ReasonBudget {
-				failure.Message += fmt.Sprintf(": kubectl annotate --overwrite cer %s %s=%s",
-					revision.Name, olmv1alpha1.AcknowledgeDeletionAnnotation, v.report.Acknowledge)
+				failure.Message += fmt.Sprintf("%s%s %s=%s",
+					acknowledgeCommand, revision.Name, olmv1alpha1.AcknowledgeDeletionAnnotation, v.report.Acknowledge)
 			}
 			found.leaving = append(found.leaving, failure)
 		}

@@ -297,7 +297,11 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 		}
 		return
 	}
-	person := first(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
+	// What asks comes first: it can be answered only while status asks it.
+	person := first(found.leaving, func(f rollout.Failure) bool { return f.Reason == rollout.ReasonBudget })
+	if person == nil {
+		person = first(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
+	}
 	w.fail(person, first(found.leaving, func(f rollout.Failure) bool { return f.Stuck }))
 	if person != nil {
 		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
