@@ -73,7 +73,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 		out: command.ErrOrStderr(), pause: sendPause,
 	}
 	ctx := command.Context()
-	if err := i.inspect(); err != nil {
+	if err := i.inspect(ctx); err != nil {
 		return fmt.Errorf("nothing imported: %s: %w", path, err)
 	}
 	if err := i.sendAll(ctx, true); err != nil {
@@ -123,9 +123,9 @@ const (
 func (i *importer) sendAll(ctx context.Context, check bool) error {
 	sent := map[string]bool{}
 	for try := 1; ; try++ {
-		err := i.each(func(c *outgoing) error {
+		err := i.each(ctx, func(c *outgoing) error {
 			if sent[c.Name] {
-				return c.revisions(func(archive.Item) error { return nil })
+				return c.revisions(ctx, func(archive.Item) error { return nil })
 			}
 			if err := i.send(ctx, c, check); err != nil {
 				return err
@@ -165,15 +165,15 @@ func (i *importer) tell(warned []string) error {
 }
 
 // inspect reads the whole archive, and finds the chains that were asked for.
-func (i *importer) inspect() error {
+func (i *importer) inspect(ctx context.Context) error {
 	missing := map[string]bool{}
 	for _, name := range i.options.chains {
 		missing[name] = true
 	}
-	err := i.each(func(c *outgoing) error {
+	err := i.each(ctx, func(c *outgoing) error {
 		delete(missing, c.Name)
 		i.count++
-		return c.revisions(func(archive.Item) error { return nil })
+		return c.revisions(ctx, func(archive.Item) error { return nil })
 	})
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (i *importer) inspect() error {
 
 // each calls a function for every chain to import. It reads the archive to its
 // end.
-func (i *importer) each(do func(*outgoing) error) error {
+func (i *importer) each(ctx context.Context, do func(*outgoing) error) error {
 	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (i *importer) each(do func(*outgoing) error) error {
 	}
 	defer reader.Close()
 	for {
-		item, err := reader.Next()
+		item, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -208,7 +208,7 @@ func (i *importer) each(do func(*outgoing) error) error {
 		}
 		chain := &outgoing{Chain: *item.Chain, reader: reader}
 		if !i.wanted(chain.Name) {
-			err = chain.revisions(func(archive.Item) error { return nil })
+			err = chain.revisions(ctx, func(archive.Item) error { return nil })
 		} else {
 			err = do(chain)
 		}
@@ -228,9 +228,9 @@ func (i *importer) wanted(name string) bool {
 }
 
 // revisions calls a function for every revision of the chain.
-func (c *outgoing) revisions(do func(archive.Item) error) error {
+func (c *outgoing) revisions(ctx context.Context, do func(archive.Item) error) error {
 	for range c.Revisions {
-		item, err := c.reader.Next()
+		item, err := c.reader.Next(ctx)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (i *importer) send(ctx context.Context, chain *outgoing, check bool) error 
 	body, feed := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
-		err := chain.write(feed)
+		err := chain.write(ctx, feed)
 		written <- err
 		// Never fails; nil is the end.
 		_ = feed.CloseWithError(err)
@@ -300,7 +300,7 @@ func behind(err error) string {
 // errAnswered ends writing to a server that has answered.
 var errAnswered = errors.New("the server has answered")
 
-func (c *outgoing) write(w io.Writer) error {
+func (c *outgoing) write(ctx context.Context, w io.Writer) error {
 	out, err := archive.NewWriter(w)
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (c *outgoing) write(w io.Writer) error {
 	if err := out.Chain(c.Chain); err != nil {
 		return err
 	}
-	err = c.revisions(func(item archive.Item) error { return out.Revision(*item.Revision, item.Objects) })
+	err = c.revisions(ctx, func(item archive.Item) error { return out.Revision(*item.Revision, item.Objects) })
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func read(data []byte, limits Limits) (items []Item, digest string, err error) {
 	}
 	defer r.Close()
 	for {
-		item, err := r.Next()
+		item, err := r.Next(context.Background())
 		if errors.Is(err, io.EOF) {
 			return items, r.Digest(), nil
 		}
@@ -361,6 +362,29 @@ func TestCutOff(t *testing.T) {
 		if _, _, err := read([]byte(other), DefaultLimits()); err == nil {
 			t.Errorf("%.20q… is an archive", other)
 		}
+	}
+}
+
+// Reading ends with its context, also when all of the archive is here: before the next
+// entry, and before the next manifest of an entry.
+func TestEndsWithContext(t *testing.T) {
+	r, err := NewReader(bytes.NewReader(written(t, sample(t)...)), DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := r.Next(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	for range 2 {
+		if _, err := r.Next(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatalf("the next entry: got error %v, want %v", err, context.Canceled)
+		}
+	}
+	if _, err := parseManifests(ctx, "manifests.jsonl", []byte("{}\n")); !errors.Is(err, context.Canceled) {
+		t.Errorf("the next manifest: got error %v, want %v", err, context.Canceled)
 	}
 }
 

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -69,12 +70,13 @@ func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 func (r *Reader) Close() { r.decompressor.Close() }
 
 // Next returns what comes next, and io.EOF when the archive was complete and all
-// of it had the checksums that it should have. After an error there is no more.
-func (r *Reader) Next() (Item, error) {
+// of it had the checksums that it should have. After an error there is no more. It ends
+// with its context, also when the archive is here and only has to be parsed.
+func (r *Reader) Next(ctx context.Context) (Item, error) {
 	if r.err != nil {
 		return Item{}, r.err
 	}
-	item, err := r.next()
+	item, err := r.next(ctx)
 	switch {
 	case err != nil:
 		// None of these is to be taken for the end.
@@ -88,9 +90,12 @@ func (r *Reader) Next() (Item, error) {
 // Digest names the content of the archive, once Next has returned io.EOF.
 func (r *Reader) Digest() string { return r.digest }
 
-func (r *Reader) next() (Item, error) {
+func (r *Reader) next(ctx context.Context) (Item, error) {
+	if err := ctx.Err(); err != nil {
+		return Item{}, err
+	}
 	if len(r.order.left) > 0 {
-		return r.revision(r.order.left[0])
+		return r.revision(ctx, r.order.left[0])
 	}
 	entry, err := r.header()
 	if err != nil {
@@ -146,7 +151,7 @@ func (r *Reader) chain(entry *tar.Header) (Item, error) {
 	return Item{Chain: chain}, r.order.chain(*chain, r.limits)
 }
 
-func (r *Reader) revision(number int64) (Item, error) {
+func (r *Reader) revision(ctx context.Context, number int64) (Item, error) {
 	entry, err := r.expect(revisionPath(r.order.name, number))
 	if err != nil {
 		return Item{}, err
@@ -164,36 +169,41 @@ func (r *Reader) revision(number int64) (Item, error) {
 	if entry, err = r.expect(manifestsPath(r.order.name, number)); err != nil {
 		return Item{}, err
 	}
-	objects, err := r.manifests(entry)
+	data, err := r.data(entry, r.limits.ManifestBytes)
+	if err != nil {
+		return Item{}, err
+	}
+	objects, err := parseManifests(ctx, entry.Name, data)
 	if err != nil {
 		return Item{}, err
 	}
 	return Item{Revision: revision, Objects: objects}, r.order.revision(number)
 }
 
-func (r *Reader) manifests(entry *tar.Header) ([]manifest.Object, error) {
-	data, err := r.data(entry, r.limits.ManifestBytes)
-	if err != nil {
-		return nil, err
-	}
+// parseManifests parses the content of an entry of manifests, one a line. What it makes of
+// one line is bounded; there may be many.
+func parseManifests(ctx context.Context, entry string, data []byte) ([]manifest.Object, error) {
 	var objects []manifest.Object
 	seen := map[manifest.Digest]bool{}
 	for number := 1; len(data) > 0; number++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		text, rest, ended := bytes.Cut(data, []byte("\n"))
 		if !ended {
-			return nil, fmt.Errorf("%s, line %d: it does not end", entry.Name, number)
+			return nil, fmt.Errorf("%s, line %d: it does not end", entry, number)
 		}
 		data = rest
 		var l line
 		if err := strictly(text, &l); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", entry.Name, number, err)
+			return nil, fmt.Errorf("%s, line %d: %w", entry, number, err)
 		}
 		object, err := l.check()
 		if err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", entry.Name, number, err)
+			return nil, fmt.Errorf("%s, line %d: %w", entry, number, err)
 		}
 		if seen[object.Digest] {
-			return nil, fmt.Errorf("%s, line %d: %s is there twice", entry.Name, number, object.ID)
+			return nil, fmt.Errorf("%s, line %d: %s is there twice", entry, number, object.ID)
 		}
 		seen[object.Digest] = true
 		objects = append(objects, object)

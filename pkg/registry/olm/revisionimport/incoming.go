@@ -71,7 +71,7 @@ func (in *incoming) read(ctx context.Context, body io.Reader) error {
 	}
 	defer reader.Close()
 	for {
-		item, err := reader.Next()
+		item, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -218,6 +218,9 @@ func conflict(name, detail string) error {
 func badArchive(err error) error {
 	if slow := (*apierrors.StatusError)(nil); errors.As(err, &slow) {
 		return slow // it is not the archive that is bad
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return apierrors.NewTimeoutError("the import ended before all of its archive was read", 0)
 	}
 	return apierrors.NewBadRequest(err.Error())
 }
