@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
 
@@ -21,6 +22,10 @@ import (
 const (
 	storeDialTimeout = 20 * time.Second
 	storeKeepalive   = 30 * time.Second
+	// storeRetryMost is how long a client waits at most before it looks again for an etcd
+	// that is gone. By itself it would wait up to two minutes when etcd is back, and
+	// this client outlives an outage (see restartAfterOutage).
+	storeRetryMost = 3 * time.Second
 	// maxStoreMessage bounds what etcd may answer with in one message, in
 	// bytes: a listing of many records is larger than gRPC's default of 4 MiB.
 	maxStoreMessage = 64 << 20
@@ -64,13 +69,15 @@ func openDatabase(ctx context.Context, o *Options) (*database, error) {
 }
 
 func newStoreClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
+	again := backoff.DefaultConfig
+	again.MaxDelay = storeRetryMost
 	config := clientv3.Config{
 		Endpoints:            to.ServerList,
 		DialTimeout:          storeDialTimeout,
 		DialKeepAliveTime:    storeKeepalive,
 		DialKeepAliveTimeout: storeDialTimeout,
 		MaxCallRecvMsgSize:   maxStoreMessage,
-		DialOptions:          []grpc.DialOption{grpc.WithUserAgent("penstock")},
+		DialOptions:          []grpc.DialOption{grpc.WithUserAgent("penstock"), grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: storeDialTimeout})},
 		// What fails is returned to the caller, who knows what it means.
 		Logger: zap.NewNop(),
 	}

@@ -1,6 +1,10 @@
 package volume
 
-import "syscall"
+import (
+	"errors"
+	"os"
+	"syscall"
+)
 
 func usageOf(dir string) (Usage, error) {
 	var stat syscall.Statfs_t
@@ -9,4 +13,15 @@ func usageOf(dir string) (Usage, error) {
 	}
 	size := uint64(stat.Bsize)
 	return Usage{Free: stat.Bavail * size, Size: stat.Blocks * size}, nil
+}
+
+// allocate gives a file all of its blocks; errors.ErrUnsupported is that its file system
+// does not. That of etcd makes a file without blocks then, and after each interruption.
+func allocate(file *os.File, size int64) error {
+	for {
+		err := syscall.Fallocate(int(file.Fd()), 0, 0, size)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
 }

@@ -3,12 +3,12 @@
 package volume
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
 const (
@@ -75,6 +75,13 @@ func (v *Volume) Balance(usage Usage) (Step, error) {
 	path := filepath.Join(v.dir, "ballast")
 	_, err := os.Lstat(path)
 	there := err == nil
+	unfinished := path + ".new"
+	if !there {
+		// A process that was killed may have left it.
+		if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return Kept, fmt.Errorf("removing an unfinished ballast: %w", err)
+		}
+	}
 	switch {
 	case there && usage.Free < usage.Reserve()/2:
 		if err := os.Remove(path); err != nil {
@@ -82,7 +89,7 @@ func (v *Volume) Balance(usage Usage) (Step, error) {
 		}
 		return Released, nil
 	case !there && usage.Free >= usage.Reserve()+2*usage.ballast():
-		if err := allocate(path, int64(usage.ballast())); err != nil {
+		if err := makeWhole(path, unfinished, int64(usage.ballast())); err != nil {
 			return Kept, fmt.Errorf("making the ballast: %w", err)
 		}
 		return Restored, nil
@@ -91,16 +98,32 @@ func (v *Volume) Balance(usage Usage) (Step, error) {
 	}
 }
 
-// allocate makes a file that has all of its blocks.
-func allocate(path string, size int64) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+// makeWhole makes a file that has all of its blocks. One that is smaller would pass for
+// the whole, so that it has its name when it is finished.
+func makeWhole(path, unfinished string, size int64) error {
+	file, err := os.OpenFile(unfinished, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(fileutil.Preallocate(file, size, true), file.Close())
-	if err != nil {
-		// One that is smaller would pass for the whole.
-		err = errors.Join(err, os.Remove(path))
+	err = allocate(file, size)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = fill(file, size)
 	}
-	return err
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(unfinished, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(unfinished))
+	}
+	return nil
+}
+
+// fill writes a file of a size, for file systems that allocate nothing ahead: there a
+// file would be large and take no room. What is written cannot be compressed.
+func fill(file *os.File, size int64) error {
+	if _, err := io.CopyN(file, rand.Reader, size); err != nil {
+		return err
+	}
+	// Only now some know that there is no room.
+	return file.Sync()
 }

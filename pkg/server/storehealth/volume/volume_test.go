@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -58,6 +59,52 @@ func TestBalance(t *testing.T) {
 		if size != step.size {
 			t.Errorf("%s: the ballast has %d bytes, want %d", step.reason, size, step.size)
 		}
+	}
+}
+
+// TestBallastIsWhole: what a process left behind that was killed while it made the ballast
+// is removed, whether there is room for a ballast or not.
+func TestBallastIsWhole(t *testing.T) {
+	for name, tc := range map[string]struct {
+		free uint64
+		want Step
+	}{
+		"Room":   {100 * mib, Restored},
+		"NoRoom": {50 * mib, Kept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Of(t.TempDir())
+			left := filepath.Join(v.Dir(), "ballast.new")
+			if err := os.WriteFile(left, make([]byte, mib), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := v.Balance(Usage{Size: 200 * mib, Free: tc.free}); err != nil || got != tc.want {
+				t.Errorf("%q (%v), want %q", got, err, tc.want)
+			}
+			if _, err := os.Lstat(left); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("what was left behind is there: %v", err)
+			}
+		})
+	}
+}
+
+// TestFill: where blocks cannot be allocated ahead they are written.
+func TestFill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ballast")
+	const size = 5*mib + 1
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(fill(file, size), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil || len(content) != size {
+		t.Fatalf("%d bytes, %v", len(content), err)
+	}
+	if bytes.Contains(content, make([]byte, 4096)) {
+		t.Error("it has pages of zeros, for which a file system that compresses takes no room")
 	}
 }
 
