@@ -53,17 +53,25 @@ func (s *space) refuse(bytes int64) *apierrors.StatusError {
 		return nil
 	}
 	needed := usage.Reserve() + bytesPerByte*uint64(max(0, bytes))
-	if usage.Free >= needed {
+	switch {
+	case usage.LacksFiles():
+		return s.tooLittle(fmt.Sprintf("%d of %d files (inodes) are free", usage.FreeFiles, usage.Files), fmt.Sprint(volume.LeastFiles))
+	case usage.Free < needed:
+		return s.tooLittle(fmt.Sprintf("%s of %s are free", quantity(usage.Free), quantity(usage.Size)), quantity(needed))
+	default:
 		return nil
 	}
+}
+
+// tooLittle is the answer to what cannot be added.
+func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure,
 		Code:   http.StatusInsufficientStorage,
 		Reason: "InsufficientStorage",
-		Message: fmt.Sprintf("the volume of the store has too little room: %s of %s are free in %s, and %s are needed before anything is added. "+
+		Message: fmt.Sprintf("the volume of the store has too little room: %s in %s, and %s are needed before anything is added. "+
 			"Deleting and archiving go on, and what is installed is kept as it is. What to do: make room on that volume, or enlarge it; "+
-			"Penstock sees it at once and goes on by itself",
-			quantity(usage.Free), quantity(usage.Size), s.volume.Dir(), quantity(needed)),
+			"Penstock sees it at once and goes on by itself", free, s.volume.Dir(), needed),
 	}}
 }
 

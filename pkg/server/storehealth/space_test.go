@@ -47,6 +47,8 @@ func TestRefuse(t *testing.T) {
 	}{
 		"Room":      {reason: "the reserve is a twentieth", space: roomOf(50)},
 		"None":      {reason: "it is not there", space: roomOf(49), says: []string{"49Mi of 1000Mi are free in /data", "50Mi are needed"}},
+		"NoFiles":   {reason: "etcd makes files, too", space: &space{volume: usages{volume.Usage{Free: 900 * testMiB, Size: 1000 * testMiB, Files: 1000, FreeFiles: 15}}}, says: []string{"15 of 1000 files (inodes) are free in /data", "16 are needed"}},
+		"Files":     {reason: "some are left", space: &space{volume: usages{volume.Usage{Free: 900 * testMiB, Size: 1000 * testMiB, Files: 1000, FreeFiles: 16}}}},
 		"Large":     {reason: "what is written is in the log and in the database", space: roomOf(60), bytes: 6 * testMiB, says: []string{"60Mi of 1000Mi are free", "62Mi are needed"}},
 		"Fits":      {reason: "with what it needs", space: roomOf(62), bytes: 6 * testMiB},
 		"NoLength":  {reason: "a body of unknown length", space: roomOf(50), bytes: -1},

@@ -12,7 +12,7 @@ func usageOf(dir string) (Usage, error) {
 		return Usage{}, err
 	}
 	size := uint64(stat.Bsize)
-	return Usage{Free: stat.Bavail * size, Size: stat.Blocks * size}, nil
+	return Usage{Free: stat.Bavail * size, Size: stat.Blocks * size, Files: stat.Files, FreeFiles: stat.Ffree}, nil
 }
 
 // allocate gives a file all of its blocks; errors.ErrUnsupported is that its file system

@@ -22,11 +22,21 @@ const (
 	leastBallast, mostBallast, ballastPart = 16 * mib, 64 * mib, 40
 )
 
-// Usage of a volume, in bytes.
+// Usage of a volume.
 type Usage struct {
-	// Free is what this process may still use, Size all that there is.
+	// Free is what this process may still use, Size all that there is, in bytes.
 	Free, Size uint64
+	// FreeFiles is how many files can still be made of all Files; Files is 0 where a file
+	// system has no such limit.
+	Files, FreeFiles uint64
 }
+
+// LeastFiles must be free before anything is added to the store: etcd makes files when
+// its log goes on to the next one, for snapshots, and when it gives space back.
+const LeastFiles = 16
+
+// LacksFiles tells whether too few files can be made, however many bytes are free.
+func (u Usage) LacksFiles() bool { return u.Files > 0 && u.FreeFiles < LeastFiles }
 
 // Reserve is how much must be free before anything is added to the store.
 func (u Usage) Reserve() uint64 { return min(max(u.Size/reservePart, leastReserve), mostReserve) }
