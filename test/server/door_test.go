@@ -37,6 +37,8 @@ func TestDoor(t *testing.T) {
 	t.Run("InstallLevels", func(t *testing.T) { d.in(t).installLevels() })
 	t.Run("Threats", func(t *testing.T) { d.in(t).threats() })
 	t.Run("Bombs", func(t *testing.T) { d.in(t).bombs() })
+	t.Run("ImportBombs", func(t *testing.T) { d.in(t).importBombs() })
+	t.Run("SlowWatches", func(t *testing.T) { d.in(t).slowWatches() })
 	// Last: it ends the server.
 	t.Run("Down", func(t *testing.T) { d.in(t).down() })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -33,5 +34,36 @@ func (s *Server) Etcd(t testing.TB) int {
 			}
 		}
 	}
+	return 0
+}
+
+// PeakMemory returns what tells how much more memory than now the process has had since, at
+// most, in bytes.
+func (s *Server) PeakMemory(t testing.TB) (grown func() int64) {
+	t.Helper()
+	// See proc_pid_clear_refs(5): 5 resets the peak.
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Pid()), []byte("5"), 0); err != nil {
+		t.Fatalf("penstock: resetting the peak of its memory: %v", err)
+	}
+	before := s.peak(t)
+	return func() int64 {
+		t.Helper()
+		return s.peak(t) - before
+	}
+}
+
+func (s *Server) peak(t testing.TB) int64 {
+	t.Helper()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Pid()))
+	if err != nil {
+		t.Fatalf("penstock: reading its memory: %v", err)
+	}
+	for line := range strings.Lines(string(content)) {
+		var kilobytes int64
+		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
+			return kilobytes << 10
+		}
+	}
+	t.Fatalf("penstock: its status does not tell its memory:\n%s", content)
 	return 0
 }

@@ -15,3 +15,9 @@ func (s *Server) Etcd(t testing.TB) int {
 	t.Skip("processes are not looked for here")
 	return 0
 }
+
+// PeakMemory is only known on Linux.
+func (s *Server) PeakMemory(t testing.TB) (grown func() int64) {
+	t.Skip("the memory of processes is not known here")
+	return nil
+}
