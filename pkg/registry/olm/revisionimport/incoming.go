@@ -102,11 +102,6 @@ func (in *incoming) read(ctx context.Context, body io.Reader) error {
 	return nil
 }
 
-// finished tells whether all of the archive has been imported before.
-func (in *incoming) finished() bool {
-	return in.present != nil && in.present.Importing == "" && in.present.ImportedFrom == in.digest
-}
-
 // admit admits a revision that is not in the store yet.
 func (in *incoming) admit(ctx context.Context, item archive.Item) error {
 	if in.bytes += len(item.Revision.Spec); in.bytes > maxRecordBytes {
@@ -185,26 +180,6 @@ func (in *incoming) uid(number int64) types.UID {
 	id[6] = id[6]&0x0f | 0x80 // RFC 9562: version 8, made of something,
 	id[8] = id[8]&0x3f | 0x80 // and its variant
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
-}
-
-// importing names the import of the archive. What was begun in one mode is not finished
-// in another one: some revisions would be paused, and some rolled out.
-func (in *incoming) importing(m mode) string {
-	if m.paused {
-		return in.digest + " paused"
-	}
-	return in.digest
-}
-
-// unfinished is the answer when the chain turns out to be another one's.
-func (in *incoming) unfinished(head chain.Head) error {
-	switch head.Importing {
-	case "":
-		return had(in.name)
-	case in.importing(mode{paused: !in.paused}):
-		return conflict(in.name, fmt.Sprintf("its import was begun with paused=%t and is not finished: it cannot go on with paused=%t", !in.paused, in.paused))
-	}
-	return conflict(in.name, fmt.Sprintf("the import of another archive (%s) was begun and is not finished: import that one again", head.Importing))
 }
 
 func had(name string) error {
