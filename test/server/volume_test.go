@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -274,7 +275,11 @@ func (k *kept) writesUntilItEnds() {
 		k.t.Fatal(err)
 	}
 	for i := range 200 {
-		if _, err := client.Put(k.t.Context(), fmt.Sprint(fill, i), string(value)); err != nil {
+		// One that has ended before it is asked is waited for, and cannot come back.
+		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
+		_, err := client.Put(ctx, fmt.Sprint(fill, i), string(value))
+		cancel()
+		if err != nil {
 			return
 		}
 	}
