@@ -154,7 +154,6 @@ func (e *Engine) begin(work Work) *pass {
 		saved:     work.Inventory,
 		places:    make(map[manifest.ID]place, len(work.Inventory.Entries)),
 		outcomes:  make(map[manifest.ID]outcome, len(work.Inventory.Entries)),
-		refused:   map[manifest.ID]Failure{},
 		memory:    mem,
 		manifests: Manifests{Bodies: work.Bodies, Names: e.Names, Chain: who.Chain},
 	}

@@ -17,26 +17,27 @@ import (
 // got them, and when it has, half of the layer is written. What was found is kept as
 // long as the layer is not reached, for its content never changes, and as long as the
 // same of its objects exist.
-func (p *pass) conform(ctx context.Context, li int) (bool, error) {
+func (p *pass) conform(ctx context.Context, li int) (refusals, error) {
 	layer := p.Layers[li]
 	if p.inventory.Reached[layer.Key] > 0 {
 		delete(p.memory.judged, layer.Key)
-		return true, nil
+		return nil, nil
 	}
 	judged, known := p.memory.judged[layer.Key]
 	if !known || p.otherwise(judged) {
 		var complete bool
 		if judged, complete = p.judgeInstances(ctx, layer); ctx.Err() != nil {
-			return false, fmt.Errorf("rolling out %s: %w", p.Owner, ctx.Err())
+			return nil, fmt.Errorf("rolling out %s: %w", p.Owner, ctx.Err())
 		}
 		if complete {
 			p.memory.judged[layer.Key] = judged
 		}
 	}
+	refused := make(refusals, len(judged.found))
 	for _, failure := range judged.found {
-		p.refused[failure.ID] = failure
+		refused[failure.ID] = failure
 	}
-	return len(judged.found) == 0, nil
+	return refused, nil
 }
 
 // conformity is what is wrong with custom resources, and which of those that were judged

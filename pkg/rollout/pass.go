@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -28,27 +27,11 @@ type pass struct {
 	// outcomes of the objects that were looked at, by the layer they belong to.
 	outcomes map[manifest.ID]outcome
 	// refused are the failures of a phase that could not be started.
-	refused map[manifest.ID]Failure
+	refused refusals
 
 	// events tell what was done so far, and requeue is when to come again at the latest.
 	events  []Event
 	requeue time.Duration
-}
-
-// place is a stage of a layer, by index.
-type place struct{ layer, stage int }
-
-// outcome of one object in one pass.
-type outcome struct {
-	// applied is true when the object is as its manifest says.
-	applied bool
-	failure *Failure
-}
-
-// task is one object that a pass looks at.
-type task struct {
-	place
-	step stage.Step
 }
 
 // run does the steps of a pass; the package comment says what each is for.
@@ -62,7 +45,8 @@ func (p *pass) run(ctx context.Context) (leaving, error) {
 		return leaving{}, err
 	}
 	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
-	if err := p.advance(ctx); err != nil {
+	var err error
+	if p.refused, err = p.advance(ctx); err != nil {
 		return leaving{}, err
 	}
 	// 5. Remove what belongs to no layer.
@@ -126,96 +110,6 @@ func (p *pass) claim(at place) {
 }
 
 func (p *pass) stage(at place) stage.Stage { return p.Layers[at.layer].Stages[at.stage] }
-
-// hold keeps all reached stages of all layers as they should be. Every stage is
-// looked at, whatever the state of the ones before it: only reaching a stage
-// waits.
-func (p *pass) hold(ctx context.Context) error {
-	for at := range p.reached() {
-		if err := p.holdStage(ctx, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// advance reaches the stages of the newest layer that is not paused, one after the
-// other, while all that was reached is complete, or, where an early stage comes next,
-// applied. Older layers hold what they have: that one is about to supersede them.
-// Paused ones hold what they have, too; that somebody prepares the next revision does
-// not stop this one's rollout.
-func (p *pass) advance(ctx context.Context) error {
-	li := slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
-	if li < 0 || p.Freeze != nil {
-		return nil
-	}
-	layer := p.Layers[li]
-	if good, err := p.conform(ctx, li); err != nil || !good {
-		return err
-	}
-	var closed *stage.Stage // the first whose gates are
-	for si := range layer.Stages {
-		at, stg := place{li, si}, &layer.Stages[si]
-		if !p.isReached(at) {
-			if closed != nil && (!stg.Early || closed.Phase != stg.Phase || closed.Level != stg.Level) {
-				return nil
-			}
-			if reached, err := p.reach(ctx, at); err != nil || !reached {
-				return err
-			}
-		}
-		switch {
-		case !p.applied(at):
-			return nil
-		case closed != nil:
-		case p.open(ctx, at):
-			p.ended(at)
-		default:
-			closed = stg
-		}
-	}
-	return nil
-}
-
-// reach begins a stage, and tells whether that was possible.
-func (p *pass) reach(ctx context.Context, at place) (bool, error) {
-	if ready, err := p.preflight(ctx, at); err != nil || !ready {
-		return false, err
-	}
-	p.inventory.Reached[p.Layers[at.layer].Key] = at.stage + 1
-	p.claim(at)
-	p.began(at)
-	return true, p.holdStage(ctx, at)
-}
-
-// complete is true when all objects of a stage that belong to its layer are
-// applied and all its gates are open.
-func (p *pass) complete(ctx context.Context, at place) bool {
-	return p.applied(at) && p.open(ctx, at)
-}
-
-// applied is true when all objects of a stage that belong to its layer are.
-func (p *pass) applied(at place) bool {
-	for _, step := range p.stage(at).Steps {
-		if p.places[step.ID] == at && !p.outcomes[step.ID].applied {
-			return false
-		}
-	}
-	return true
-}
-
-// open is true when all gates of a stage are.
-func (p *pass) open(ctx context.Context, at place) bool {
-	for _, gate := range p.stage(at).Gates {
-		if p.places[gate.ID] != at {
-			continue
-		}
-		if verdict, _ := p.verdict(ctx, gate); verdict.Status != probe.True {
-			return false
-		}
-	}
-	return true
-}
 
 // save stores the inventory when it differs from what is stored.
 func (p *pass) save(ctx context.Context) error {

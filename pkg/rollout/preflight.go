@@ -19,9 +19,9 @@ import (
 // An installation by levels has no such check: there one object that is refused
 // does not keep its siblings from being written, as there is nothing yet that a
 // half-written phase could break.
-func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
+func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 	if p.Layers[at.layer].Levels {
-		return true, nil
+		return nil, nil
 	}
 	phase := p.stage(at).Phase
 	var tasks []task
@@ -37,26 +37,25 @@ func (p *pass) preflight(ctx context.Context, at place) (bool, error) {
 		return p.check(ctx, t, p.tolerance(tasks, t, at))
 	})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	ready := true
+	refused := refusals{}
 	for i, t := range tasks {
 		p.conclude(t, &results[i])
 		if results[i].passed != nil {
 			p.memory.passed[t.step.Ref] = check{*results[i].passed, p.engine.Clock.Now().Add(settledFor)}
 		}
 		if failure := results[i].failure; failure != nil {
-			p.refused[t.step.ID] = *failure
-			ready = false
+			refused[t.step.ID] = *failure
 		}
 	}
 	for _, t := range tasks {
 		// One that is over is not asked again while there is another refusal.
-		if until := p.memory.passed[t.step.Ref].until; !ready && p.engine.Clock.Now().Before(until) {
+		if until := p.memory.passed[t.step.Ref].until; len(refused) > 0 && p.engine.Clock.Now().Before(until) {
 			p.due(until)
 		}
 	}
-	return ready, nil
+	return refused, nil
 }
 
 // check tries one object, and once more from a live read when it turns out to be

@@ -184,31 +184,3 @@ func (p *pass) closedGates(ctx context.Context, at place, stg stage.Stage, reach
 	}
 	return gates
 }
-
-// pause reports the objects of a layer that is paused, or frozen with all others: what
-// would be done, and is not.
-func (p *pass) pause(tasks []task) {
-	reason, why := ReasonPaused, "the revision is paused"
-	if p.Freeze != nil {
-		reason, why = ReasonFrozen, p.Freeze.String()
-	}
-	for _, t := range tasks {
-		seen := p.observed(t.step.ID)
-		decision := p.decide(t, seen)
-		switch decision.Action {
-		case Idle, Verify:
-			failure := p.unreachable(t, seen)
-			p.outcomes[t.step.ID] = outcome{applied: failure == nil, failure: failure}
-		case Collision:
-			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, ReasonWaiting, false, decision.Message).outcome
-		case Deferred:
-			p.outcomes[t.step.ID] = p.deferred(t, decision, seen).outcome
-		default:
-			if decision.Action == Create {
-				// Nothing tries to, which would tell whether another one has the name.
-				p.hide(t.step.ID)
-			}
-			p.outcomes[t.step.ID] = p.refuse(t, Seen{}, reason, false, "differs from the manifest; "+why).outcome
-		}
-	}
-}

@@ -29,8 +29,10 @@
 //  7. watch and tidy: what turned out to be hidden from watches by label is watched by
 //     name, and what is remembered of objects that nobody wants any more is forgotten.
 //
-// What became of one object is a taskResult; conclude merges it into the pass, one after
-// the other. The report is made of the pass at the end, whether it came to it or not.
+// Steps return what they found: holdStage what became of each object, advance why the next
+// phase could not be started (refusals), prune what is left. What became of one object is a
+// taskResult; conclude takes from it what the inventory and the next pass have to know, one
+// after the other. The report is made of the pass at the end, whether it came to it or not.
 //
 // The package is a library: it knows neither Penstock's API nor its store. A
 // caller compiles manifests into stages (package stage), lends an inventory that

@@ -1,0 +1,95 @@
+package rollout
+
+import (
+	"context"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// advance reaches the stages of the newest layer that is not paused, one after the
+// other, while all that was reached is complete, or, where an early stage comes next,
+// applied. Older layers hold what they have: that one is about to supersede them.
+// Paused ones hold what they have, too; that somebody prepares the next revision does
+// not stop this one's rollout.
+//
+// It returns why the phase that comes next could not be started, by object.
+func (p *pass) advance(ctx context.Context) (refusals, error) {
+	li := slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
+	if li < 0 || p.Freeze != nil {
+		return nil, nil
+	}
+	layer := p.Layers[li]
+	if refused, err := p.conform(ctx, li); err != nil || len(refused) > 0 {
+		return refused, err
+	}
+	var closed *stage.Stage // the first whose gates are
+	for si := range layer.Stages {
+		at, stg := place{li, si}, &layer.Stages[si]
+		if !p.isReached(at) {
+			if closed != nil && (!stg.Early || closed.Phase != stg.Phase || closed.Level != stg.Level) {
+				return nil, nil
+			}
+			if refused, err := p.reach(ctx, at); err != nil || len(refused) > 0 {
+				return refused, err
+			}
+		}
+		switch {
+		case !p.applied(at):
+			return nil, nil
+		case closed != nil:
+		case p.open(ctx, at):
+			p.ended(at)
+		default:
+			closed = stg
+		}
+	}
+	return nil, nil
+}
+
+// refusals are why objects keep the phase that they belong to from being started.
+type refusals map[manifest.ID]Failure
+
+// reach begins a stage and holds it, unless something refuses that.
+func (p *pass) reach(ctx context.Context, at place) (refusals, error) {
+	if refused, err := p.preflight(ctx, at); err != nil || len(refused) > 0 {
+		return refused, err
+	}
+	p.inventory.Reached[p.Layers[at.layer].Key] = at.stage + 1
+	p.claim(at)
+	p.began(at)
+	objects, err := p.holdStage(ctx, at)
+	p.note(objects)
+	return nil, err
+}
+
+// complete is true when all objects of a stage that belong to its layer are
+// applied and all its gates are open.
+func (p *pass) complete(ctx context.Context, at place) bool {
+	return p.applied(at) && p.open(ctx, at)
+}
+
+// applied is true when all objects of a stage that belong to its layer are.
+func (p *pass) applied(at place) bool {
+	for _, step := range p.stage(at).Steps {
+		if p.places[step.ID] == at && !p.outcomes[step.ID].applied {
+			return false
+		}
+	}
+	return true
+}
+
+// open is true when all gates of a stage are.
+func (p *pass) open(ctx context.Context, at place) bool {
+	for _, gate := range p.stage(at).Gates {
+		if p.places[gate.ID] != at {
+			continue
+		}
+		if verdict, _ := p.verdict(ctx, gate); verdict.Status != probe.True {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,127 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// expect returns the next entry, which must have this name.
+func (r *Reader) expect(name string) (*tar.Header, error) {
+	entry, err := r.header()
+	if err != nil {
+		return nil, cut(err)
+	}
+	if entry.Name != name {
+		return nil, fmt.Errorf("the entry %.200q is where %s belongs", entry.Name, name)
+	}
+	return entry, nil
+}
+
+// header goes to the next entry.
+func (r *Reader) header() (*tar.Header, error) {
+	r.rest.header = maxHeaderBytes
+	defer func() { r.rest.header = 0 }()
+	return r.tar.Next()
+}
+
+// record reads an entry of JSON. A field that is not known is an error: new
+// fields come with a new format.
+func (r *Reader) record(entry *tar.Header, into any) error {
+	data, err := r.data(entry, r.limits.RecordBytes)
+	if err != nil {
+		return err
+	}
+	if err := strictly(data, into); err != nil {
+		return fmt.Errorf("%s: %w", entry.Name, err)
+	}
+	return nil
+}
+
+// data reads an entry that is a plain file, and notes its checksum.
+func (r *Reader) data(entry *tar.Header, limit int64) ([]byte, error) {
+	if entry.Typeflag != tar.TypeReg || len(entry.PAXRecords) > 0 || entry.Linkname != "" {
+		return nil, fmt.Errorf("the entry %.200q is not a plain file", entry.Name)
+	}
+	if entry.Size < 0 || entry.Size > limit {
+		return nil, fmt.Errorf("%s has %d bytes, %d are allowed", entry.Name, entry.Size, limit)
+	}
+	// It grows with what there is, not with what the header says there is.
+	var data bytes.Buffer
+	n, err := io.Copy(&data, io.LimitReader(r.tar, limit+1))
+	if err != nil {
+		return nil, cut(err)
+	}
+	if n != entry.Size {
+		return nil, fmt.Errorf("%s has %d bytes, and says to have %d", entry.Name, n, entry.Size)
+	}
+	fmt.Fprintf(&r.sums, "%x  %s\n", sha256.Sum256(data.Bytes()), entry.Name)
+	if int64(r.sums.Len()) > 2*r.limits.maxSumsBytes() {
+		return nil, errors.New("the archive has more entries than are allowed")
+	}
+	return data.Bytes(), nil
+}
+
+// strictly reads exactly one JSON value without unknown fields.
+func strictly(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	switch err := decoder.Decode(into); {
+	case errors.Is(err, io.EOF):
+		return errors.New("it is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends in the middle")
+	case err != nil:
+		return err
+	}
+	if len(bytes.TrimSpace(data[decoder.InputOffset():])) > 0 {
+		return errors.New("it goes on behind its end")
+	}
+	return nil
+}
+
+// cut says what it means when an archive ends in the middle.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the archive is cut off: it ends before " + sumsName)
+	}
+	return err
+}
+
+// bounded ends with an error behind a number of bytes.
+type bounded struct {
+	from        io.Reader
+	left, limit int64
+	// header is what may still be read of the header of an entry; 0 outside of one.
+	header int64
+}
+
+var errHeaders = errors.New("the header of an entry is longer than is allowed")
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		// The end itself may come here.
+		if n, err := b.from.Read(make([]byte, 1)); n == 0 && err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("the archive has more than the %d bytes that are allowed, decompressed", b.limit)
+	}
+	allowed := min(int64(len(p)), b.left)
+	if b.header > 0 {
+		// The last byte is never read: 0 is for what is no header.
+		if allowed = min(allowed, b.header-1); allowed == 0 {
+			return 0, errHeaders
+		}
+	}
+	n, err := b.from.Read(p[:allowed])
+	b.left -= int64(n)
+	if b.header > 0 {
+		b.header -= int64(n)
+	}
+	return n, err
+}
