@@ -99,7 +99,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 		Generic: genericapiserver.NewRecommendedConfig(codecs),
 		Extra: ExtraConfig{
 			scheme: scheme, codecs: codecs, host: host, database: db, health: newStoreHealth(o, db), unreadable: store.NewUnreadable(db.client),
-			namespace: o.Namespace, identity: replicaIdentity(o), lease: o.Lease,
+			namespace: o.Namespace, lease: o.leaseTimes(),
 			controllers: o.Controllers, profiles: o.Profiles, entries: sharing.NewEntries(), redactor: redactor, ready: o.Ready,
 			metrics: metrics.NewKubeRegistry(),
 		},
@@ -129,6 +129,7 @@ func newConfig(ctx context.Context, o *Options, host *host, db *database) (*Conf
 	if c.Extra.decision, err = guard.Establish(ctx); err != nil {
 		return nil, err
 	}
+	c.Extra.identity = replicaIdentity(o, c.Extra.decision.Identity)
 	if err := c.aim(ctx, o, host, db); err != nil {
 		return nil, err
 	}

@@ -21,17 +21,30 @@ const (
 	termBackoff = 2 * time.Second
 )
 
-// LeaseTimes are how long a lease lasts and how often it is renewed. A replica that
-// dies without giving its lease back is succeeded after Duration and two retries, each
-// of which client-go stretches by up to 2.2: the first until the last renewal was seen,
-// the second until the lease that ran out is. With the defaults that is 13.4 s.
+// LeaseTimes are how long a lease lasts and how often it is renewed: every
+// RetryPeriod, which is a write to the host's etcd.
 type LeaseTimes struct {
 	Duration, RenewDeadline, RetryPeriod time.Duration
 }
 
-func defaultLeaseTimes() LeaseTimes {
-	return LeaseTimes{Duration: 9 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: time.Second}
+// replicatedLeaseTimes are for replicas that share an etcd. One that dies without
+// giving its lease back is succeeded after Duration and two retries, each of which
+// client-go stretches by up to 2.2: the first until the last renewal was seen, the
+// second until the lease that ran out is. That is 14.8 s.
+func replicatedLeaseTimes() LeaseTimes {
+	return LeaseTimes{Duration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 2 * time.Second}
 }
+
+// singleLeaseTimes are for the one process that can serve an embedded store. Nobody
+// waits to take over: whoever opens the store next has the same identity, and leads at
+// once.
+func singleLeaseTimes() LeaseTimes {
+	return LeaseTimes{Duration: time.Minute, RenewDeadline: 45 * time.Second, RetryPeriod: 15 * time.Second}
+}
+
+// leaseRequestTimeout bounds a request for the lease: a host that hangs must not cost
+// the whole deadline at the first try, nor hold up a shutdown.
+const leaseRequestTimeout = 3 * time.Second
 
 // leadership runs a function, a term, for as long as this replica holds the
 // lease, again and again. Losing the lease ends the term and nothing else: the
@@ -39,11 +52,12 @@ func defaultLeaseTimes() LeaseTimes {
 type leadership struct {
 	host      *rest.Config
 	namespace string
-	// identity of this replica. A replica that comes back with the identity it
-	// had need not wait for its own lease to run out.
+	// identity of this replica. One that comes back with the identity it had need
+	// not wait for its own lease to run out.
 	identity string
 	times    LeaseTimes
 	term     func(ctx context.Context) error
+	writes   ownWrites
 }
 
 // run contends until ctx ends, and returns when the last term has ended.
@@ -127,9 +141,7 @@ func (l *leadership) lead(ctx, leaseCtx context.Context) error {
 
 func (l *leadership) lock() (resourcelock.Interface, error) {
 	config := rest.CopyConfig(l.host)
-	// A host that hangs must not cost the whole deadline at the first try, nor
-	// hold up a shutdown.
-	config.Timeout = l.times.RenewDeadline / 2
+	config.Timeout = min(l.times.RenewDeadline/2, leaseRequestTimeout)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the lease: %w", err)
@@ -139,5 +151,5 @@ func (l *leadership) lock() (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the lease %s/%s: %w", l.namespace, leaseName, err)
 	}
-	return lock, nil
+	return ownLease{Interface: lock, writes: &l.writes}, nil
 }

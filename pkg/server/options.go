@@ -100,7 +100,7 @@ type Options struct {
 	Controllers []Controller
 	// Profiles are what plans can be made of.
 	Profiles []profile.Profile
-	// Lease decides which replica that is.
+	// Lease decides which replica that is. Zero is what suits the store.
 	Lease LeaseTimes
 	// Ready, when set, is called when the server is ready, and registered if it
 	// is to be; and again when it started over, see Run.
@@ -141,7 +141,6 @@ func NewOptions() (*Options, error) {
 		Version:      "unknown",
 
 		GuardInstallLevels: installlevel.DefaultResources(),
-		Lease:              defaultLeaseTimes(),
 	}, nil
 }
 
@@ -187,6 +186,18 @@ func copied[T any](original *T) *T {
 // external tells whether the store is an etcd elsewhere.
 func (o *Options) external() bool {
 	return o.DataDir == ""
+}
+
+// leaseTimes are those that were asked for, or those that suit the store.
+func (o *Options) leaseTimes() LeaseTimes {
+	switch {
+	case o.Lease != LeaseTimes{}:
+		return o.Lease
+	case o.external():
+		return replicatedLeaseTimes()
+	default:
+		return singleLeaseTimes()
+	}
 }
 
 // ownCertificates tells whether we make our certificates ourselves.

@@ -4,11 +4,14 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/penstock-project/penstock/pkg/server/certificates"
+	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
 func parsedOptions(t *testing.T, args ...string) *Options {
@@ -153,19 +156,37 @@ func TestCertificateNames(t *testing.T) {
 	}
 }
 
-// A replica on an embedded store must come back under the same identity; two
-// replicas of an external one must not share theirs.
+// Whoever serves an embedded store comes back under the same identity; two replicas of
+// an external one must not share theirs.
 func TestReplicaIdentity(t *testing.T) {
-	same := parsedOptions(t, "--data-dir=/d")
-	if a, b := replicaIdentity(same), replicaIdentity(same); a != b {
-		t.Errorf("the same directory: %s and %s", a, b)
+	one, two := identity.Identity{ID: "1"}, identity.Identity{ID: "2"}
+	embedded := parsedOptions(t, "--data-dir=/d")
+	if a, b := replicaIdentity(embedded, one), replicaIdentity(parsedOptions(t, "--data-dir=/e"), one); a != b {
+		t.Errorf("the same store: %s and %s", a, b)
 	}
-	if a, b := replicaIdentity(same), replicaIdentity(parsedOptions(t, "--data-dir=/e")); a == b {
-		t.Errorf("two directories, one identity: %s", a)
+	if a, b := replicaIdentity(embedded, one), replicaIdentity(embedded, two); a == b {
+		t.Errorf("two stores, one identity: %s", a)
 	}
 	external := parsedOptions(t, "--etcd-servers=http://127.0.0.1:2379")
-	if a, b := replicaIdentity(external), replicaIdentity(external); a == b {
+	if a, b := replicaIdentity(external, one), replicaIdentity(external, one); a == b {
 		t.Errorf("two replicas of an external store, one identity: %s", a)
+	}
+}
+
+// What an idle program writes to the host, and how soon another replica leads.
+func TestLeaseTimes(t *testing.T) {
+	single := parsedOptions(t, "--data-dir=/d").leaseTimes()
+	if perMinute := time.Minute / single.RetryPeriod; perMinute > 6 {
+		t.Errorf("%d renewals a minute by a single process", perMinute)
+	}
+	replicated := parsedOptions(t, "--etcd-servers=http://127.0.0.1:2379").leaseTimes()
+	if perMinute := time.Minute / replicated.RetryPeriod; perMinute > 30 {
+		t.Errorf("%d renewals a minute with replicas", perMinute)
+	}
+	// client-go stretches each wait by up to its JitterFactor.
+	retry := time.Duration(float64(replicated.RetryPeriod) * (1 + leaderelection.JitterFactor))
+	if failover := replicated.Duration + 2*retry; failover > 15*time.Second {
+		t.Errorf("another replica leads after %s", failover)
 	}
 }
 

@@ -2,13 +2,10 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
+	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
 // readyPoll is how often a starting server looks whether it is ready. It asks
@@ -128,24 +126,18 @@ func runOn(ctx context.Context, o *Options, host *host, db *database) error {
 	return server.Run(ctx)
 }
 
-// replicaIdentity names this replica as a candidate for the lease. With an
-// embedded store it stays the same over restarts, so that a killed process need
-// not wait for its own lease to run out: the lock on the data directory makes
-// sure that there is only one.
-func replicaIdentity(o *Options) string {
+// replicaIdentity names this replica as a candidate for the lease. With an embedded
+// store it is that store: whoever serves it next, wherever, follows at once. Replicas
+// that share an etcd have it in common, so each has a name of its own.
+func replicaIdentity(o *Options, store identity.Identity) string {
+	if !o.external() {
+		return "store_" + store.ID
+	}
 	hostname, err := os.Hostname()
 	if err != nil {
 		hostname = "unknown"
 	}
-	if o.external() {
-		return hostname + "_" + uuid.NewString()
-	}
-	dir, err := filepath.Abs(o.DataDir)
-	if err != nil {
-		dir = o.DataDir
-	}
-	sum := sha256.Sum256([]byte(dir))
-	return hostname + "_" + hex.EncodeToString(sum[:8])
+	return hostname + "_" + uuid.NewString()
 }
 
 // Server is an API server that is ready to run.

@@ -147,6 +147,9 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	p := start(t, options)
 	await(t, "the first term", first.began)
 	held, _ := lease(t, c)
+	if holder := *held.Spec.HolderIdentity; !strings.HasPrefix(holder, "store_") {
+		t.Errorf("the holder is %s, and not the store: a replaced Pod has another hostname", holder)
+	}
 	p.halt(t)
 
 	// As a kill would have left it.
@@ -247,8 +250,10 @@ func TestManyTerms(t *testing.T) {
 	}
 	const settled = 3 // what is made once is made by then
 	before := 0
+	held, _ := lease(t, c)
 	for term := 1; term <= terms; term++ {
-		hold(t, client, "thief")
+		// Somebody else, or another process that serves a copy of this store.
+		hold(t, client, []string{"thief", *held.Spec.HolderIdentity}[term%2])
 		await(t, "the end of a term whose lease was lost", o.ended)
 		hold(t, client, "")
 		await(t, "the next term", o.began)
