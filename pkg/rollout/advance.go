@@ -17,7 +17,7 @@ import (
 //
 // It returns why the phase that comes next could not be started, by object.
 func (p *pass) advance(ctx context.Context) (refusals, error) {
-	li := slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
+	li := p.leading()
 	if li < 0 || p.Freeze != nil {
 		return nil, nil
 	}
@@ -51,6 +51,11 @@ func (p *pass) advance(ctx context.Context) (refusals, error) {
 
 // refusals are why objects keep the phase that they belong to from being started.
 type refusals map[manifest.ID]Failure
+
+// leading is the index of the layer that advances, -1 for none.
+func (p *pass) leading() int {
+	return slices.IndexFunc(p.Layers, func(layer Layer) bool { return !layer.Paused })
+}
 
 // reach begins a stage and holds it, unless something refuses that.
 func (p *pass) reach(ctx context.Context, at place) (refusals, error) {

@@ -147,7 +147,9 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport) {
 		failure, refused := p.refused[step.ID]
 		switch have := p.places[step.ID]; {
 		case !reached:
-			if refused && at.layer == 0 {
+			phase.Pending++
+			// What keeps a stage from beginning is told of the layer that wants to begin it.
+			if refused && at.layer == p.leading() {
 				phase.Failures = append(phase.Failures, failure)
 			}
 		case have != at:

@@ -72,6 +72,18 @@ func TestReport(t *testing.T) {
 		"revision 2 complete=true",
 		"config reached=true objects=2 applied=0 available=0 superseded=2",
 		"deploy reached=true objects=2 applied=2 available=2 superseded=0")
+	four := s.revision(4).phase("config", "Namespace a=1", "ConfigMap a/q=1")
+	four.paused = true
+	s.become(four, three, two)
+	check("a paused revision above it takes nothing of that back, and does not want to start it itself",
+		"revision 4 complete=false",
+		"config reached=false objects=2 applied=0 available=0 superseded=0",
+		"revision 3 complete=false",
+		"config reached=true objects=2 applied=2 available=2 superseded=0",
+		"more reached=false objects=2 applied=0 available=0 superseded=0 [q Collision]",
+		"revision 2 complete=true",
+		"config reached=true objects=2 applied=0 available=0 superseded=2",
+		"deploy reached=true objects=2 applied=2 available=2 superseded=0")
 }
 
 // TestEventsSayWhatWasChanged, and only that.

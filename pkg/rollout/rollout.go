@@ -149,8 +149,9 @@ type PhaseReport struct {
 	// Reached is true when rollout has touched the phase.
 	Reached bool
 	// Objects, and how many of them are as the manifest says (Applied), pass
-	// their probes (Available), or belong to a newer layer (Superseded).
-	Objects, Applied, Available, Superseded int
+	// their probes (Available), belong to a newer layer (Superseded), or were not
+	// reached yet (Pending). The layer answers for all others.
+	Objects, Applied, Available, Superseded, Pending int
 	// Failures hold the phase back, in the order of its objects.
 	Failures []Failure
 }

@@ -32,13 +32,13 @@ func TestSoak(t *testing.T) {
 		want   string
 	}
 	const (
-		soaking   = "Ready=False/NotYet Available=True/RolledOut Progressing=True/Soaking Succeeded=False/Soaking Failing=False/NothingToDo Stalled=False/NothingToDo"
-		rolling   = "Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo"
-		stalled   = "Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NothingToDo Stalled=True/ProgressDeadlineExceeded"
-		ready     = "Ready=True/RolledOut Available=True/RolledOut Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo"
-		flickers  = "Ready=False/Unavailable Available=False/Unavailable Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo"
-		paused    = "Ready=False/NotYet Available=True/RolledOut Progressing=False/Paused Succeeded=False/Soaking Failing=False/NothingToDo Stalled=False/NothingToDo"
-		overtaken = "Ready=False/NotYet Available=True/RolledOut Progressing=False/Superseded Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo"
+		soaking   = "Ready=False/NotYet Available=True/RolledOut Progressing=True/Soaking Succeeded=False/Soaking Failing=False/NoFailure Stalled=False/NotStalled"
+		rolling   = "Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/NotStalled"
+		stalled   = "Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NoFailure Stalled=True/ProgressDeadlineExceeded"
+		ready     = "Ready=True/RolledOut Available=True/RolledOut Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled"
+		flickers  = "Ready=False/Unavailable Available=False/Unavailable Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled"
+		paused    = "Ready=True/Paused Available=True/RolledOut Progressing=False/Paused Succeeded=False/Soaking Failing=False/NoFailure Stalled=False/Paused"
+		overtaken = "Ready=True/Superseded Available=True/RolledOut Progressing=False/Superseded Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/Superseded"
 	)
 	cases := map[string][]step{
 		"it stays": {

@@ -95,15 +95,6 @@ func phaseState(report rollout.PhaseReport) olmv1alpha1.PhaseState {
 	}
 }
 
-// objects counts the objects of a layer.
-func objects(layer *rollout.LayerReport) int {
-	n := 0
-	for _, phase := range layer.Phases {
-		n += phase.Objects
-	}
-	return n
-}
-
 // applied is true when all objects of a layer are as its manifests say, whether
 // or not they pass their probes.
 func applied(layer *rollout.LayerReport) bool {

@@ -138,6 +138,10 @@ func (v *visit) finding(i int) finding {
 	for n, layer := range v.layers {
 		if layer == revision && n < len(v.report.Layers) {
 			found.layer, found.newest = &v.report.Layers[n], n == v.leading()
+			found.taking = v.taking(n)
+			if leading := v.leading(); leading < n {
+				found.successor = v.layers[leading].Name
+			}
 			if n < len(v.inverted) {
 				found.inverted = v.inverted[n]
 			}
@@ -157,6 +161,18 @@ func (v *visit) finding(i int) finding {
 	}
 	found.stillStuck(revision)
 	return found
+}
+
+// taking returns the names of the layers above the n-th that have reached objects, newest
+// first.
+func (v *visit) taking(n int) []string {
+	var names []string
+	for i, layer := range v.layers[:n] {
+		if slices.ContainsFunc(v.report.Layers[i].Phases, func(phase rollout.PhaseReport) bool { return phase.Reached }) {
+			names = append(names, layer.Name)
+		}
+	}
+	return names
 }
 
 // stillStuck goes on with a refusal that status called Failing already: how long it has

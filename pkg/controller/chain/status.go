@@ -30,7 +30,8 @@ const (
 	reasonTearingDown = "TearingDown"
 	reasonInvalid     = "Invalid"
 	reasonDeadline    = "ProgressDeadlineExceeded"
-	reasonNothing     = "NothingToDo"
+	reasonNoFailure   = "NoFailure"
+	reasonNotStalled  = "NotStalled"
 	reasonTrouble     = "PassFailed"
 	reasonRequested   = "Requested"
 	reasonRefused     = "RollbackRefused"
@@ -47,6 +48,12 @@ const (
 	reasonTargetUnavailable = "TargetUnavailable"
 )
 
+// What is said when there is nothing to say.
+const (
+	nothingFails  = "nothing fails"
+	nothingStalls = "nothing waits for a person, and no deadline has passed"
+)
+
 // finding is what a pass found of one revision.
 type finding struct {
 	// layer is nil for a revision that is archived or being deleted.
@@ -54,6 +61,10 @@ type finding struct {
 	// newest is true for the newest layer of the chain that is not paused, which
 	// alone progresses.
 	newest bool
+	// successor names the layer that progresses instead, for one that is older, and
+	// taking are the newer layers that have objects, newest first.
+	successor string
+	taking    []string
 	// leaving are the objects whose content is this revision's and that still
 	// have to go.
 	leaving []rollout.Failure
@@ -148,41 +159,81 @@ func (w *writer) is(kind string) bool {
 	return meta.IsStatusConditionTrue(w.status.Conditions, kind)
 }
 
-// active describes a layer.
+// active describes a layer: what is true of what it answers for.
 func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
-	complete := found.layer.Complete
+	leads := found.newest && !isPaused(revision) // the newest is paused when all are
+	own := shareOf(found.layer, found.taking)
 	message, person, stuck := summary(found.layer)
-	if level := found.layer.Level; level != nil && level.Waiting > 0 {
+	if level := found.layer.Level; level != nil && level.Waiting > 0 && leads {
 		message = waitingForLevel(level, found.inverted)
 	}
-	n := objects(found.layer)
-	counts := fmt.Sprintf("%s in %s %s as rolled out", text.Count(n, "object"), text.Count(len(found.layer.Phases), "phase"), verb(n))
+	if message == "" {
+		message = clip(own.String())
+	}
+	w.available(found, leads, own, message)
+	if left := w.succeed(revision, found, own); left != "" {
+		message = left
+	}
+	w.progress(revision, found, own, message)
+	w.fail(person, stuck)
+	if !leads {
+		w.aside(message)
+		return
+	}
+	w.stall(revision, person)
+	w.ready(message, own)
+}
 
-	switch before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable); {
-	case complete:
-		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, counts)
+// available tells whether what a layer answers for is as it was rolled out.
+func (w *writer) available(found finding, leads bool, own share, message string) {
+	part := reasonSuperseded
+	if own.superseded == 0 {
+		part = reasonPaused
+	}
+	before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
+	switch {
+	case own.none() && (!leads || own.superseded > 0):
+		w.set(olmv1alpha1.ConditionAvailable, false, part, message)
+	case own.whole() && found.layer.Complete:
+		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, own.String())
+	case found.layer.Complete || !leads && own.complete:
+		w.set(olmv1alpha1.ConditionAvailable, true, part, clip(own.String()))
 	case found.layer.Unknown && before != nil && before.Status != metav1.ConditionFalse:
 		// It was available, and nothing is known to be otherwise.
 		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonUnknown, message)
 	default:
 		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
 	}
-	if left := w.succeed(revision, found); left != "" {
-		message = left
+}
+
+// aside describes a layer that is not to progress: it is paused, or a newer one takes
+// its place. That was asked for and is reached, so nothing stalls it, and clients that
+// wait for Ready need not wait for it. Progressing says which of the two it is.
+func (w *writer) aside(message string) {
+	because := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing)
+	reason, why := because.Reason, because.Message
+	w.set(olmv1alpha1.ConditionStalled, false, reason, why)
+	available := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
+	switch {
+	case reason == reasonPaused, available.Status == metav1.ConditionTrue, available.Reason == reasonSuperseded:
+		w.set(olmv1alpha1.ConditionReady, true, reason, why)
+	default:
+		w.say(olmv1alpha1.ConditionReady, available.Status, available.Reason, message)
 	}
-	w.progress(revision, found, message)
-	w.fail(person, stuck)
-	w.stall(revision, person)
-	w.ready(message)
+}
+
+func isPaused(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
 }
 
 // succeed turns Succeeded True once the newest layer has been complete for long
 // enough. It returns what that still takes, when only time is missing.
-func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found finding) string {
+func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share) string {
 	end, available := soaked(revision, w.status.Conditions)
 	switch {
 	case w.is(olmv1alpha1.ConditionSucceeded):
-	case !available || !found.newest:
+	case !available || !found.newest || !own.whole():
+		// What a newer revision has, even a paused one, does not make this one succeed.
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
 	case w.now.Before(end):
 		left := fmt.Sprintf("all objects are available; the revision has succeeded when they still are at %s, after %d seconds",
@@ -196,20 +247,22 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 }
 
 // progress tells whether anything is under way.
-func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, message string) {
+func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share, message string) {
 	switch {
-	case found.freeze != nil && !found.layer.Complete:
-		w.set(olmv1alpha1.ConditionProgressing, false, reasonFrozen, clip(found.freeze.String()+"; nothing is written"))
-	case revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused:
+	case isPaused(revision):
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonPaused, "the revision is paused: nothing is written")
+	case found.freeze != nil && !found.layer.Complete && (found.newest || !own.complete):
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonFrozen, clip(found.freeze.String()+"; nothing is written"))
 	case !found.newest:
-		w.set(olmv1alpha1.ConditionProgressing, false, reasonSuperseded, "a newer revision takes the objects over as it reaches them")
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonSuperseded, found.successor+" takes the objects over as it reaches them")
 	case found.layer.Level != nil && found.layer.Level.Waiting > 0:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonWaitingForLevel, message)
+	case found.layer.Complete && !own.whole():
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonSuperseded, message)
 	case found.layer.Complete && !w.is(olmv1alpha1.ConditionSucceeded):
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonSoaking, message)
 	case found.layer.Complete:
-		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "")
+		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "the rollout is complete")
 	case !w.is(olmv1alpha1.ConditionSucceeded):
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonRollingOut, message)
 	case !applied(found.layer) && !found.layer.Unknown:
@@ -228,7 +281,7 @@ func (w *writer) fail(person, stuck *rollout.Failure) {
 	case stuck != nil:
 		w.set(olmv1alpha1.ConditionFailing, true, stuck.Reason, describe(*stuck))
 	default:
-		w.set(olmv1alpha1.ConditionFailing, false, reasonNothing, "")
+		w.set(olmv1alpha1.ConditionFailing, false, reasonNoFailure, nothingFails)
 	}
 }
 
@@ -239,17 +292,17 @@ func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *r
 		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
 	case overdue(w.current(revision), w.now):
 		w.set(olmv1alpha1.ConditionStalled, true, reasonDeadline,
-			fmt.Sprintf("the rollout takes longer than %d minutes", revision.Spec.ProgressDeadlineMinutes))
+			fmt.Sprintf("the rollout takes longer than %s", text.Count(revision.Spec.ProgressDeadlineMinutes, "minute")))
 	default:
-		w.set(olmv1alpha1.ConditionStalled, false, reasonNothing, "")
+		w.set(olmv1alpha1.ConditionStalled, false, reasonNotStalled, nothingStalls)
 	}
 }
 
-// ready joins Succeeded and Available.
-func (w *writer) ready(message string) {
+// ready joins Succeeded and Available of the layer that progresses.
+func (w *writer) ready(message string, own share) {
 	switch {
 	case w.is(olmv1alpha1.ConditionSucceeded) && w.is(olmv1alpha1.ConditionAvailable):
-		w.set(olmv1alpha1.ConditionReady, true, reasonRolledOut, "")
+		w.set(olmv1alpha1.ConditionReady, true, reasonRolledOut, clip(own.String()))
 	case w.is(olmv1alpha1.ConditionSucceeded) && meta.IsStatusConditionPresentAndEqual(w.status.Conditions, olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown):
 		available := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
 		w.say(olmv1alpha1.ConditionReady, metav1.ConditionUnknown, available.Reason, message)
@@ -270,9 +323,7 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	if !revision.DeletionTimestamp.IsZero() {
 		reason, message = reasonTearingDown, "the revision is being deleted"
 	}
-	for _, kind := range []string{olmv1alpha1.ConditionReady, olmv1alpha1.ConditionAvailable} {
-		w.set(kind, false, reason, message)
-	}
+	w.set(olmv1alpha1.ConditionAvailable, false, reason, message)
 	if !w.is(olmv1alpha1.ConditionSucceeded) {
 		w.set(olmv1alpha1.ConditionSucceeded, false, reason, message)
 	}
@@ -291,6 +342,7 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	default:
 		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
 	}
+	w.given(revision, found, reason, message)
 	if found.remaining != nil && found.targetErr != nil && needsPerson(found.targetErr) {
 		for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
 			w.set(kind, true, reasonTargetUnavailable, clip(found.targetErr.Error()))
@@ -306,8 +358,21 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	if person != nil {
 		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
 	} else {
-		w.set(olmv1alpha1.ConditionStalled, false, reasonNothing, "")
+		w.set(olmv1alpha1.ConditionStalled, false, reasonNotStalled, nothingStalls)
 	}
+}
+
+// given tells whether an archived revision has given up all it had: that is what was
+// asked for. One that is being deleted is never Ready.
+func (w *writer) given(revision *olmv1alpha1.ClusterExtensionRevision, found finding, reason, message string) {
+	if len(found.leaving) == 0 && found.remaining == nil && revision.DeletionTimestamp.IsZero() {
+		w.set(olmv1alpha1.ConditionReady, true, reason, message+": nothing in the cluster is its any more")
+		return
+	}
+	if left := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing); left.Status == metav1.ConditionTrue {
+		reason, message = left.Reason, left.Message
+	}
+	w.set(olmv1alpha1.ConditionReady, false, reason, message)
 }
 
 // first returns the first failure that is as a function says, or nil.
@@ -337,10 +402,10 @@ func (w *writer) unusableTarget(err error) {
 		if needsPerson(err) {
 			w.set(kind, true, reasonTargetUnavailable, message)
 		} else {
-			w.set(kind, false, reasonNothing, "")
+			w.set(kind, false, reasonTargetUnavailable, message)
 		}
 	}
-	w.ready(message)
+	w.ready(message, share{})
 }
 
 // invalid describes a revision that cannot be compiled.

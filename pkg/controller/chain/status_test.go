@@ -89,19 +89,19 @@ func TestStatusConditions(t *testing.T) {
 	}{
 		"rolling out": {
 			"it waits for a probe", revision(), finding{layer: waiting, newest: true}, 0,
-			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"rolled out": {
 			"all is well", revision(), finding{layer: done, newest: true}, 0,
-			"Ready=True/RolledOut Available=True/RolledOut Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=True/RolledOut Available=True/RolledOut Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"unavailable after success": {
 			"Succeeded is a latch, and the rollout is over", revision(succeeded), finding{layer: waiting, newest: true}, 0,
-			"Ready=False/Unavailable Available=False/Unavailable Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=False/Unavailable Available=False/Unavailable Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"repairing after success": {
 			"an object is not as it should be", revision(succeeded), finding{layer: drifted, newest: true}, 0,
-			"Ready=False/Unavailable Available=False/Unavailable Progressing=True/Repairing Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=False/Unavailable Available=False/Unavailable Progressing=True/Repairing Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"rejected": {
 			"only a person can help", revision(), finding{layer: rejected, newest: true}, 0,
@@ -109,36 +109,36 @@ func TestStatusConditions(t *testing.T) {
 		},
 		"refused for long": {
 			"somebody should look, and it is tried again all the same", revision(), finding{layer: stuck, newest: true}, 0,
-			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=True/TargetUnreachable Stalled=False/NothingToDo",
+			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=True/TargetUnreachable Stalled=False/NotStalled",
 		},
 		"deleted, refused for long": {
 			"as while it is rolled out", revision(succeeded, deleted), finding{leaving: []rollout.Failure{failure(rollout.ReasonTerminating, false), refused}}, 0,
-			"Ready=False/TearingDown Available=False/TearingDown Progressing=True/TearingDown Succeeded=True/RolledOut Failing=True/TargetUnreachable Stalled=False/NothingToDo",
+			"Ready=False/TearingDown Available=False/TearingDown Progressing=True/TearingDown Succeeded=True/RolledOut Failing=True/TargetUnreachable Stalled=False/NotStalled",
 		},
 		"within the deadline": {
 			"nine minutes of ten", revision(withDeadline(10)), finding{layer: waiting, newest: true}, 9 * time.Minute,
-			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"superseded": {
-			"a newer revision is being rolled out", revision(succeeded), finding{layer: done}, 0,
-			"Ready=True/RolledOut Available=True/RolledOut Progressing=False/Superseded Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"a newer revision is being rolled out", revision(succeeded), finding{layer: done, successor: "argocd-3"}, 0,
+			"Ready=True/Superseded Available=True/RolledOut Progressing=False/Superseded Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/Superseded",
 		},
 		"superseded before it succeeded": {
-			"what is left of it does not make it succeed", revision(), finding{layer: done}, 0,
-			"Ready=False/NotYet Available=True/RolledOut Progressing=False/Superseded Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"what is left of it does not make it succeed", revision(), finding{layer: done, successor: "argocd-3"}, 0,
+			"Ready=True/Superseded Available=True/RolledOut Progressing=False/Superseded Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/Superseded",
 		},
 		"paused": {
 			"nothing goes on", revision(state(olmv1alpha1.LifecycleStatePaused)), finding{layer: waiting, newest: true}, 0,
-			"Ready=False/NotYet Available=False/Unavailable Progressing=False/Paused Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=True/Paused Available=False/Unavailable Progressing=False/Paused Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/Paused",
 		},
 		"archived": {
 			"it did succeed once", revision(succeeded, state(olmv1alpha1.LifecycleStateArchived)), finding{}, 0,
-			"Ready=False/Archived Available=False/Archived Progressing=False/Archived Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=True/Archived Available=False/Archived Progressing=False/Archived Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"archived, objects to go": {
 			"pruning goes on", revision(state(olmv1alpha1.LifecycleStateArchived)),
 			finding{leaving: []rollout.Failure{failure(rollout.ReasonTerminating, false)}}, 0,
-			"Ready=False/Archived Available=False/Archived Progressing=True/TearingDown Succeeded=False/Archived Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=False/TearingDown Available=False/Archived Progressing=True/TearingDown Succeeded=False/Archived Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"deleted, held": {
 			"instances exist", revision(succeeded, deleted),
@@ -147,11 +147,11 @@ func TestStatusConditions(t *testing.T) {
 		},
 		"unseen after success": {
 			"what cannot be seen may be as it was", revision(available, succeeded), finding{layer: unseen, newest: true}, 0,
-			"Ready=Unknown/Unseen Available=Unknown/Unseen Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=Unknown/Unseen Available=Unknown/Unseen Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"unseen, and not available before": {
 			"what was not there then is not there because nobody looks", revision(), finding{layer: unseen, newest: true}, 0,
-			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NothingToDo Stalled=False/NothingToDo",
+			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"invalid": {
 			"it cannot be compiled", revision(), finding{invalid: errors.New("no such probe")}, 0,
