@@ -51,7 +51,7 @@ func lighthouse(w world) {
 	w.MustKubectl("patch", "cer", "lighthouse-3", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
 	w.condition("lighthouse-3", "Progressing", "False")
 	w.condition("lighthouse-3", "Ready", "True", "nothing in the cluster is its any more")
-	w.condition("lighthouse-2", "Ready", "True", "objects in 3 phases are as rolled out")
+	w.condition("lighthouse-2", "Ready", "True", "phases are as rolled out")
 	w.says(image(), "controller:v1.1.0")
 	w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=lighthouse-system", timeout)
 
