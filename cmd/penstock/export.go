@@ -28,8 +28,8 @@ import (
 // exportOptions are the flags of penstock export.
 type exportOptions struct {
 	client.Flags
-	chains []string
-	output string
+	extensions []string
+	output     string
 }
 
 // newExportCommand writes chains into an archive. It only reads, through the API,
@@ -45,14 +45,15 @@ func newExportCommand() *cobra.Command {
 			"It needs the rights to list clusterextensionrevisions, to get clusterextensionrevisions/manifests and\n" +
 			"revisionhistories, and to get the Secrets themselves in the cluster. If one is missing, nothing is written.",
 		Example: "  penstock export -o everything.tar.zst\n" +
-			"  penstock export --chain argocd --chain cert-manager -o two.tar.zst\n" +
+			"  penstock export --extension argocd --extension cert-manager -o two.tar.zst\n" +
 			"  penstock export -o - | age -r age1… > everything.tar.zst.age",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return export(command, options) },
 	}
 	flags := command.Flags()
 	options.Add(flags)
-	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to export; may be given several times. Without it, all extensions that have revisions.")
+	flags.SetNormalizeFunc(normalizeExtension)
+	flags.StringSliceVar(&options.extensions, extensionFlag, nil, "Extension to export; may be given several times. Without it, all extensions that have revisions.")
 	flags.StringVarP(&options.output, "output", "o", "", "File to write, replaced when it exists; - is standard output.")
 	if err := command.MarkFlagRequired("output"); err != nil {
 		panic(err) // The flag is not defined above.
@@ -67,7 +68,7 @@ func export(command *cobra.Command, options exportOptions) error {
 	}
 	e := &exporter{api: clients.OlmV1alpha1(), heard: heard}
 	ctx := command.Context()
-	names, err := e.names(ctx, options.chains)
+	names, err := e.names(ctx, options.extensions)
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,9 @@ import (
 // importOptions are the flags of penstock import.
 type importOptions struct {
 	client.Flags
-	chains []string
-	paused bool
-	check  bool
+	extensions []string
+	paused     bool
+	check      bool
 }
 
 // newImportCommand brings an archive into the store of a cluster, through the API.
@@ -44,13 +44,14 @@ func newImportCommand() *cobra.Command {
 			"It needs the rights to create revisionhistories/import and clusterextensionrevisions.",
 		Example: "  penstock import everything.tar.zst --check\n" +
 			"  penstock import everything.tar.zst\n" +
-			"  penstock import everything.tar.zst --chain argocd --paused",
+			"  penstock import everything.tar.zst --extension argocd --paused",
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error { return runImport(command, args[0], options) },
 	}
 	flags := command.Flags()
 	options.Add(flags)
-	flags.StringSliceVar(&options.chains, "chain", nil, "Extension to import; may be given several times. Without it, all extensions of the archive.")
+	flags.SetNormalizeFunc(normalizeExtension)
+	flags.StringSliceVar(&options.extensions, extensionFlag, nil, "Extension to import; may be given several times. Without it, all extensions of the archive.")
 	flags.BoolVar(&options.paused, "paused", false, "Import active revisions as paused ones: nothing is written to the cluster until their lifecycleState is Active again.")
 	flags.BoolVar(&options.check, "check", false, "Check whether the import would be accepted, and write nothing.")
 	return command
@@ -167,7 +168,7 @@ func (i *importer) tell(warned []string) error {
 // inspect reads the whole archive, and finds the chains that were asked for.
 func (i *importer) inspect(ctx context.Context) error {
 	missing := map[string]bool{}
-	for _, name := range i.options.chains {
+	for _, name := range i.options.extensions {
 		missing[name] = true
 	}
 	err := i.each(ctx, func(c *outgoing) error {
@@ -219,12 +220,12 @@ func (i *importer) each(ctx context.Context, do func(*outgoing) error) error {
 }
 
 func (i *importer) wanted(name string) bool {
-	for _, wanted := range i.options.chains {
+	for _, wanted := range i.options.extensions {
 		if wanted == name {
 			return true
 		}
 	}
-	return len(i.options.chains) == 0
+	return len(i.options.extensions) == 0
 }
 
 // revisions calls a function for every revision of the chain.

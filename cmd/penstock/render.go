@@ -13,33 +13,21 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/directory"
-	"github.com/penstock-project/penstock/pkg/source/release"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// renderOptions are the flags of penstock render.
-type renderOptions struct {
-	name                string
-	revision            int64
-	collisionProtection string
-	version             string
-	paused              bool
-	output              string
-	layout              string
-	release             release.Options
-}
-
-// newRenderCommand makes a revision of plain manifests. It talks to nobody.
+// newRenderCommand makes a revision of plain manifests. It talks to nobody but the
+// server that --revision next asks.
 func newRenderCommand() *cobra.Command {
-	var options renderOptions
+	options := renderOptions{cluster: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
-		Use:   "render DIR|FILE|- --name NAME --revision N",
+		Use:   "render DIR|FILE|- --extension NAME --revision N|next",
 		Short: "Turn plain manifests into a ClusterExtensionRevision",
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, except hidden ones.\n" +
@@ -48,10 +36,12 @@ func newRenderCommand() *cobra.Command {
 			"each run level becomes a phase, and annotations say for which clusters a manifest is. It is an error\n" +
 			"when a flag that an annotation needs is missing. Manifests with release.openshift.io/delete are left out:\n" +
 			"objects that a revision does not list any more are deleted when it has succeeded.",
-		Example: "  penstock render ./manifests --name cert-manager --revision 1 | kubectl create -f -\n" +
-			"  penstock render ./manifests --name cert-manager --revision 2 --paused | kubectl create -f -\n" +
-			"  penstock render ./release --layout release --profile self-managed-high-availability --name cluster --revision 1\n" +
-			"  kustomize build ./overlay | penstock render - --name lighthouse --revision 2 | kubectl create -f -",
+		Example: "  penstock render ./manifests --extension cert-manager --revision 1 | kubectl create -f -\n" +
+			"  penstock render ./manifests --extension cert-manager --revision 2 --paused | kubectl create -f -\n" +
+			"  penstock render ./manifests --extension cert-manager --revision next --on-failure Rollback --progress-deadline-minutes 10 |\n" +
+			"    kubectl create -f -\n" +
+			"  penstock render ./release --layout release --profile self-managed-high-availability --extension cluster --revision 1\n" +
+			"  kustomize build ./overlay | penstock render - --extension lighthouse --revision 2 | kubectl create -f -",
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := options.validate(); err != nil {
@@ -63,45 +53,13 @@ func newRenderCommand() *cobra.Command {
 			return render(command, args[0], options)
 		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&options.name, "name", "", "Name of the extension; the revision is named <name>-<revision>.")
-	flags.Int64Var(&options.revision, "revision", 0, "Number of the revision, 1 or more, larger than all earlier ones.")
-	flags.StringVar(&options.collisionProtection, "collision-protection", "",
-		"Which existing objects may be taken over: none (Prevent), those without a controller (IfNoController), or all (None). The server's default is Prevent.")
-	flags.StringVar(&options.version, "bundle-version", "",
-		"Version of the extension, for the history; stored as an annotation of the revision.")
-	flags.BoolVar(&options.paused, "paused", false,
-		"Create the revision Paused: nothing is written until its lifecycleState is set to Active, so that its changes can be read first.")
-	flags.StringVar(&options.layout, "layout", plainLayout, "Layout of the directory: plain, or release for the manifests of an OpenShift release.")
-	options.addReleaseFlags(flags)
-	flags.StringVarP(&options.output, "output", "o", "yaml", "Format: yaml or json.")
-	for _, required := range []string{"name", "revision"} {
+	options.add(command.Flags())
+	for _, required := range []string{extensionFlag, "revision"} {
 		if err := command.MarkFlagRequired(required); err != nil {
 			panic(err) // The flag is not defined above.
 		}
 	}
 	return command
-}
-
-func (o renderOptions) validate() error {
-	if problems := validation.IsDNS1123Subdomain(o.name); len(problems) > 0 {
-		return fmt.Errorf("--name %q: %s", o.name, strings.Join(problems, "; "))
-	}
-	if len(o.name) > v1alpha1.MaxExtensionNameLength {
-		return fmt.Errorf("--name %q: has %d characters, at most %d are allowed", o.name, len(o.name), v1alpha1.MaxExtensionNameLength)
-	}
-	if o.revision < 1 {
-		return fmt.Errorf("--revision %d: must be 1 or more", o.revision)
-	}
-	switch v1alpha1.CollisionProtection(o.collisionProtection) {
-	case "", v1alpha1.CollisionProtectionPrevent, v1alpha1.CollisionProtectionIfNoController, v1alpha1.CollisionProtectionNone:
-	default:
-		return fmt.Errorf("--collision-protection %q: want Prevent, IfNoController or None", o.collisionProtection)
-	}
-	if o.output != "yaml" && o.output != "json" {
-		return fmt.Errorf("--output %q: want yaml or json", o.output)
-	}
-	return nil
 }
 
 // render reads, prints the revision on stdout and a summary for people on
@@ -113,6 +71,11 @@ func render(command *cobra.Command, from string, options renderOptions) error {
 	}
 	if err := checkLimits(phases); err != nil {
 		return fmt.Errorf("rendering %s: %w", from, err)
+	}
+	if options.revision == nextRevision {
+		if err := options.askNext(command.Context()); err != nil {
+			return fmt.Errorf("nothing rendered: %w", err)
+		}
 	}
 	encoded, err := encode(newRenderedRevision(phases, options), options.output)
 	if err != nil {
@@ -208,8 +171,11 @@ func newRenderedRevision(phases []source.Phase, options renderOptions) renderedR
 		Kind:       "ClusterExtensionRevision",
 		Metadata:   renderedMetadata{Name: options.revisionName()},
 		Spec: v1alpha1.ClusterExtensionRevisionSpec{
-			Revision:            options.revision,
-			CollisionProtection: v1alpha1.CollisionProtection(options.collisionProtection),
+			Revision:                options.number,
+			CollisionProtection:     v1alpha1.CollisionProtection(options.collisionProtection),
+			ProgressDeadlineMinutes: options.deadlineMinutes,
+			OnFailure:               v1alpha1.OnFailure(options.onFailure),
+			TeardownPolicy:          v1alpha1.TeardownPolicy(options.teardownPolicy),
 		},
 	}
 	if options.version != "" {
@@ -217,6 +183,9 @@ func newRenderedRevision(phases []source.Phase, options renderOptions) renderedR
 	}
 	if options.paused {
 		revision.Spec.LifecycleState = v1alpha1.LifecycleStatePaused
+	}
+	if options.target != "" {
+		revision.Spec.TargetRef = &v1alpha1.TargetReference{Name: options.target}
 	}
 	for _, phase := range phases {
 		rendered := v1alpha1.RevisionPhase{Name: phase.Name}
@@ -226,10 +195,6 @@ func newRenderedRevision(phases []source.Phase, options renderOptions) renderedR
 		revision.Spec.Phases = append(revision.Spec.Phases, rendered)
 	}
 	return revision
-}
-
-func (o renderOptions) revisionName() string {
-	return fmt.Sprintf("%s-%d", o.name, o.revision)
 }
 
 func encode(revision renderedRevision, format string) ([]byte, error) {

@@ -43,7 +43,8 @@ func TestRenderGolden(t *testing.T) {
 		"json": {
 			reason: "the same for machines, to be read before it is written",
 			args: []string{filepath.Join("testdata", "render", "input"), "--name", "lamp", "--revision", "12",
-				"--collision-protection", "IfNoController", "--bundle-version=1.2.0", "--paused", "--output", "json"},
+				"--collision-protection", "IfNoController", "--bundle-version=1.2.0", "--paused", "--output", "json",
+				"--progress-deadline-minutes=10", "--on-failure=Rollback", "--teardown-policy=Orphan", "--target=edge"},
 		},
 		"stdin": {
 			reason: "a stream is one more way in",
@@ -87,14 +88,19 @@ func TestRenderRefuses(t *testing.T) {
 		stdin  string
 		want   []string
 	}{
-		"NoName":       {"a revision needs a name", []string{valid, "--revision", "1"}, "", []string{`"name" not set`}},
+		"NoName":       {"a revision needs a name", []string{valid, "--revision", "1"}, "", []string{`"extension" not set`}},
 		"NoRevision":   {"there is no good default", []string{valid, "--name", "a"}, "", []string{`"revision" not set`}},
 		"NoDirectory":  {"the missing path is named", []string{"testdata/missing", "--name", "a", "--revision", "1"}, "", []string{"testdata/missing"}},
-		"Name":         {"the name is of an object", []string{valid, "--name", "A_b", "--revision", "1"}, "", []string{`--name "A_b"`}},
+		"Name":         {"the name is of an object", []string{valid, "--name", "A_b", "--revision", "1"}, "", []string{`--extension "A_b"`}},
 		"LongName":     {"the limit is named", []string{valid, "--name", strings.Repeat("a", 53), "--revision", "1"}, "", []string{"53", "52"}},
-		"RevisionZero": {"numbers begin at 1", []string{valid, "--name", "a", "--revision", "0"}, "", []string{"--revision 0: must be 1 or more"}},
+		"RevisionZero": {"numbers begin at 1", []string{valid, "--name", "a", "--revision", "0"}, "", []string{"--revision 0: must be a number, 1 or more"}},
 		"Collision":    {"the allowed values are named", []string{valid, "--name", "a", "--revision", "1", "--collision-protection", "prevent"}, "", []string{`"prevent"`, "Prevent, IfNoController or None"}},
 		"Output":       {"the allowed values are named", []string{valid, "--name", "a", "--revision", "1", "-o", "xml"}, "", []string{"yaml or json"}},
+		"NotANumber":   {"next is the only word", []string{valid, "--extension", "a", "--revision", "newest"}, "", []string{"--revision newest", "or next"}},
+		"OnFailure":    {"the allowed values are named", []string{valid, "--extension", "a", "--revision", "1", "--on-failure", "rollback"}, "", []string{"None or Rollback"}},
+		"NoDeadline":   {"a rollback needs a deadline", []string{valid, "--extension", "a", "--revision", "1", "--on-failure", "Rollback"}, "", []string{"--progress-deadline-minutes"}},
+		"Teardown":     {"the allowed values are named", []string{valid, "--extension", "a", "--revision", "1", "--teardown-policy", "keep"}, "", []string{"Delete or Orphan"}},
+		"Target":       {"a target is a Secret", []string{valid, "--extension", "a", "--revision", "1", "--target", "A/b"}, "", []string{`--target "A/b"`}},
 		"Stream":       {"errors of a stream have lines", []string{"-", "--name", "a", "--revision", "1"}, "\nkind: A\n", []string{"stdin:2: A: apiVersion: is missing"}},
 	}
 	for name, tc := range cases {

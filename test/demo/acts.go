@@ -173,7 +173,7 @@ func (d *demo) apply(ctx context.Context, r rendering) (*olmv1alpha1.ClusterExte
 // send is apply without asking for the revision, and returns its name.
 func (d *demo) send(ctx context.Context, r rendering) (string, error) {
 	name := d.next()
-	command := fmt.Sprintf("penstock render %s --name %s --revision %d", quoted(r.dir), d.Name, d.number)
+	command := fmt.Sprintf("penstock render %s --extension %s --revision %d", quoted(r.dir), d.Name, d.number)
 	if base := filepath.Base(r.dir); isVersion(base) {
 		command += " --bundle-version " + quoted(base)
 	}

@@ -26,7 +26,11 @@ func create(w world) {
 			w.t.Fatal(err)
 		}
 	}
-	rendered := w.program.MustRun(w.t, "", "render", dir, "--name=create", "--revision=1")
+	render := func(revision string) string {
+		w.t.Helper()
+		return w.program.MustRun(w.t, "", "render", dir, "--extension=create", "--revision="+revision, "--kubeconfig="+w.Kubeconfig())
+	}
+	rendered := render("next")
 	w.says(w.MustKubectlInput(rendered, "create", "-f", "-"), "create-1 created")
 	w.succeeded("create-1")
 	w.says(w.read(".data.colour", "configmap", "settings", "--namespace=create"), "red")
@@ -35,6 +39,8 @@ func create(w world) {
 	w.says(out.Stderr, `clusterextensionrevisions.olm.operatorframework.io "create-1" already exists`)
 	w.MustKubectl("delete", "cer", "create-1", timeout)
 	w.absent("namespace", "create")
+	// Numbers are never used twice.
+	w.says(render("next"), "name: create-2")
 }
 
 // version is what a write changes when it changes anything.

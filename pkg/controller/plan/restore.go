@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -40,11 +41,8 @@ func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 	}
 	var targets []wanted
 	for _, item := range slices.Backward(row.Items) {
-		if item.StartedAt == nil || item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
-			continue // the run did not come that far, or did nothing
-		}
-		if item.Applied != nil && !*item.Applied {
-			continue // it was refused before it was written: what is there is somebody else's
+		if !governance.Restorable(item) {
+			continue
 		}
 		target, err := v.restore(item, applied, before)
 		if err != nil {

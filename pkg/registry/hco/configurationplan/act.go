@@ -2,8 +2,10 @@ package configurationplan
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,6 +175,13 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 			}
 			if plan.Status.Phase == hco.PhaseInProgress {
 				return conflict(name, "it is being executed: set spec.action to DryRun to stop it first")
+			}
+			var executed v1alpha1.PlanRun
+			if err := json.Unmarshal(row.Body, &executed); err != nil {
+				return apierrors.NewInternalError(fmt.Errorf("reading run %d of %s: %w", row.Number, name, err))
+			}
+			if !slices.ContainsFunc(executed.Items, governance.Restorable) {
+				return conflict(name, "run %d changed nothing that could be restored; other runs are in its history, to be named in spec.run", row.Number)
 			}
 			asked.Spec.Run = row.Number
 			plan.Spec.RestoreRun, plan.Spec.Action, plan.Spec.ApprovedPlanHash = row.Number, hco.ActionDryRun, ""

@@ -225,7 +225,18 @@ func TestActsRefuse(t *testing.T) {
 		}
 	}
 	refused("a rollback of nothing", rollback(0), "never executed")
-	row := run.Row{Plan: string(d.plan().UID), Number: 1, Body: []byte(`{"plan":"x","run":1}`)}
+	idle := run.Row{Plan: string(d.plan().UID), Number: 2, Body: []byte(`{"plan":"x","run":2,"items":[{"name":"a","action":"None"}]}`)}
+	if err := d.runs.Put(t.Context(), "a", idle); err != nil {
+		t.Fatal(err)
+	}
+	before := d.plan()
+	if err := rollback(2); err == nil || !strings.Contains(err.Error(), "run 2 changed nothing") {
+		t.Errorf("a run that changed nothing: %v", err)
+	}
+	if after := d.plan(); after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the refusal wrote: %+v", after.Spec)
+	}
+	row := run.Row{Plan: string(d.plan().UID), Number: 1, Body: []byte(`{"plan":"x","run":1,"items":[{"name":"a","action":"Update","startedAt":"2026-01-01T00:00:00Z"}]}`)}
 	if err := d.runs.Put(t.Context(), "a", row); err != nil {
 		t.Fatal(err)
 	}

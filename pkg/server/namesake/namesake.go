@@ -1,0 +1,122 @@
+// Package namesake finds CustomResourceDefinitions of the host that have the name of a
+// resource of ours. OLM v1 has a clusterextensionrevisions.olm.operatorframework.io in
+// version v1. Kubernetes serves each version of a group from where it is registered, so
+// both work side by side. But kubectl takes the preferred version when none is said: it
+// shows the other resource, and none of ours.
+package namesake
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+)
+
+var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// Watch watches the definition of one name.
+type Watch struct {
+	client dynamic.Interface
+	ours   schema.GroupVersionResource
+	gauge  *metrics.GaugeVec
+
+	mu       sync.Mutex
+	versions []string
+}
+
+// New returns a watch for definitions with the name of our resource. Its metric is
+// registered in registry.
+func New(client dynamic.Interface, ours schema.GroupVersionResource, registry metrics.KubeRegistry) (*Watch, error) {
+	w := &Watch{client: client, ours: ours, gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Name:           "penstock_resource_name_shared",
+		Help:           "1 while a CustomResourceDefinition of the host serves a resource of the same group and name in another version: kubectl shows that one unless it is given our version.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"resource"})}
+	if err := registry.Register(w.gauge); err != nil {
+		return nil, fmt.Errorf("registering the metric of shared names: %w", err)
+	}
+	w.gauge.WithLabelValues(ours.GroupResource().String()).Set(0)
+	return w, nil
+}
+
+// Run watches until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, definitions, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, w.ours.GroupResource().String()).String()
+		}).Informer()
+	look := func(found any) { w.found(ctx, found) }
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: look, UpdateFunc: func(_, now any) { look(now) },
+		DeleteFunc: func(any) { w.set(ctx, nil) },
+	})
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Nobody watches for resources of the same name", "resource", w.ours.GroupResource().String())
+		return
+	}
+	informer.RunWithContext(ctx)
+}
+
+// Warning says what kubectl shows instead of ours and what to type, for a warning in an
+// answer. It is empty while there is nothing to say.
+func (w *Watch) Warning() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.versions) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is also the name of a CustomResourceDefinition, in version %s, which kubectl prefers: say %s.%s.%s to see this resource",
+		w.ours.GroupResource(), strings.Join(w.versions, " and "), w.ours.Resource, w.ours.Version, w.ours.Group)
+}
+
+func (w *Watch) found(ctx context.Context, found any) {
+	object, ok := found.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &definition); err != nil {
+		klog.FromContext(ctx).Error(err, "A CustomResourceDefinition cannot be read", "name", object.GetName())
+		return
+	}
+	var others []string
+	for _, version := range definition.Spec.Versions {
+		// A request for our own version comes to us whatever the definition says.
+		if version.Served && version.Name != w.ours.Version {
+			others = append(others, version.Name)
+		}
+	}
+	w.set(ctx, others)
+}
+
+// set notes in which versions others serve the resource, and says when that changed.
+func (w *Watch) set(ctx context.Context, versions []string) {
+	w.mu.Lock()
+	changed := strings.Join(w.versions, " ") != strings.Join(versions, " ")
+	w.versions = versions
+	w.mu.Unlock()
+	if !changed {
+		return
+	}
+	log := klog.FromContext(ctx).WithName("names")
+	if len(versions) == 0 {
+		w.gauge.WithLabelValues(w.ours.GroupResource().String()).Set(0)
+		log.Info("No other resource has the name of ours any more", "resource", w.ours.GroupResource().String())
+		return
+	}
+	w.gauge.WithLabelValues(w.ours.GroupResource().String()).Set(1)
+	log.Error(nil, "Another resource has the name of ours, and kubectl prefers it", "resource", w.ours.GroupResource().String(),
+		"versions", versions, "to see ours", "kubectl get "+w.ours.Resource+"."+w.ours.Version+"."+w.ours.Group)
+}
