@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes artifacts/deploy: the rights that Penstock uses, and the registration of its
-# webhooks, from what the code asks for. A test of pkg/server says when it is old.
+# webhooks and the roles of users, from what the code asks for. A test of pkg/server says when it is old.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -74,6 +74,8 @@ func up(ctx context.Context, dir string) error {
 }
 
 func down(ctx context.Context, dir string) error {
+	_, err := os.Stat(dir)
+	there := err == nil
 	if err := plane.Down(ctx, dir); err != nil {
 		return err
 	}
@@ -81,7 +83,11 @@ func down(ctx context.Context, dir string) error {
 	if parent := filepath.Dir(dir); filepath.Base(parent) == ".local" {
 		_ = os.Remove(parent)
 	}
-	say("no control plane is running in %s", dir)
+	if !there {
+		say("there is no control plane in %s; nothing was done", dir)
+		return nil
+	}
+	say("ended the control plane in %s, with everything that ran in it, and removed the folder", dir)
 	return nil
 }
 

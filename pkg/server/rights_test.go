@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/server/registration"
 )
 
 var update = flag.Bool("update", false, "write artifacts/deploy anew")
@@ -18,6 +20,7 @@ var update = flag.Bool("update", false, "write artifacts/deploy anew")
 func TestDeploy(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, string) error{
 		"base/rbac.yaml": WriteServerRights, "base/rbac-engine.yaml": WriteJobRights, "webhooks.yaml": WriteWebhooks,
+		"base/rbac-users.yaml": registration.WriteUserRoles,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var made bytes.Buffer

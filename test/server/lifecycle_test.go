@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
@@ -73,6 +74,7 @@ func TestRestart(t *testing.T) {
 	dir := dataDir(t)
 	p := start(t, newOptions(t, c, dir))
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	c.MustKubectl("patch", "clusterrole", "penstock-view", "--type=json", "-p", `[{"op":"remove","path":"/rules/1"}]`)
 	p.halt(t)
 
 	out := c.Kubectl("get", "apiservice", "v1alpha1.olm.operatorframework.io")
@@ -80,9 +82,24 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the registration went away with the process: %s", out)
 	}
 	begin := time.Now()
-	start(t, newOptions(t, c, dir))
+	p = start(t, newOptions(t, c, dir))
 	t.Logf("ready and registered after %s", time.Since(begin))
 	c.MustKubectl("get", "cer", "argocd-1")
+	if rules := c.MustKubectl("get", "clusterrole", "penstock-view", "-o", "jsonpath={.rules[*].verbs}"); rules != `["get","list","watch"]` {
+		t.Errorf("a role that somebody had changed was changed back: %s", rules)
+	}
+
+	// What was registered goes, roles of users among it, but for the one that is theirs.
+	p.halt(t)
+	var removed []string
+	err := server.Unregister(t.Context(), c.Config(), server.DefaultNamespace, time.Now(), func(what string) { removed = append(removed, what) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := missing(strings.Join(removed, "\n"), []string{"apiservice v1alpha1.olm.operatorframework.io", "clusterrole penstock-plan-approver"}); err != nil {
+		t.Error(err)
+	}
+	c.MustKubectl("get", "clusterrole", "penstock-view")
 }
 
 // A server that comes back on its port is found by requests at once. None of

@@ -94,7 +94,7 @@ func EnsureNamespace(ctx context.Context, client kubernetes.Interface, name stri
 	return nil
 }
 
-// register writes the identities of jobs, Service and APIServices, waits until the
+// register writes the identities of jobs, the roles of users, Service and APIServices, waits until the
 // host has found the latter available, and writes the webhooks. It can be repeated:
 // what is as it should be is not changed, but for the time of registration.
 func (r *Registration) register(ctx context.Context) error {
@@ -109,6 +109,9 @@ func (r *Registration) register(ctx context.Context) error {
 		return err
 	}
 	if err := r.ensureFreezePolicy(ctx); err != nil {
+		return err
+	}
+	if err := r.applyUserRoles(ctx); err != nil {
 		return err
 	}
 	if !r.options.ExternalService {

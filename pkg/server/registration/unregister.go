@@ -43,7 +43,7 @@ func Unregister(ctx context.Context, config *rest.Config, namespace string, vers
 	// namespaces from being deleted.
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return u.mark(ctx, now) },
-		u.webhooks, u.apiServices, u.jobs, u.service,
+		u.webhooks, u.apiServices, u.jobs, u.userRoles, u.service,
 	} {
 		if err := step(ctx); err != nil {
 			return err
