@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -58,14 +59,23 @@ type Trier interface {
 	Try(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.TryOptions) (*unstructured.Unstructured, error)
 }
 
-// Options of an engine. All but Trier, Parallel, SkipPreflight, Jitter, Meter and
-// Redactor are required.
+// Explainer says why an object is not ready (see package cause/gather). It is false when
+// it does not know.
+type Explainer interface {
+	Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error)
+}
+
+// Options of an engine. All but Trier, Explainer, Parallel, SkipPreflight, Jitter, Meter
+// and Redactor are required.
 type Options struct {
 	Writer   Writer
 	Reader   Reader
 	Observer Observer
 	// Trier is for shared objects whose fields others have.
 	Trier Trier
+	// Explainer is asked about objects that have not been ready for a while; the default
+	// knows nothing.
+	Explainer Explainer
 	// Names are the label, annotation and field managers that mark our objects.
 	Names observe.Names
 	Clock clock.PassiveClock
@@ -91,6 +101,8 @@ type Engine struct {
 
 	mu       sync.Mutex
 	memories map[string]*memory
+	// looking has an element for each look for a cause that is under way.
+	looking chan struct{}
 	// scratches are for passes to borrow.
 	scratches sync.Pool
 }
@@ -106,7 +118,7 @@ func New(options Options) *Engine {
 	if options.Metrics == nil {
 		options.Metrics = noMetrics{}
 	}
-	return &Engine{Options: options, memories: map[string]*memory{}}
+	return &Engine{Options: options, memories: map[string]*memory{}, looking: make(chan struct{}, looksAtOnce)}
 }
 
 // Identity is under which names the engine writes for an owner.

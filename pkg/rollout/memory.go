@@ -59,6 +59,8 @@ type memory struct {
 	// refusals are what objects are refused for, and since when, by manifest: an older
 	// layer may be refused for another reason.
 	refusals map[manifest.Ref]refusal
+	// looks are for causes, of the objects that are not ready now.
+	looks map[manifest.ID]*look
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
 	// existing are the create-only objects that were there, at which version: a
@@ -134,6 +136,7 @@ func newMemory() *memory {
 		judged:    map[string]conformity{},
 		versions:  map[manifest.ID]string{},
 		refusals:  map[manifest.Ref]refusal{},
+		looks:     map[manifest.ID]*look{},
 		overtaken: map[manifest.ID]overtaken{},
 		existing:  map[manifest.ID]string{},
 		verdicts:  map[gateKey]judgement{},

@@ -15,6 +15,8 @@ func (p *pass) report(ctx context.Context, left leaving) Report {
 		report.Layers = append(report.Layers, p.reportLayer(ctx, li))
 	}
 	p.age(&report)
+	report.Idle = p.requeue == 0 && len(report.Leaving) == 0
+	p.explain(ctx, &report)
 	report.RequeueAfter = p.requeue
 	return report
 }

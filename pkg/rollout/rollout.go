@@ -32,7 +32,8 @@
 // Steps return what they found: holdStage what became of each object, advance why the next
 // phase could not be started (refusals), prune what is left. What became of one object is a
 // taskResult; conclude takes from it what the inventory and the next pass have to know, one
-// after the other. The report is made of the pass at the end, whether it came to it or not.
+// after the other. The report is made of the pass at the end, whether it came to it or not;
+// what has not been ready for a while is explained then (explain).
 //
 // The package is a library: it knows neither Penstock's API nor its store. A
 // caller compiles manifests into stages (package stage), lends an inventory that
@@ -45,6 +46,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -113,6 +115,9 @@ type Report struct {
 	// RequeueAfter asks for another pass even when nothing happens; 0 asks for
 	// none.
 	RequeueAfter time.Duration
+	// Idle is true when nothing is being done or tried again: at most, another pass looks
+	// why objects are not ready. It needs no manifests.
+	Idle bool
 }
 
 // LayerReport is the state of one layer.
@@ -189,8 +194,10 @@ type Failure struct {
 	manifest.Ref
 	// Reason is one of the constants.
 	Reason string
-	// Message for a person, without values of Secrets.
+	// Message for a person, without values of Secrets. The cause is in it.
 	Message string
+	// Cause is why an object is not ready, nil when that is not known.
+	Cause *cause.Cause
 	// NeedsPerson is true when waiting will not help.
 	NeedsPerson bool
 	// Refused is true when the server was asked and said no, whatever its reason: an

@@ -70,7 +70,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 	for i := range v.report.Layers {
 		v.inverted = append(v.inverted, v.inversions(ctx, v.layers[i], &v.report.Layers[i]))
 	}
-	if v.report.RequeueAfter == 0 && len(v.report.Leaving) == 0 {
+	if v.report.Idle {
 		v.library.close(v.known)
 	}
 	return nil

@@ -68,7 +68,7 @@ func verb(request *http.Request, reason Reason) string {
 	switch {
 	case request.URL.Query().Get("watch") == "true", request.URL.Query().Get("watch") == "1":
 		return "watch"
-	case reason == Guard, reason == Watch, reason == SelfTest:
+	case reason == Guard, reason == Explain, reason == Watch, reason == SelfTest:
 		return "list"
 	default:
 		return "get"

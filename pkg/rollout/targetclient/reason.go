@@ -29,6 +29,8 @@ const (
 	Judge Reason = "judge"
 	// Guard looks for instances of a kind that is about to go.
 	Guard Reason = "guard"
+	// Explain looks for why an object is not ready.
+	Explain Reason = "explain"
 	// Discovery asks which kinds are served.
 	Discovery Reason = "discovery"
 	// SelfTest tries out what the server guarantees.

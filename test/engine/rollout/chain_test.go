@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
@@ -26,6 +27,7 @@ import (
 var (
 	_ rollout.Writer   = (*targetclient.Client)(nil)
 	_ rollout.Reader   = (*targetclient.Client)(nil)
+	_ gather.Lister    = (*targetclient.Client)(nil)
 	_ rollout.Observer = (*observe.Cache)(nil)
 )
 
@@ -46,6 +48,8 @@ type chain struct {
 	parallel int
 	// skipPreflight writes without dry-runs.
 	skipPreflight bool
+	// explains looks for why objects are not ready, as the program does.
+	explains bool
 	// counter counts what is sent, over all processes.
 	counter *targetclient.Counter
 
@@ -145,6 +149,9 @@ func (c *chain) run(with ...interference) {
 	})
 	c.t.Cleanup(p.stop)
 	options := rollout.Options{Writer: door, Reader: door, Observer: p.watches, Names: names(), Clock: c.clock, Parallel: c.parallel, SkipPreflight: c.skipPreflight}
+	if c.explains {
+		options.Explainer = gather.New(door)
+	}
 	for _, i := range with {
 		if i.writer != nil {
 			options.Writer = i.writer(options.Writer)

@@ -1,0 +1,138 @@
+package cause
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Reasons that no component of Kubernetes has a word for. All others are the words of
+// Kubernetes: those of Pod conditions, container states, conditions and Events.
+const (
+	// OOMKilled is a container that had more memory than its limit allows.
+	OOMKilled = "OOMKilled"
+	// CrashLoopBackOff is a container that ends again and again.
+	CrashLoopBackOff = "CrashLoopBackOff"
+	// InitContainerRunning is an init container that has not ended: nothing else of the Pod
+	// starts before.
+	InitContainerRunning = "InitContainerRunning"
+	// StartupProbeFailing and ReadinessProbeFailing are containers that run and whose probe
+	// does not pass.
+	StartupProbeFailing   = "StartupProbeFailing"
+	ReadinessProbeFailing = "ReadinessProbeFailing"
+	// ReadinessGate is a condition that the Pod waits for, and somebody else sets.
+	ReadinessGate = "ReadinessGate"
+	// Starting is a Pod of which nothing is wrong yet.
+	Starting = "Starting"
+	// ClaimNotBound is a PersistentVolumeClaim without a volume.
+	ClaimNotBound = "ClaimNotBound"
+	// NoEndpoints is a Service that no ready Pod is behind.
+	NoEndpoints = "NoEndpoints"
+	// NoPods is a workload of which no Pod exists, and nothing says why.
+	NoPods = "NoPods"
+)
+
+const (
+	// maxBytes bounds what String returns.
+	maxBytes = 384
+	// maxWordBytes bounds names and images in it.
+	maxWordBytes = 128
+	// MaxTextBytes bounds Text.
+	MaxTextBytes = 1024
+)
+
+// Cause is why an object is not ready.
+type Cause struct {
+	// Reason in one CamelCase word.
+	Reason string
+	// Object shows it, such as the Pod that does not start.
+	Object manifest.ID
+	// Alike is how many Pods show the same, of Pods that were looked at; 0 for what is no
+	// Pod.
+	Alike, Pods int
+	// Container of the Pod; empty for none. Init is true for an init container.
+	Container string
+	Init      bool
+	// Image of the container, where the image is what is wrong.
+	Image string
+	// ExitCode of the container when it ended last, nil when it has not.
+	ExitCode *int32
+	// Restarts of the container.
+	Restarts int32
+	// Related is the object that is missing, not bound, exceeded or refuses; nil for none.
+	Related *manifest.ID
+	// Facts are what else is known, in words of this package.
+	Facts string
+	// Text is what a component wrote, as it is; it may hold secrets.
+	Text string
+}
+
+// String is the cause for a person, without Text: one line of at most 384 bytes, the same
+// for the same state.
+func (c Cause) String() string {
+	var b strings.Builder
+	b.WriteString(word(c.Object.String()))
+	if c.Alike > 1 {
+		fmt.Fprintf(&b, " (and %d more of %d)", c.Alike-1, c.Pods)
+	}
+	b.WriteString(": ")
+	if c.Container != "" {
+		if c.Init {
+			b.WriteString("init ")
+		}
+		fmt.Fprintf(&b, "container %s: ", word(c.Container))
+	}
+	b.WriteString(c.Reason)
+	if c.Image != "" {
+		b.WriteString(", image " + word(c.Image))
+	}
+	if c.ExitCode != nil {
+		fmt.Fprintf(&b, ", exit code %d", *c.ExitCode)
+	}
+	if c.Restarts > 0 {
+		b.WriteString(", " + text.Count(c.Restarts, "restart"))
+	}
+	if c.Related != nil {
+		b.WriteString(", " + word(c.Related.String()))
+	}
+	if c.Facts != "" {
+		if c.Related != nil {
+			b.WriteString(" " + c.Facts)
+		} else {
+			b.WriteString(", " + c.Facts)
+		}
+	}
+	return text.Clip(b.String(), maxBytes)
+}
+
+// because returns the cause with what a component wrote.
+func (c Cause) because(written string) Cause {
+	c.Text = text.Clip(strings.ToValidUTF8(written, ""), MaxTextBytes)
+	return c
+}
+
+// camelCase is what Kubernetes demands of reasons.
+var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
+
+// reasonOr returns a reason as a component gave it, or another one when it is none: what
+// is not one word could be anything.
+func reasonOr(given, otherwise string) string {
+	if camelCase.MatchString(given) {
+		return given
+	}
+	return otherwise
+}
+
+// word bounds a name and makes one printable line of it.
+func word(name string) string {
+	return text.Clip(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(name, "")), maxWordBytes)
+}

@@ -1,0 +1,185 @@
+// Package gather reads from a cluster what package cause needs to say why an object is not
+// ready: at most three requests for an object, all of them lists of one namespace.
+package gather
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
+)
+
+const (
+	// MaxRequests is how many requests one look at an object costs at most.
+	MaxRequests = 3
+	// mostObjects bounds what one list returns: a look costs a few megabytes at most, and
+	// of more Pods than that it sees the first ones by name.
+	mostObjects = 250
+	mostEvents  = 50
+)
+
+// Lister lists objects of a namespace, as a *targetclient.Client. It asks with one request.
+type Lister interface {
+	List(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
+}
+
+// Gatherer looks for causes. It may be used by several goroutines.
+type Gatherer struct{ lister Lister }
+
+// New returns a gatherer.
+func New(lister Lister) *Gatherer { return &Gatherer{lister} }
+
+// Resources that are read.
+func pods() schema.GroupVersionResource   { return corev1.SchemeGroupVersion.WithResource("pods") }
+func events() schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithResource("events") }
+func claims() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+}
+func replicaSets() schema.GroupVersionResource {
+	return appsv1.SchemeGroupVersion.WithResource("replicasets")
+}
+
+// look is one object that is looked at.
+type look struct {
+	*Gatherer
+	cause.Subject
+	// about is the object that the cause is about, by uid; pod is that object where it is a
+	// Pod.
+	about types.UID
+	pod   *corev1.Pod
+}
+
+// Explain says why an object is not ready:
+//
+//  1. what it says itself costs nothing;
+//  2. of a Deployment the newest ReplicaSet is found, with one request;
+//  3. the Pods of the newest template are read, with one request;
+//  4. what they leave open is looked for in Events or in a claim, with one request.
+//
+// It is false when nothing is known. The error is that of the first request that failed,
+// with what was found before it.
+func (g *Gatherer) Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error) {
+	if subject.Behind() {
+		return cause.Cause{}, false, nil
+	}
+	l := &look{Gatherer: g, Subject: subject, about: subject.UID, pod: subject.Pod()}
+	found, known := subject.OfSelf()
+	selector, hasPods := subject.PodSelector()
+	switch {
+	case known && subject.IsDeployment():
+		return found, true, nil
+	case hasPods:
+		ofPods, some, err := l.ofPods(ctx, selector)
+		if err != nil {
+			return found, known, err
+		}
+		if some {
+			found, known = ofPods, true
+		}
+	}
+	if !known {
+		return cause.Cause{}, false, nil
+	}
+	return l.refine(ctx, found)
+}
+
+// ofPods reads the Pods of the newest template of a workload.
+func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Cause, bool, error) {
+	owner := l.ID
+	if l.IsDeployment() {
+		sets, err := list[appsv1.ReplicaSet](ctx, l.lister, replicaSets(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
+		if err != nil {
+			return cause.Cause{}, false, err
+		}
+		set := cause.NewestReplicaSet(l.UID, sets)
+		if set == nil {
+			return cause.OfMissingPods(l.ID), true, nil
+		}
+		l.about, owner = set.UID, manifest.ID{Group: "apps", Kind: "ReplicaSet", Namespace: set.Namespace, Name: set.Name}
+		if hash := set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; hash != "" {
+			own, _ := labels.SelectorFromSet(labels.Set{appsv1.DefaultDeploymentUniqueLabelKey: hash}).Requirements()
+			selector = selector.Add(own...)
+		}
+	}
+	all, err := list[corev1.Pod](ctx, l.lister, pods(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
+	if err != nil {
+		return cause.Cause{}, false, err
+	}
+	newest := l.PodsOf(l.about, all)
+	if len(newest) == 0 && l.ID.Group == "apps" {
+		return cause.OfMissingPods(owner), true, nil
+	}
+	found, known := cause.OfPods(newest)
+	for i := range newest {
+		if known && newest[i].Name == found.Object.Name {
+			l.pod, l.about = &newest[i], newest[i].UID
+		}
+	}
+	return found, known, nil
+}
+
+// refine finds out more of a cause with one request.
+func (l *look) refine(ctx context.Context, found cause.Cause) (cause.Cause, bool, error) {
+	switch {
+	case found.NeedsEvents() && l.about != "":
+		selected := fields.Set{"involvedObject.uid": string(l.about), "type": corev1.EventTypeWarning}
+		seen, err := list[corev1.Event](ctx, l.lister, events(), l.ID.Namespace, metav1.ListOptions{FieldSelector: selected.String(), Limit: mostEvents})
+		if err != nil {
+			return found, true, err
+		}
+		return found.ByEvents(seen, l.pod), true, nil
+	case l.pod != nil && cause.NotBound(found.Text):
+		return l.unbound(ctx, found)
+	}
+	return found, true, nil
+}
+
+// unbound finds the claim of a Pod that is not bound.
+func (l *look) unbound(ctx context.Context, found cause.Cause) (cause.Cause, bool, error) {
+	options := metav1.ListOptions{Limit: mostObjects}
+	names := cause.ClaimsOf(l.pod)
+	if len(names) == 1 {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, names[0]).String()
+	}
+	all, err := list[corev1.PersistentVolumeClaim](ctx, l.lister, claims(), l.ID.Namespace, options)
+	if err != nil {
+		return found, true, err
+	}
+	for _, name := range names {
+		for i := range all {
+			if all[i].Name != name {
+				continue
+			}
+			if better, open := cause.OfClaim(&all[i], found); open {
+				return better, true, nil
+			}
+		}
+	}
+	return found, true, nil
+}
+
+// list asks for objects of a type. What cannot be read as that type is left out.
+func list[T any](ctx context.Context, lister Lister, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
+	found, err := lister.List(ctx, resource, namespace, options)
+	if err != nil {
+		return nil, err
+	}
+	typed := make([]T, 0, len(found.Items))
+	for i := range found.Items {
+		var one T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &one); err == nil {
+			typed = append(typed, one)
+		}
+	}
+	return typed, nil
+}

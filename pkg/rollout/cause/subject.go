@@ -1,0 +1,158 @@
+package cause
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Subject is an object that is not ready.
+type Subject struct {
+	ID  manifest.ID
+	UID types.UID
+	// Live is what is known of the object: at least what its built-in probe reads. Nobody
+	// changes it.
+	Live *unstructured.Unstructured
+	// Manifest of the object, decoded; it has what never changes, such as selectors. Nobody
+	// changes it.
+	Manifest map[string]any
+}
+
+// Explained is true for the kinds that this package knows causes of.
+func Explained(id manifest.ID) bool {
+	switch id.Group {
+	case "":
+		return id.Kind == "Pod" || id.Kind == "PersistentVolumeClaim"
+	case "apps":
+		return id.Kind == "Deployment" || id.Kind == "StatefulSet" || id.Kind == "DaemonSet"
+	case "batch":
+		return id.Kind == "Job"
+	case "apiregistration.k8s.io":
+		return id.Kind == "APIService"
+	}
+	return id.IsDefinition()
+}
+
+// IsDeployment is true for a subject whose Pods belong to ReplicaSets.
+func (s Subject) IsDeployment() bool { return s.ID.Group == "apps" && s.ID.Kind == "Deployment" }
+
+// IsClaim is true for a PersistentVolumeClaim.
+func (s Subject) IsClaim() bool {
+	return s.ID.Group == "" && s.ID.Kind == "PersistentVolumeClaim"
+}
+
+// Behind is true while the controller of a workload has not seen its newest generation:
+// what there is of Pods is older, and says nothing.
+func (s Subject) Behind() bool {
+	if s.ID.Group != "apps" || s.Live == nil {
+		return false
+	}
+	seen, _, _ := unstructured.NestedInt64(s.Live.Object, "status", "observedGeneration")
+	return seen < s.Live.GetGeneration()
+}
+
+// PodSelector returns the selector of a workload's Pods, and whether it has one.
+func (s Subject) PodSelector() (labels.Selector, bool) {
+	if s.ID.Group == "batch" && s.ID.Kind == "Job" && s.UID != "" {
+		if manual, _, _ := unstructured.NestedBool(s.Manifest, "spec", "manualSelector"); !manual {
+			return labels.SelectorFromSet(labels.Set{batchv1.ControllerUidLabel: string(s.UID)}), true
+		}
+	}
+	if s.ID.Group != "apps" && s.ID.Group != "batch" {
+		return nil, false
+	}
+	raw, found, err := unstructured.NestedMap(s.Manifest, "spec", "selector")
+	if !found || err != nil {
+		return nil, false
+	}
+	var declared metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &declared); err != nil {
+		return nil, false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&declared)
+	// An empty selector would be all Pods of the namespace.
+	return selector, err == nil && !selector.Empty()
+}
+
+// NewestReplicaSet returns the one of a Deployment that its newest template made, or nil.
+func NewestReplicaSet(deployment types.UID, sets []appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	var newest *appsv1.ReplicaSet
+	for i := range sets {
+		set := &sets[i]
+		if !ownedBy(set, deployment) {
+			continue
+		}
+		if newest == nil || cmp.Or(
+			revisionOf(set)-revisionOf(newest),
+			set.CreationTimestamp.Compare(newest.CreationTimestamp.Time)) > 0 {
+			newest = set
+		}
+	}
+	return newest
+}
+
+// deploymentRevision is where the Deployment controller keeps the number of a template.
+const deploymentRevision = "deployment.kubernetes.io/revision"
+
+func revisionOf(set *appsv1.ReplicaSet) int {
+	n, err := strconv.Atoi(set.Annotations[deploymentRevision])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// PodsOf returns those of some Pods that the newest template of their owner made: a
+// ReplicaSet, or the subject itself.
+func (s Subject) PodsOf(owner types.UID, pods []corev1.Pod) []corev1.Pod {
+	own := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !ownedBy(&p, owner) })
+	switch s.ID.Kind {
+	case "StatefulSet":
+		update := ""
+		if s.Live != nil {
+			update, _, _ = unstructured.NestedString(s.Live.Object, "status", "updateRevision")
+		}
+		return preferring(own, func(p *corev1.Pod) bool { return p.Labels[appsv1.ControllerRevisionHashLabelKey] == update })
+	case "DaemonSet":
+		newest := 0
+		for i := range own {
+			newest = max(newest, templateGeneration(&own[i]))
+		}
+		return preferring(own, func(p *corev1.Pod) bool { return templateGeneration(p) == newest })
+	}
+	return own
+}
+
+// preferring returns the Pods that are as a function says, or all when none is: Pods of an
+// older template that are not replaced, as one of them is not ready, are the cause.
+func preferring(pods []corev1.Pod, is func(*corev1.Pod) bool) []corev1.Pod {
+	kept := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !is(&p) })
+	if _, wrong := OfPods(kept); !wrong {
+		return pods
+	}
+	return kept
+}
+
+func templateGeneration(pod *corev1.Pod) int {
+	n, err := strconv.Atoi(pod.Labels["pod-template-generation"])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func ownedBy(object metav1.Object, owner types.UID) bool {
+	controller := metav1.GetControllerOfNoCopy(object)
+	return controller != nil && controller.UID == owner
+}
