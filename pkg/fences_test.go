@@ -46,6 +46,8 @@ func fences() []fence {
 		{"pkg/diff", []string{"pkg/manifest", "pkg/redact"}, "it is pure"},
 		{"pkg/store", []string{"pkg/manifest"}, "what is stored does not depend on what is done with it"},
 		{"pkg/rollout/probe", nil, "verdicts are functions of one object"},
+		{"pkg/rollout/cause/gather", []string{"pkg/manifest", "pkg/rollout/cause"}, "what is read for a cause does not depend on who asks"},
+		{"pkg/rollout/cause", []string{"pkg/manifest"}, "objects in, cause out: without a cluster"},
 		{"pkg/rollout/definition", nil, "a definition is judged without a cluster"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
 		{"pkg/rollout/targetclient", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server"
@@ -56,7 +57,7 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		parts = append(parts, again)
 	}
 	return rollout.New(rollout.Options{
-		Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{},
+		Writer: door, Reader: door, Explainer: gather.New(door), Observer: watches, Names: names, Clock: clock.RealClock{},
 		Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 		Redactor:      p.redactor,
 		Metrics:       p.metrics,

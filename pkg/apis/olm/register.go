@@ -38,6 +38,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&RevisionDiff{},
 		&RevisionDiffOptions{},
 		&RevisionHistory{},
+		&RevisionObjects{},
 		&RevisionRollback{},
 	)
 	// The name on the wire, see v1alpha1.ManifestListKind.

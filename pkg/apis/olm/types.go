@@ -370,4 +370,6 @@ type ObjectFailure struct {
 	Reason string
 	// Message for a person.
 	Message string
+	// Cause is why the object is not ready, when that is known.
+	Cause *FailureCause
 }

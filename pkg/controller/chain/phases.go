@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -35,7 +37,8 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 }
 
 // failureBytes is what one failing object takes in status at most, next to its
-// message: its identity and the field names.
+// message: its identity and the field names. The few causes that a chain has fit into the
+// other half of status.
 const failureBytes = 512
 
 // mostFailures is how many failing objects each phase may list so that status
@@ -72,9 +75,29 @@ func phaseStatus(report rollout.PhaseReport, most int) olmv1alpha1.PhaseStatus {
 			Name:       failure.Name,
 			Reason:     failure.Reason,
 			Message:    clip(failure.Message),
+			Cause:      failureCause(failure.Cause),
 		})
 	}
 	return status
+}
+
+// failureCause is what status says of a cause: nothing that others wrote.
+func failureCause(found *cause.Cause) *olmv1alpha1.FailureCause {
+	if found == nil {
+		return nil
+	}
+	out := &olmv1alpha1.FailureCause{
+		Reason: found.Reason, Object: objectName(found.Object),
+		Container: found.Container, ExitCode: found.ExitCode, Restarts: found.Restarts,
+	}
+	if found.Related != nil {
+		out.Related = new(objectName(*found.Related))
+	}
+	return out
+}
+
+func objectName(id manifest.ID) olmv1alpha1.ObjectName {
+	return olmv1alpha1.ObjectName{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
 func phaseState(report rollout.PhaseReport) olmv1alpha1.PhaseState {

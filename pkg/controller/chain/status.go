@@ -180,7 +180,7 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 		w.aside(message)
 		return
 	}
-	w.stall(revision, person)
+	w.stall(revision, person, message)
 	w.ready(message, own)
 }
 
@@ -286,13 +286,13 @@ func (w *writer) fail(person, stuck *rollout.Failure) {
 }
 
 // stall tells whether nothing moves.
-func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *rollout.Failure) {
+func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *rollout.Failure, message string) {
 	switch {
 	case person != nil:
 		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
 	case overdue(w.current(revision), w.now):
 		w.set(olmv1alpha1.ConditionStalled, true, reasonDeadline,
-			fmt.Sprintf("the rollout takes longer than %s", text.Count(revision.Spec.ProgressDeadlineMinutes, "minute")))
+			clip(fmt.Sprintf("the rollout takes longer than %s; %s", text.Count(revision.Spec.ProgressDeadlineMinutes, "minute"), message)))
 	default:
 		w.set(olmv1alpha1.ConditionStalled, false, reasonNotStalled, nothingStalls)
 	}

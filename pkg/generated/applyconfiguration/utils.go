@@ -52,12 +52,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationolmv1alpha1.ClusterExtensionRevisionStatusApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("ConditionEqual"):
 		return &applyconfigurationolmv1alpha1.ConditionEqualApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("FailureCause"):
+		return &applyconfigurationolmv1alpha1.FailureCauseApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("FieldsEqual"):
 		return &applyconfigurationolmv1alpha1.FieldsEqualApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("FieldValue"):
 		return &applyconfigurationolmv1alpha1.FieldValueApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("ObjectFailure"):
 		return &applyconfigurationolmv1alpha1.ObjectFailureApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ObjectName"):
+		return &applyconfigurationolmv1alpha1.ObjectNameApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("PhaseStatus"):
 		return &applyconfigurationolmv1alpha1.PhaseStatusApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("PreviousRevision"):

@@ -58,12 +58,15 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.DiffNote{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
 		olmv1alpha1.DiffSummary{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
 		olmv1alpha1.DiffTruncation{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref),
+		olmv1alpha1.FailureCause{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_FailureCause(ref),
 		olmv1alpha1.FieldChange{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldChange(ref),
 		olmv1alpha1.FieldValue{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
 		olmv1alpha1.FieldsEqual{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref),
 		olmv1alpha1.Manifest{}.OpenAPIModelName():                       olmv1alpha1.Manifest{}.OpenAPIDefinition(),
 		olmv1alpha1.ObjectChange{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ObjectChange(ref),
 		olmv1alpha1.ObjectFailure{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref),
+		olmv1alpha1.ObjectName{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_ObjectName(ref),
+		olmv1alpha1.ObjectRepair{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ObjectRepair(ref),
 		olmv1alpha1.PhaseStatus{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref),
 		olmv1alpha1.PreviousRevision{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_PreviousRevision(ref),
 		olmv1alpha1.ProbeAssertion{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref),
@@ -78,6 +81,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RevisionManifestList{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref),
 		olmv1alpha1.RevisionManifestsOptions{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref),
 		olmv1alpha1.RevisionObject{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionObject(ref),
+		olmv1alpha1.RevisionObjectStatus{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref),
+		olmv1alpha1.RevisionObjects{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref),
 		olmv1alpha1.RevisionPhase{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref),
 		olmv1alpha1.RevisionRecord{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref),
 		olmv1alpha1.RevisionRollback{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
@@ -2513,6 +2518,64 @@ func schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FailureCause is why an object is not ready, without what containers, registries and schedulers write.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object shows it, such as a Pod.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(olmv1alpha1.ObjectName{}.OpenAPIModelName()),
+						},
+					},
+					"container": {
+						SchemaProps: spec.SchemaProps{
+							Description: "container of the Pod, when it is about one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"exitCode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "exitCode of the container when it ended last.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"restarts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "restarts of the container.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"related": {
+						SchemaProps: spec.SchemaProps{
+							Description: "related is what is missing, not bound, used up or refuses, when that is known.",
+							Ref:         ref(olmv1alpha1.ObjectName{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"reason", "object"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.ObjectName{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2808,10 +2871,92 @@ func schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref common.ReferenceCallback) co
 							Format:      "",
 						},
 					},
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is why the object is not ready, when that is known.",
+							Ref:         ref(olmv1alpha1.FailureCause{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"apiVersion", "kind", "name", "reason", "message"},
 			},
 		},
+		Dependencies: []string{
+			olmv1alpha1.FailureCause{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_ObjectName(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectName names an object of the cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group of the object's API; empty for the core group.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_ObjectRepair(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectRepair says that an object was brought back to its manifest.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time of the repair.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says which fields were changed, and by whom.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"time", "message"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -3612,6 +3757,164 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 		},
 		Dependencies: []string{
 			olmv1alpha1.Manifest{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionObjectStatus is how one object of a revision is now.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"phase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "phase of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Pending, Failing, Unready, Available, Superseded, Leaving, Gone or Unknown.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason in one CamelCase word, when there is something to say.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message for a person.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is why the object is not ready, when that is known.",
+							Ref:         ref(olmv1alpha1.FailureCause{}.OpenAPIModelName()),
+						},
+					},
+					"detail": {
+						SchemaProps: spec.SchemaProps{
+							Description: "detail is what a container, a registry, the scheduler or a controller wrote about the cause. Only callers who may list the Pods and Events of the namespace see it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lastRepair": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastRepair is the last time that Penstock brought the object back, when that is not long ago: it is as old as Events may be in the host.",
+							Ref:         ref(olmv1alpha1.ObjectRepair{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"phase", "apiVersion", "kind", "name", "state"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.FailureCause{}.OpenAPIModelName(), olmv1alpha1.ObjectRepair{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionObjects says how each object of a revision is now. It is computed when it is read, from the cluster, under the rights of the caller.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the revision, and nothing else.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"objects": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "objects in the order of rollout, those apart that the caller may not get.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RevisionObjectStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"withheld": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withheld is how many objects the caller may not get.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"objects"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.RevisionObjectStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 

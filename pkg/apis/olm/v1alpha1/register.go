@@ -43,6 +43,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&RevisionDiff{},
 		&RevisionDiffOptions{},
 		&RevisionHistory{},
+		&RevisionObjects{},
 		&RevisionRollback{},
 	)
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind(ManifestListKind), &RevisionManifestList{})

@@ -161,6 +161,7 @@ const (
 // +genclient:method=GetManifests,verb=get,subresource=manifests,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionManifestList
 // +genclient:method=GetDiff,verb=get,subresource=diff,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionDiff
 // +genclient:method=GetHistory,verb=get,subresource=history,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionHistory
+// +genclient:method=GetObjects,verb=get,subresource=objects,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionObjects
 // +genclient:method=Rollback,verb=create,subresource=rollback,input=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionRollback,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionRollback
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -586,4 +587,7 @@ type ObjectFailure struct {
 	Reason string `json:"reason"`
 	// message for a person.
 	Message string `json:"message"`
+	// cause is why the object is not ready, when that is known.
+	// +optional
+	Cause *FailureCause `json:"cause,omitempty"`
 }

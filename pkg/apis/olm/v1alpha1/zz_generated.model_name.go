@@ -63,6 +63,11 @@ func (in DiffTruncation) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FailureCause) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FailureCause"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in FieldChange) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FieldChange"
 }
@@ -90,6 +95,16 @@ func (in ObjectChange) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ObjectFailure) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectFailure"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectName) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectName"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectRepair) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectRepair"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -160,6 +175,16 @@ func (in RevisionManifestsOptions) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RevisionObject) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionObjectStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionObjectStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionObjects) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionObjects"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

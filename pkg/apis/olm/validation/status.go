@@ -111,6 +111,15 @@ func validateFailure(failure *olm.ObjectFailure, path *field.Path) field.ErrorLi
 		errs = append(errs, tooLong(path.Child("message"),
 			fmt.Sprintf("has %d bytes, must have at most %d", len(failure.Message), v1alpha1.MaxMessageLength)))
 	}
+	if cause := failure.Cause; cause != nil {
+		for _, must := range []struct{ name, value string }{
+			{"reason", cause.Reason}, {"object.kind", cause.Object.Kind}, {"object.name", cause.Object.Name},
+		} {
+			if must.value == "" {
+				errs = append(errs, field.Required(path.Child("cause").Child(must.name), "names why the object is not ready, and what shows it"))
+			}
+		}
+	}
 	return errs
 }
 

@@ -97,6 +97,16 @@ func TestStatusUpdate(t *testing.T) {
 				missing + "status.phases[0].failing[0].name", missing + "status.phases[0].failing[0].reason",
 			},
 		},
+		"Cause": {
+			reason: "a cause says what and where", change: phase(func(p *olm.PhaseStatus) {
+				p.Failing = failures(1, 1)
+				p.Failing[0].Cause = &olm.FailureCause{}
+			}),
+			want: []string{
+				missing + "status.phases[0].failing[0].cause.reason",
+				missing + "status.phases[0].failing[0].cause.object.kind", missing + "status.phases[0].failing[0].cause.object.name",
+			},
+		},
 		"TooLong": {
 			reason: "the record would not fit into etcd", change: withStatus(func(s *olm.ClusterExtensionRevisionStatus) {
 				s.RequestedBy = nil

@@ -448,6 +448,29 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FailureCause
+  map:
+    fields:
+    - name: container
+      type:
+        scalar: string
+    - name: exitCode
+      type:
+        scalar: numeric
+    - name: object
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectName
+      default: {}
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: related
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectName
+    - name: restarts
+      type:
+        scalar: numeric
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FieldValue
   map:
     fields:
@@ -489,6 +512,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: cause
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FailureCause
     - name: kind
       type:
         scalar: string
@@ -508,6 +534,23 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectName
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.PhaseStatus
   map:
     fields:

@@ -91,6 +91,12 @@ func ExtractClusterExtensionRevisionManifests(clusterExtensionRevision *olmv1alp
 	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "manifests")
 }
 
+// ExtractClusterExtensionRevisionObjects extracts the applied configuration owned by fieldManager from
+// clusterExtensionRevision for the objects subresource.
+func ExtractClusterExtensionRevisionObjects(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {
+	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "objects")
+}
+
 // ExtractClusterExtensionRevisionRollback extracts the applied configuration owned by fieldManager from
 // clusterExtensionRevision for the rollback subresource.
 func ExtractClusterExtensionRevisionRollback(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {

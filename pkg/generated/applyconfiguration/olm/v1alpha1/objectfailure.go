@@ -22,6 +22,8 @@ type ObjectFailureApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// message for a person.
 	Message *string `json:"message,omitempty"`
+	// cause is why the object is not ready, when that is known.
+	Cause *FailureCauseApplyConfiguration `json:"cause,omitempty"`
 }
 
 // ObjectFailureApplyConfiguration constructs a declarative configuration of the ObjectFailure type for use with
@@ -75,5 +77,13 @@ func (b *ObjectFailureApplyConfiguration) WithReason(value string) *ObjectFailur
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *ObjectFailureApplyConfiguration) WithMessage(value string) *ObjectFailureApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithCause sets the Cause field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Cause field is set to the value of the last call.
+func (b *ObjectFailureApplyConfiguration) WithCause(value *FailureCauseApplyConfiguration) *ObjectFailureApplyConfiguration {
+	b.Cause = value
 	return b
 }

@@ -40,6 +40,7 @@ type ClusterExtensionRevisionInterface interface {
 	GetManifests(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionManifestList, error)
 	GetDiff(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionDiff, error)
 	GetHistory(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionHistory, error)
+	GetObjects(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionObjects, error)
 	Rollback(ctx context.Context, clusterExtensionRevisionName string, revisionRollback *olmv1alpha1.RevisionRollback, opts v1.CreateOptions) (*olmv1alpha1.RevisionRollback, error)
 
 	ClusterExtensionRevisionExpansion
@@ -97,6 +98,19 @@ func (c *clusterExtensionRevisions) GetHistory(ctx context.Context, clusterExten
 		Resource("clusterextensionrevisions").
 		Name(clusterExtensionRevisionName).
 		SubResource("history").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetObjects takes name of the clusterExtensionRevision, and returns the corresponding olmv1alpha1.RevisionObjects object, and an error if there is any.
+func (c *clusterExtensionRevisions) GetObjects(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (result *olmv1alpha1.RevisionObjects, err error) {
+	result = &olmv1alpha1.RevisionObjects{}
+	err = c.GetClient().Get().
+		Resource("clusterextensionrevisions").
+		Name(clusterExtensionRevisionName).
+		SubResource("objects").
 		VersionedParams(&options, scheme.ParameterCodec).
 		Do(ctx).
 		Into(result)

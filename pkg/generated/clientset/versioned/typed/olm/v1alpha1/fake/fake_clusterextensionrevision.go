@@ -75,6 +75,17 @@ func (c *fakeClusterExtensionRevisions) GetHistory(ctx context.Context, clusterE
 	return obj.(*v1alpha1.RevisionHistory), err
 }
 
+// GetObjects takes name of the clusterExtensionRevision, and returns the corresponding revisionObjects object, and an error if there is any.
+func (c *fakeClusterExtensionRevisions) GetObjects(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (result *v1alpha1.RevisionObjects, err error) {
+	emptyResult := &v1alpha1.RevisionObjects{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "objects", clusterExtensionRevisionName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.RevisionObjects), err
+}
+
 // Rollback takes the representation of a revisionRollback and creates it.  Returns the server's representation of the revisionRollback, and an error, if there is any.
 func (c *fakeClusterExtensionRevisions) Rollback(ctx context.Context, clusterExtensionRevisionName string, revisionRollback *v1alpha1.RevisionRollback, opts v1.CreateOptions) (result *v1alpha1.RevisionRollback, err error) {
 	emptyResult := &v1alpha1.RevisionRollback{}
