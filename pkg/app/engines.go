@@ -91,7 +91,7 @@ func targetsOf(ctx context.Context, term server.Term, notify func(string),
 		return nil
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("adding the targets of chains: %w", err)
+		return nil, fmt.Errorf("adding the targets of extensions: %w", err)
 	}
 	return targets, nil
 }

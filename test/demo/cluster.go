@@ -128,7 +128,7 @@ func strangers(chain string, wanted []manifest.Ref, found map[manifest.ID]*live)
 		case object == nil:
 			wrong = append(wrong, ref.ID.String()+" does not exist")
 		case object.Chain != chain:
-			wrong = append(wrong, fmt.Sprintf("%s belongs to chain %q", ref.ID, object.Chain))
+			wrong = append(wrong, fmt.Sprintf("%s belongs to extension %q", ref.ID, object.Chain))
 		case object.Applied != ref.Digest:
 			wrong = append(wrong, fmt.Sprintf("%s has the content %s, not %s", ref.ID, object.Applied, ref.Digest))
 		}

@@ -241,7 +241,7 @@ func TestStrangersAndRewritten(t *testing.T) {
 		wanted[1].ID: {UID: "o", Generation: 1, Applied: "2", Chain: "x"},
 		wanted[2].ID: {UID: "f", Generation: 1, Applied: "1", Chain: "y"},
 	}
-	want := []string{"A other has the content 2, not 1", `A foreign belongs to chain "y"`, "A absent does not exist"}
+	want := []string{"A other has the content 2, not 1", `A foreign belongs to extension "y"`, "A absent does not exist"}
 	if diff := cmp.Diff(want, strangers("x", wanted, found)); diff != "" {
 		t.Errorf("strangers: (-want +got)\n%s", diff)
 	}

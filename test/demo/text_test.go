@@ -60,7 +60,7 @@ func TestBroken(t *testing.T) {
 		"before options": {"an option stays with its value", "kubectl get events --watch -o wide", "kubectl get events --watch \\\n-o wide"},
 		"anywhere":       {"better than too wide", "kubectl delete deployment lighthouse-webhook", "kubectl delete deployment \\\nlighthouse-webhook"},
 		"quotes":         {"a backslash would be part of the text", "sed 's# a b c d e f g h i j k l m#n#'", "sed \\\n's# a b c d e f g h i j k l m#n#'"},
-		"lines":          {"each is on its own", "penstock render dir --extension x |\nkubectl apply -f -", "penstock render dir --name x |\nkubectl apply -f -"},
+		"lines":          {"each is on its own", "penstock render dir --name x |\nkubectl apply -f -", "penstock render dir --name x |\nkubectl apply -f -"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

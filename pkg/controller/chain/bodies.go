@@ -102,7 +102,7 @@ func (s *manifestCache) Body(ctx context.Context, r manifest.Ref) ([]byte, error
 	defer s.mu.Unlock()
 	root, ok := s.root(r.Digest)
 	if !ok {
-		return nil, fmt.Errorf("no revision of the chain refers to %s", r.Digest)
+		return nil, fmt.Errorf("no revision of the extension refers to %s", r.Digest)
 	}
 	if err := s.barred[root]; err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func TestOwnerWatch(t *testing.T) {
 			select {
 			case chain := <-told:
 				if chain != "argocd" {
-					t.Errorf("told of chain %s", chain)
+					t.Errorf("told of extension %s", chain)
 				}
 			case <-late:
 				t.Fatalf("nobody told of %+v", want)

@@ -84,7 +84,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// next pass.
 		return ctrl.Result{}, v.complain(ctx, err)
 	} else if err != nil {
-		return ctrl.Result{}, fmt.Errorf("reading the revisions of chain %s: %w", v.chain, err)
+		return ctrl.Result{}, fmt.Errorf("reading the revisions of extension %s: %w", v.chain, err)
 	}
 	if len(v.revisions) == 0 {
 		r.Engine.Forget(v.chain)
@@ -135,16 +135,16 @@ func (v *visit) pass(ctx context.Context) error {
 		return err
 	}
 	if err := v.confirm(ctx); err != nil {
-		return fmt.Errorf("writing the history of chain %s: %w", v.chain, err)
+		return fmt.Errorf("writing the history of extension %s: %w", v.chain, err)
 	}
 	if err := v.fallBack(ctx); err != nil {
 		return err
 	}
 	if err := v.archive(ctx); err != nil {
-		return fmt.Errorf("archiving superseded revisions of chain %s: %w", v.chain, err)
+		return fmt.Errorf("archiving superseded revisions of extension %s: %w", v.chain, err)
 	}
 	if err := v.release(ctx); err != nil {
-		return fmt.Errorf("releasing revisions of chain %s: %w", v.chain, err)
+		return fmt.Errorf("releasing revisions of extension %s: %w", v.chain, err)
 	}
 	return nil
 }
@@ -153,20 +153,20 @@ func (v *visit) pass(ctx context.Context) error {
 func (v *visit) prepare(ctx context.Context) error {
 	var err error
 	if v.ledger, err = openLedger(ctx, v.Inventories, v.chain); err != nil {
-		return fmt.Errorf("reading the inventory of chain %s: %w", v.chain, err)
+		return fmt.Errorf("reading the inventory of extension %s: %w", v.chain, err)
 	}
 	if err := v.number(ctx); err != nil {
-		return fmt.Errorf("confirming the numbers of chain %s: %w", v.chain, err)
+		return fmt.Errorf("confirming the numbers of extension %s: %w", v.chain, err)
 	}
 	if err := v.hold(ctx); err != nil {
-		return fmt.Errorf("looking at the hold of chain %s: %w", v.chain, err)
+		return fmt.Errorf("looking at the hold of extension %s: %w", v.chain, err)
 	}
 	if err := v.forgetRemoved(ctx); err != nil {
-		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
+		return fmt.Errorf("updating the inventory of extension %s: %w", v.chain, err)
 	}
 	v.checkTarget()
 	if err := v.forgetOrphans(ctx); err != nil {
-		return fmt.Errorf("updating the inventory of chain %s: %w", v.chain, err)
+		return fmt.Errorf("updating the inventory of extension %s: %w", v.chain, err)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (v *visit) forgetRemoved(ctx context.Context) error {
 	inventory, given := v.ledger.forget(revisions)
 	if len(given) > 0 {
 		klog.FromContext(ctx).Info("Giving up objects of a revision that was removed without its teardown",
-			"chain", v.chain, "objects", len(given), "first", given[0].String())
+			"extension", v.chain, "objects", len(given), "first", given[0].String())
 	}
 	return v.ledger.save(ctx, inventory)
 }

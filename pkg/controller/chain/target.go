@@ -85,7 +85,7 @@ func (v *visit) forgetOrphans(ctx context.Context) error {
 		return nil
 	}
 	klog.FromContext(ctx).Info("Leaving objects behind as they are: their cluster cannot be used",
-		"chain", v.chain, "objects", left, "reason", v.targetErr.Error())
+		"extension", v.chain, "objects", left, "reason", v.targetErr.Error())
 	return v.ledger.save(ctx, inventory)
 }
 

@@ -52,7 +52,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // its chain is left as it is
 	}
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing the revisions of chain %s: %w", request.Name, err)
+		return ctrl.Result{}, fmt.Errorf("listing the revisions of extension %s: %w", request.Name, err)
 	}
 	for _, revision := range surplus(revisions) {
 		// The version keeps a revision that changed since it was looked at.

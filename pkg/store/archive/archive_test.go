@@ -274,12 +274,12 @@ func TestHostile(t *testing.T) {
 		"NoFormat":     {reason: "there is no format 0", change: replacing(t, headerName, `1`, `0`), careful: true, want: "not a Penstock archive"},
 		"OtherTar":     {reason: "a tar file of somebody", change: func(f []file) []file { return f[1:] }, careful: true, want: "not a Penstock archive"},
 		"UnknownField": {reason: "it would be lost", change: replacing(t, "chains/flux/chain.json", `"highest"`, `"lowest":1,"highest"`), careful: true, want: `unknown field "lowest"`},
-		"Traversal":    {reason: "a path that leads out", change: named("chains/flux/chain.json", "chains/../chain.json"), careful: true, want: "is about chain"},
+		"Traversal":    {reason: "a path that leads out", change: named("chains/flux/chain.json", "chains/../chain.json"), careful: true, want: "is about extension"},
 		"Absolute":     {reason: "another path", change: named("chains/flux/chain.json", "/etc/passwd"), careful: true, want: "not one that an archive has here"},
-		"OtherName":    {reason: "the entry says another chain", change: named("chains/flux/chain.json", "chains/fluy/chain.json"), careful: true, want: `is about chain "flux"`},
+		"OtherName":    {reason: "the entry says another chain", change: named("chains/flux/chain.json", "chains/fluy/chain.json"), careful: true, want: `is about extension "flux"`},
 		"NameInside": {reason: "both say what is no name", change: func(f []file) []file {
 			return replacing(t, "chains/../chain.json", `"flux"`, `".."`)(named("chains/flux/chain.json", "chains/../chain.json")(f))
-		}, careful: true, want: "the name of chain"},
+		}, careful: true, want: "the name of extension"},
 		"Symlink": {reason: "only plain files", change: func(f []file) []file {
 			l := find(t, f, "chains/argocd/4/manifests.jsonl")
 			l.header.Typeflag, l.header.Linkname, l.data = tar.TypeSymlink, "/etc/passwd", nil
@@ -315,7 +315,7 @@ func TestHostile(t *testing.T) {
 		"Behind":          {reason: "nothing follows the checksums", change: func(f []file) []file { return append(f, f[0]) }, careful: true, want: "goes on behind its end"},
 		"NoSums":          {reason: "an archive that was cut at an entry", change: func(f []file) []file { return f[:len(f)-1] }, want: "cut off"},
 		"MoreSums":        {reason: "checksums of what is not there", change: func(f []file) []file { s := find(t, f, sumsName); s.data = append(s.data, s.data...); return f }, want: "speaks of more"},
-		"TooManyChains":   {reason: "chains", limits: func(l *Limits) { l.Chains = 1 }, want: "more than the 1 chains"},
+		"TooManyChains":   {reason: "chains", limits: func(l *Limits) { l.Chains = 1 }, want: "more than the 1 extensions"},
 		"TooManyRows":     {reason: "rows", limits: func(l *Limits) { l.Rows = 2 }, want: "has 3 rows, 2 are allowed"},
 		"TooManyNumbers":  {reason: "revisions", limits: func(l *Limits) { l.Revisions = 1 }, want: "has 2 revisions, 1 are allowed"},
 		"LargeRecord":     {reason: "a record", limits: func(l *Limits) { l.RecordBytes = 100 }, want: "100 are allowed"},

@@ -96,18 +96,18 @@ type Owner struct {
 // validate tells what is wrong with a chain, whoever made it.
 func (c Chain) validate(limits Limits) error {
 	if problems := validation.IsDNS1123Subdomain(c.Name); len(problems) > 0 {
-		return fmt.Errorf("the name of chain %.80q: %s", c.Name, strings.Join(problems, "; "))
+		return fmt.Errorf("the name of extension %.80q: %s", c.Name, strings.Join(problems, "; "))
 	}
 	if len(c.Name) > maxNameLength {
-		return fmt.Errorf("the name of chain %.80q has %d characters, %d are allowed", c.Name, len(c.Name), maxNameLength)
+		return fmt.Errorf("the name of extension %.80q has %d characters, %d are allowed", c.Name, len(c.Name), maxNameLength)
 	}
 	if len(c.Revisions) > limits.Revisions {
-		return fmt.Errorf("chain %s has %d revisions, %d are allowed", c.Name, len(c.Revisions), limits.Revisions)
+		return fmt.Errorf("extension %s has %d revisions, %d are allowed", c.Name, len(c.Revisions), limits.Revisions)
 	}
 	above := int64(math.MaxInt64)
 	for _, number := range c.Revisions {
 		if number < 1 || number > c.Highest || number >= above {
-			return fmt.Errorf("chain %s: revision number %d: numbers must be from 1 to the highest one (%d), and fall", c.Name, number, c.Highest)
+			return fmt.Errorf("extension %s: revision number %d: numbers must be from 1 to the highest one (%d), and fall", c.Name, number, c.Highest)
 		}
 		above = number
 	}
@@ -116,23 +116,23 @@ func (c Chain) validate(limits Limits) error {
 
 func (c Chain) validateHistory(limits Limits) error {
 	if len(c.History) > limits.Rows {
-		return fmt.Errorf("the history of chain %s has %d rows, %d are allowed", c.Name, len(c.History), limits.Rows)
+		return fmt.Errorf("the history of extension %s has %d rows, %d are allowed", c.Name, len(c.History), limits.Rows)
 	}
 	below := int64(0)
 	for _, row := range c.History {
 		if row.Revision <= below || row.Revision > c.Highest {
-			return fmt.Errorf("the history of chain %s: revision number %d: numbers must be from 1 to the highest one (%d), and rise", c.Name, row.Revision, c.Highest)
+			return fmt.Errorf("the history of extension %s: revision number %d: numbers must be from 1 to the highest one (%d), and rise", c.Name, row.Revision, c.Highest)
 		}
 		below = row.Revision
 		if row.DeletedAt.IsZero() != slices.Contains(c.Revisions, row.Revision) {
-			return fmt.Errorf("the history of chain %s: revision %d must either be deleted or in the archive", c.Name, row.Revision)
+			return fmt.Errorf("the history of extension %s: revision %d must either be deleted or in the archive", c.Name, row.Revision)
 		}
 	}
 	if c.Highest < 1 {
-		return fmt.Errorf("chain %s has never used a number", c.Name)
+		return fmt.Errorf("extension %s has never used a number", c.Name)
 	}
 	if c.Hold != nil && (c.Hold.Revision < 1 || c.Hold.Revision > c.Highest) {
-		return fmt.Errorf("chain %s is held because of revision %d, which it never had", c.Name, c.Hold.Revision)
+		return fmt.Errorf("extension %s is held because of revision %d, which it never had", c.Name, c.Hold.Revision)
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ func (o *order) chain(next Chain, limits Limits) error {
 		return err
 	}
 	if o.chains > 0 && next.Name <= o.name {
-		return fmt.Errorf("chain %s comes behind chain %s: chains must be sorted by name, each once", next.Name, o.name)
+		return fmt.Errorf("extension %s comes behind extension %s: extensions must be sorted by name, each once", next.Name, o.name)
 	}
 	if o.chains++; o.chains > limits.Chains {
-		return fmt.Errorf("there are more than the %d chains that are allowed", limits.Chains)
+		return fmt.Errorf("there are more than the %d extensions that are allowed", limits.Chains)
 	}
 	o.name, o.left = next.Name, next.Revisions
 	return nil
@@ -28,7 +28,7 @@ func (o *order) chain(next Chain, limits Limits) error {
 
 func (o *order) revision(number int64) error {
 	if len(o.left) == 0 || o.left[0] != number {
-		return fmt.Errorf("revision %d of chain %s is not what the chain announces next", number, o.name)
+		return fmt.Errorf("revision %d of extension %s is not what the extension announces next", number, o.name)
 	}
 	o.left = o.left[1:]
 	return nil
@@ -37,7 +37,7 @@ func (o *order) revision(number int64) error {
 // end tells whether everything has come that was announced.
 func (o *order) end() error {
 	if len(o.left) > 0 {
-		return fmt.Errorf("revision %d of chain %s is missing", o.left[0], o.name)
+		return fmt.Errorf("revision %d of extension %s is missing", o.left[0], o.name)
 	}
 	return nil
 }

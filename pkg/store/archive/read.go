@@ -143,7 +143,7 @@ func (r *Reader) chain(entry *tar.Header) (Item, error) {
 		return Item{}, err
 	}
 	if chain.Name != parts[1] {
-		return Item{}, fmt.Errorf("%s is about chain %.80q", entry.Name, chain.Name)
+		return Item{}, fmt.Errorf("%s is about extension %.80q", entry.Name, chain.Name)
 	}
 	if err := chain.validate(r.limits); err != nil {
 		return Item{}, err

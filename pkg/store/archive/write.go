@@ -76,7 +76,7 @@ func (w *Writer) Chain(chain Chain) error {
 // content is written once.
 func (w *Writer) Revision(revision Revision, objects []manifest.Object) error {
 	if err := revision.validate(); err != nil {
-		return fmt.Errorf("writing revision %d of chain %s: %w", revision.Number, w.order.name, err)
+		return fmt.Errorf("writing revision %d of extension %s: %w", revision.Number, w.order.name, err)
 	}
 	if err := w.order.revision(revision.Number); err != nil {
 		return fmt.Errorf("writing an archive: %w", err)

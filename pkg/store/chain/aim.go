@@ -117,7 +117,7 @@ func (s *Inventories) forgetAimed(ctx context.Context) error {
 	}
 	for chain, revision := range aimed {
 		if _, err := s.save(ctx, chain, Inventory{}, revision); err != nil {
-			return fmt.Errorf("forgetting the inventory of chain %q: %w", chain, err)
+			return fmt.Errorf("forgetting the inventory of extension %q: %w", chain, err)
 		}
 	}
 	return nil

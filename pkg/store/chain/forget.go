@@ -25,7 +25,7 @@ type Seen struct {
 func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
 	stored, err := store.Get(ctx, s.kv, s.keys.Head(name))
 	if err != nil {
-		return 0, fmt.Errorf("reading the head of chain %q: %w", name, err)
+		return 0, fmt.Errorf("reading the head of extension %q: %w", name, err)
 	}
 	return stored.ModRevision, nil
 }
@@ -46,7 +46,7 @@ func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error
 		Then(clientv3.OpDelete(head), clientv3.OpPut(s.keys.Standing(name), store.StandingRecord())).
 		Commit()
 	if err != nil {
-		return false, fmt.Errorf("forgetting chain %q: %w", name, err)
+		return false, fmt.Errorf("forgetting extension %q: %w", name, err)
 	}
 	return done.Succeeded, nil
 }

@@ -126,9 +126,9 @@ type NumberUsedError struct {
 
 func (e *NumberUsedError) Error() string {
 	if e.Next == 0 {
-		return fmt.Sprintf("revision number %d of chain %q is not free: %d was used, and there is none above it", e.Number, e.Chain, e.Highest)
+		return fmt.Sprintf("revision number %d of extension %q is not free: %d was used, and there is none above it", e.Number, e.Chain, e.Highest)
 	}
-	return fmt.Sprintf("revision number %d of chain %q is not free: %d is the highest number that was used; numbers only grow, the next one is %d",
+	return fmt.Sprintf("revision number %d of extension %q is not free: %d is the highest number that was used; numbers only grow, the next one is %d",
 		e.Number, e.Chain, e.Highest, e.Next)
 }
 
@@ -141,7 +141,7 @@ type GapError struct {
 }
 
 func (e *GapError) Error() string {
-	return fmt.Sprintf("revision number %d of chain %q leaves out too many: from %d to %d can be taken", e.Number, e.Chain, e.Lowest, e.Highest)
+	return fmt.Sprintf("revision number %d of extension %q leaves out too many: from %d to %d can be taken", e.Number, e.Chain, e.Lowest, e.Highest)
 }
 
 // OpenError says that no higher number can be taken yet: the revisions that the chain
@@ -156,9 +156,9 @@ type OpenError struct {
 
 func (e *OpenError) Error() string {
 	if e.Open == 0 {
-		return fmt.Sprintf("revision number %d of chain %q: its import is not finished", e.Number, e.Chain)
+		return fmt.Sprintf("revision number %d of extension %q: its import is not finished", e.Number, e.Chain)
 	}
-	return fmt.Sprintf("revision number %d of chain %q: number %d was taken, and its revision is not known to be written", e.Number, e.Chain, e.Open)
+	return fmt.Sprintf("revision number %d of extension %q: number %d was taken, and its revision is not known to be written", e.Number, e.Chain, e.Open)
 }
 
 // OvertakenError says that a number of the chain was taken since its revisions were
@@ -169,7 +169,7 @@ type OvertakenError struct {
 }
 
 func (e *OvertakenError) Error() string {
-	return fmt.Sprintf("revision number %d of chain %q: number %d was taken meanwhile", e.Number, e.Chain, e.Highest)
+	return fmt.Sprintf("revision number %d of extension %q: number %d was taken meanwhile", e.Number, e.Chain, e.Highest)
 }
 
 // Open returns the number that was taken for a revision that is not known to be

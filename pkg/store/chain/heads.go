@@ -134,13 +134,13 @@ func (s *Heads) change(ctx context.Context, name, doing string, apply func(*Head
 		case errors.As(err, &used):
 			return err
 		case err != nil:
-			return fmt.Errorf("%s of chain %q: %w", doing, name, err)
+			return fmt.Errorf("%s of extension %q: %w", doing, name, err)
 		case done:
 			return nil
 		}
 		// Another writer has changed the head, so somebody makes progress.
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("%s of chain %q: %w", doing, name, err)
+			return fmt.Errorf("%s of extension %q: %w", doing, name, err)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (s *Heads) attempt(ctx context.Context, name string, apply func(*Head) erro
 
 func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error) {
 	if name == "" {
-		return Head{}, store.Value{}, errors.New("the chain has no name")
+		return Head{}, store.Value{}, errors.New("the extension has no name")
 	}
 	key := s.keys.Head(name)
 	stored, err := store.Get(ctx, s.kv, key)
@@ -184,7 +184,7 @@ func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error)
 	}
 	head, err := decodeHead(key, stored.Bytes)
 	if err == nil && head.Name != name {
-		err = headFormat().Damaged(key, fmt.Errorf("it is the head of chain %q", head.Name))
+		err = headFormat().Damaged(key, fmt.Errorf("it is the head of extension %q", head.Name))
 	}
 	if err != nil {
 		return Head{}, store.Value{}, s.unreadable.Told(key, stored.Bytes, err)

@@ -18,22 +18,22 @@ import (
 // interrupted, and continues with the uids of its rows.
 func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 	if head.Importing == "" || head.Highest < 1 || head.HighestUID == "" {
-		return Head{}, fmt.Errorf("importing chain %q: archive, highest number and its uid must be known", head.Name)
+		return Head{}, fmt.Errorf("importing extension %q: archive, highest number and its uid must be known", head.Name)
 	}
 	rows := head.Rows
 	head.Rows, head.Confirmed = nil, true
 	for _, row := range rows {
 		if err := validate(row.Revision, row.UID); err != nil {
-			return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+			return Head{}, fmt.Errorf("importing extension %q: %w", head.Name, err)
 		}
 		head.record(row)
 	}
 	record, err := encodeHead(head)
 	if err != nil {
-		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+		return Head{}, fmt.Errorf("importing extension %q: %w", head.Name, err)
 	}
 	if _, _, err := store.Swap(ctx, s.kv, s.keys.Head(head.Name), record, 0); err != nil {
-		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+		return Head{}, fmt.Errorf("importing extension %q: %w", head.Name, err)
 	}
 	// Read back, whoever wrote it.
 	present, found, err := s.Get(ctx, head.Name)
@@ -41,7 +41,7 @@ func (s *Heads) Import(ctx context.Context, head Head) (Head, error) {
 		err = errors.New("it vanished as soon as it was written")
 	}
 	if err != nil {
-		return Head{}, fmt.Errorf("importing chain %q: %w", head.Name, err)
+		return Head{}, fmt.Errorf("importing extension %q: %w", head.Name, err)
 	}
 	return present, nil
 }

@@ -45,7 +45,7 @@ type FencedError struct {
 }
 
 func (e *FencedError) Error() string {
-	return fmt.Sprintf("the inventory of chain %q was changed by another writer: it is at etcd revision %d, not %d", e.Chain, e.Found, e.ModRevision)
+	return fmt.Sprintf("the inventory of extension %q was changed by another writer: it is at etcd revision %d, not %d", e.Chain, e.Found, e.ModRevision)
 }
 
 // Load returns the inventory of a chain and the etcd revision of its last write,
@@ -54,19 +54,19 @@ func (e *FencedError) Error() string {
 // started from it.
 func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64, error) {
 	if chain == "" {
-		return Inventory{}, 0, errors.New("loading an inventory: the chain has no name")
+		return Inventory{}, 0, errors.New("loading an inventory: the extension has no name")
 	}
 	key := s.keys.Inventory(chain)
 	stored, err := store.Get(ctx, s.kv, key)
 	if err != nil {
-		return Inventory{}, 0, fmt.Errorf("loading the inventory of chain %q: %w", chain, err)
+		return Inventory{}, 0, fmt.Errorf("loading the inventory of extension %q: %w", chain, err)
 	}
 	if !stored.Exists() {
 		return Inventory{}, 0, nil
 	}
 	inv, err := decodeInventory(key, stored.Bytes)
 	if err != nil {
-		return Inventory{}, 0, fmt.Errorf("loading the inventory of chain %q: %w", chain, s.unreadable.Told(key, stored.Bytes, err))
+		return Inventory{}, 0, fmt.Errorf("loading the inventory of extension %q: %w", chain, s.unreadable.Told(key, stored.Bytes, err))
 	}
 	return inv, stored.ModRevision, nil
 }
@@ -80,12 +80,12 @@ func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64,
 // and may just save again.
 func (s *Inventories) Save(ctx context.Context, chain string, inv Inventory, modRevision int64) (int64, error) {
 	if chain == "" {
-		return 0, errors.New("saving an inventory: the chain has no name")
+		return 0, errors.New("saving an inventory: the extension has no name")
 	}
 	revision, err := s.save(ctx, chain, inv, modRevision)
 	var fenced *FencedError
 	if err != nil && !errors.As(err, &fenced) {
-		return 0, fmt.Errorf("saving the inventory of chain %q: %w", chain, err)
+		return 0, fmt.Errorf("saving the inventory of extension %q: %w", chain, err)
 	}
 	return revision, err
 }
@@ -106,7 +106,7 @@ func (s *Inventories) ForgetAll(ctx context.Context) (int, error) {
 		}
 		now, err := s.save(ctx, chain, Inventory{}, record.ModRevision)
 		if err != nil {
-			return forgotten, fmt.Errorf("forgetting the inventory of chain %q: %w", chain, err)
+			return forgotten, fmt.Errorf("forgetting the inventory of extension %q: %w", chain, err)
 		}
 		if now != record.ModRevision {
 			forgotten++

@@ -96,7 +96,7 @@ type InventoryTooLargeError struct {
 }
 
 func (e *InventoryTooLargeError) Error() string {
-	return fmt.Sprintf("the inventory of chain %q is too large: its %d objects take %d bytes, %d are allowed",
+	return fmt.Sprintf("the inventory of extension %q is too large: its %d objects take %d bytes, %d are allowed",
 		e.Chain, e.Objects, e.Bytes, e.MaxBytes)
 }
 

@@ -39,7 +39,7 @@ func New(kv clientv3.KV, prefix string) *Standings {
 func (s *Standings) Get(ctx context.Context, chain string) (int64, error) {
 	found, err := store.Get(ctx, s.kv, s.keys.Standing(chain))
 	if err != nil {
-		return 0, fmt.Errorf("reading how chain %q stands: %w", chain, err)
+		return 0, fmt.Errorf("reading how extension %q stands: %w", chain, err)
 	}
 	return found.ModRevision, nil
 }

@@ -437,7 +437,7 @@ func (c *chain) settled(t testing.TB, want ...map[string]any) {
 		}
 		seen := names().Observe(live)
 		if seen.Chain != c.name || seen.Applied != sealed.Digest || valueOf(live.Object) != valueOf(object) {
-			t.Errorf("%s is %q of chain %q at %s, want %q of %q at %s", sealed.ID, valueOf(live.Object), seen.Chain, seen.Applied, valueOf(object), c.name, sealed.Digest)
+			t.Errorf("%s is %q of extension %q at %s, want %q of %q at %s", sealed.ID, valueOf(live.Object), seen.Chain, seen.Applied, valueOf(object), c.name, sealed.Digest)
 		}
 		mine, _ := seen.Entry("penstock/" + c.name)
 		entry := inventory.Entries[sealed.ID]

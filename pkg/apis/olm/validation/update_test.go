@@ -53,7 +53,7 @@ func TestRevisionUpdate(t *testing.T) {
 		},
 		"Labels": {reason: "other labels are free", change: func(r *olm.ClusterExtensionRevision) { r.Labels["a"] = "b" }},
 		"ChainLabel": {
-			reason: "a revision stays in its chain", change: func(r *olm.ClusterExtensionRevision) { r.Labels[v1alpha1.ChainLabel] = "flux" },
+			reason: "a revision stays in its extension", change: func(r *olm.ClusterExtensionRevision) { r.Labels[v1alpha1.ChainLabel] = "flux" },
 			want: []string{invalid + "metadata.labels[penstock.dev/chain]"}, mentions: "cannot change",
 		},
 		"NoChainLabel": {

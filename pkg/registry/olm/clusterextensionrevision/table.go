@@ -23,7 +23,7 @@ func columns() []metav1.TableColumnDefinition {
 	const wide = 1
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "<extension>-<revision>."},
-		{Name: "Revision", Type: "integer", Description: "Number of the revision in its chain."},
+		{Name: "Revision", Type: "integer", Description: "Number of the revision in its extension."},
 		{Name: "State", Type: "string", Description: "Active, Paused or Archived; Deleting when the revision is on its way out."},
 		{Name: "Available", Type: "string", Description: "Whether all objects are as rolled out and pass their probes."},
 		{Name: "Progressing", Type: "string", Description: "Whether a rollout, an archival or a teardown goes on."},

@@ -17,7 +17,7 @@ import (
 // creates; otherwise nobody would be asked for anything.
 func (in *incoming) mayBegin(ctx context.Context) error {
 	if in.chain.Highest > chain.MaxNumber {
-		return apierrors.NewBadRequest(fmt.Sprintf("chain %s of the archive: highest is %d, %d is allowed", in.name, in.chain.Highest, chain.MaxNumber))
+		return apierrors.NewBadRequest(fmt.Sprintf("extension %s of the archive: highest is %d, %d is allowed", in.name, in.chain.Highest, chain.MaxNumber))
 	}
 	if len(in.chain.Revisions) > 0 && largestGap(in.chain) <= chain.MaxGap {
 		return nil
