@@ -38,7 +38,9 @@ type memory struct {
 	// true when they were looked for.
 	inverted []release.Inversion
 	searched bool
-	own      ownWrite
+	// told are the events of the rollout.
+	told told
+	own  ownWrite
 }
 
 // ownWrite is what this controller wrote of a revision and the cache does not have

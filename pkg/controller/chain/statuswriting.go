@@ -7,8 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -42,12 +40,9 @@ func (v *visit) writeStatus(ctx context.Context) error {
 		if v.free(revision) && len(revision.Finalizers) == 1 {
 			continue // it goes with this pass
 		}
-		before := meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
+		before := revision.Status
 		errs = append(errs, v.update(ctx, revision, status(revision, found, v.judged)))
-		back := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionRolledBack)
-		if !before && back != nil && back.Status == metav1.ConditionTrue {
-			v.event(revision, back.Reason == reasonDeadline, "RolledBack", back.Message)
-		}
+		v.tell(revision, before)
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,198 @@
+package chain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	// repeatAfter is how long the same event of a revision is not told again: what comes
+	// and goes is told once.
+	repeatAfter = time.Hour
+	// mostMilestones bounds the different events of a revision that are remembered, and so
+	// those within repeatAfter. Ends are told beyond that.
+	mostMilestones = 20
+	// stuckAfter is how long a revision is not available before the cause is an event: it
+	// may go by itself.
+	stuckAfter = time.Minute
+)
+
+// Reasons of events on revisions, besides those of what is changed in the cluster.
+const (
+	eventBegun     = "RolloutBegun"
+	eventPhase     = "PhaseAvailable"
+	eventStuck     = "Stuck"
+	eventFailing   = "Failing"
+	eventStalled   = "Stalled"
+	eventSucceeded = "Succeeded"
+	eventRolled    = "RolledBack"
+	eventArchived  = "Archived"
+)
+
+// milestone is an event of a rollout.
+type milestone struct {
+	warning         bool
+	reason, message string
+	// key tells it from others of the same reason.
+	key string
+}
+
+// end is true for events that there is one of in the life of a revision.
+func (m milestone) end() bool {
+	return m.reason == eventSucceeded || m.reason == eventRolled || m.reason == eventArchived
+}
+
+// milestones are the events between two statuses of a revision, in the order in which they
+// happen. They come from what is stored, so that a restart repeats none.
+func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *olmv1alpha1.ClusterExtensionRevisionStatus, now time.Time) []milestone {
+	var found []milestone
+	tell := func(warning bool, reason, key, message string) {
+		found = append(found, milestone{warning, reason, message, key})
+	}
+	// turned returns a condition that became True.
+	turned := func(kind string) *metav1.Condition {
+		if c := meta.FindStatusCondition(after.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue && !meta.IsStatusConditionTrue(before.Conditions, kind) {
+			return c
+		}
+		return nil
+	}
+	fresh := !meta.IsStatusConditionTrue(before.Conditions, olmv1alpha1.ConditionSucceeded)
+	layer := revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived && revision.DeletionTimestamp.IsZero()
+	if layer && fresh {
+		if turned(olmv1alpha1.ConditionProgressing) != nil || len(before.Conditions) == 0 && meta.IsStatusConditionTrue(after.Conditions, olmv1alpha1.ConditionSucceeded) {
+			tell(false, eventBegun, "", begun(revision))
+		}
+		if phases := madeAvailable(before.Phases, after.Phases); len(phases) > 0 && !isPaused(revision) {
+			tell(false, eventPhase, strings.Join(phases, ","), nowAvailable(phases, after.Phases))
+		}
+	}
+	failing, stalled := turned(olmv1alpha1.ConditionFailing), turned(olmv1alpha1.ConditionStalled)
+	if failing != nil {
+		tell(true, eventFailing, failing.Reason, failing.Reason+": "+failing.Message)
+	}
+	if stalled != nil && (failing == nil || failing.Reason != stalled.Reason) {
+		tell(true, eventStalled, stalled.Reason, stalled.Reason+": "+stalled.Message)
+	}
+	if c := meta.FindStatusCondition(after.Conditions, olmv1alpha1.ConditionAvailable); layer && c != nil && c.Status == metav1.ConditionFalse && !now.Before(c.LastTransitionTime.Add(stuckAfter)) {
+		if failure := explained(after.Phases); failure != nil {
+			tell(true, eventStuck, failure.Kind+"/"+failure.Namespace+"/"+failure.Name+"/"+failure.Cause.Reason,
+				fmt.Sprintf("%s %s: %s", failure.Kind, strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/"), failure.Message))
+		}
+	}
+	if c := turned(olmv1alpha1.ConditionSucceeded); c != nil {
+		tell(false, eventSucceeded, "", c.Message)
+	}
+	if c := turned(olmv1alpha1.ConditionRolledBack); c != nil {
+		tell(c.Reason == reasonDeadline, eventRolled, "", c.Message)
+	}
+	if c := archivedNow(before, after); c != nil {
+		tell(false, eventArchived, "", c.Message)
+	}
+	return found
+}
+
+// archivedNow returns the condition Ready of a revision that has given up all it had.
+func archivedNow(before, after *olmv1alpha1.ClusterExtensionRevisionStatus) *metav1.Condition {
+	was, is := meta.FindStatusCondition(before.Conditions, olmv1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, olmv1alpha1.ConditionReady)
+	given := func(c *metav1.Condition) bool {
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reasonArchived
+	}
+	if was == nil || given(was) || !given(is) {
+		return nil
+	}
+	return is
+}
+
+func begun(revision *olmv1alpha1.ClusterExtensionRevision) string {
+	n := 0
+	for _, phase := range revision.Spec.Phases {
+		n += len(phase.Objects)
+	}
+	return fmt.Sprintf("the rollout of %s in %s has begun", text.Count(n, "object"), text.Count(len(revision.Spec.Phases), "phase"))
+}
+
+// madeAvailable are the phases that became Available, by name.
+func madeAvailable(before, after []olmv1alpha1.PhaseStatus) []string {
+	was := map[string]olmv1alpha1.PhaseState{}
+	for _, phase := range before {
+		was[phase.Name] = phase.State
+	}
+	var names []string
+	for _, phase := range after {
+		if phase.State == olmv1alpha1.PhaseStateAvailable && was[phase.Name] != olmv1alpha1.PhaseStateAvailable {
+			names = append(names, phase.Name)
+		}
+	}
+	return names
+}
+
+// nowAvailable says which phases are, and how many of all that makes.
+func nowAvailable(names []string, all []olmv1alpha1.PhaseStatus) string {
+	done := 0
+	for _, phase := range all {
+		if phase.State == olmv1alpha1.PhaseStateAvailable || phase.State == olmv1alpha1.PhaseStateSuperseded {
+			done++
+		}
+	}
+	what := "phase " + names[0] + " is"
+	if len(names) > 1 {
+		what = "phases " + strings.Join(names, ", ") + " are"
+	}
+	return fmt.Sprintf("%s available; that is %d of %s", what, done, text.Count(len(all), "phase"))
+}
+
+// explained is the first object of which it is known why it is not ready.
+func explained(phases []olmv1alpha1.PhaseStatus) *olmv1alpha1.ObjectFailure {
+	for i := range phases {
+		for j := range phases[i].Failing {
+			failure := &phases[i].Failing[j]
+			if failure.Cause != nil && !slices.Contains([]string{cause.Starting, "ContainerCreating"}, failure.Cause.Reason) {
+				return failure
+			}
+		}
+	}
+	return nil
+}
+
+// told is when events of a revision were told, by reason and key.
+type told map[string]time.Time
+
+// fresh is true for an event that was not told lately, and notes it.
+func (t told) fresh(m milestone, now time.Time) bool {
+	key := m.reason + " " + m.key
+	if at, again := t[key]; again && now.Before(at.Add(repeatAfter)) {
+		return false
+	}
+	for key, at := range t {
+		if !now.Before(at.Add(repeatAfter)) {
+			delete(t, key)
+		}
+	}
+	if len(t) >= mostMilestones && !m.end() {
+		return false
+	}
+	t[key] = now
+	return true
+}
+
+// tell tells people how a rollout went on. What could not be stored happens again.
+func (v *visit) tell(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
+	known := v.known[revision.UID]
+	for _, m := range milestones(revision, &before, &revision.Status, v.judged) {
+		if known.told == nil {
+			known.told = told{}
+		}
+		if known.told.fresh(m, v.judged) {
+			v.event(revision, m.warning, m.reason, m.message)
+		}
+	}
+}
