@@ -30,14 +30,15 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/revision", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
+	library := append(append([]string{"pkg/applycheck", "pkg/revision", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/manifest", nil, "everybody needs it"},
 		{"pkg/redact", []string{"pkg/manifest"}, "whoever prints needs it"},
 		{"pkg/apis", []string{"pkg/manifest"}, "clients of others import the types; validation needs the rules of manifests"},
 		{"pkg/generated", []string{"pkg/apis", "pkg/manifest"}, "it is made of the types"},
-		{"pkg/source", []string{"pkg/manifest"}, "files in, objects out: also where there is no cluster"},
+		{"pkg/applycheck", []string{"pkg/diff/schema", "pkg/manifest"}, "what server-side apply takes is told without a cluster"},
+		{"pkg/source", []string{"pkg/applycheck", "pkg/manifest"}, "files in, objects out: also where there is no cluster"},
 		{"pkg/diff/printable", nil, "text is text, whatever it says"},
 		{"pkg/diff/schema", []string{"pkg/manifest"}, "what is known of types does not depend on what is compared"},
 		{"pkg/diff/tree", []string{"pkg/diff/printable", "pkg/diff/schema", "pkg/manifest", "pkg/redact"}, "a difference does not depend on how it is shown"},

@@ -31,7 +31,9 @@ func newRenderCommand() *cobra.Command {
 		Short: "Turn plain manifests into a ClusterExtensionRevision",
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, except hidden ones.\n" +
-			"With - the manifests come from standard input. Errors name the file and the line.\n\n" +
+			"With - the manifests come from standard input. Errors and warnings name the file and the line.\n\n" +
+			"Manifests that server-side apply cannot take are refused. An environment variable that is set twice in a\n" +
+			"container, and items that are there twice, are mended with a warning: the last value counts.\n\n" +
 			"With --layout release the files are those of an OpenShift release, named 0000_<run level>_<component>_<anything>:\n" +
 			"each run level becomes a phase, and annotations say for which clusters a manifest is. It is an error\n" +
 			"when a flag that an annotation needs is missing. Manifests with release.openshift.io/delete are left out:\n" +
@@ -89,9 +91,9 @@ func render(command *cobra.Command, from string, options renderOptions) error {
 }
 
 // readPhases reads a directory, a file or, as "-", standard input.
-func readPhases(ctx context.Context, stdin io.Reader, from string) ([]source.Phase, error) {
+func readPhases(ctx context.Context, stdin io.Reader, from string, warn func(directory.Error)) ([]source.Phase, error) {
 	if from == "-" {
-		return directory.RenderStream(ctx, stdin, "stdin", directory.Options{})
+		return directory.RenderStream(ctx, stdin, "stdin", directory.Options{Warn: warn})
 	}
 	info, err := os.Stat(from)
 	if err != nil {
@@ -103,7 +105,7 @@ func readPhases(ctx context.Context, stdin io.Reader, from string) ([]source.Pha
 			return nil, err
 		}
 		defer file.Close()
-		return directory.RenderStream(ctx, file, from, directory.Options{})
+		return directory.RenderStream(ctx, file, from, directory.Options{Warn: warn})
 	}
 	// A root that symbolic links do not lead out of: what is rendered is what is
 	// in the directory.
@@ -112,8 +114,21 @@ func readPhases(ctx context.Context, stdin io.Reader, from string) ([]source.Pha
 		return nil, err
 	}
 	defer root.Close()
-	phases, err := directory.Render(ctx, root.FS(), directory.Options{})
+	phases, err := directory.Render(ctx, root.FS(), directory.Options{Warn: below(from, warn)})
 	return phases, withDirectory(from, err)
+}
+
+// below tells warnings with file names that an editor can open.
+func below(dir string, warn func(directory.Error)) func(directory.Error) {
+	return func(one directory.Error) {
+		one.File = filepath.Join(dir, filepath.FromSlash(one.File))
+		warn(one)
+	}
+}
+
+// warnings are told to a person while nothing else is printed.
+func warnings(command *cobra.Command) func(directory.Error) {
+	return func(one directory.Error) { fmt.Fprintf(command.ErrOrStderr(), "warning: %s\n", one.Error()) }
 }
 
 // withDirectory makes the file names of errors ones that an editor can open.

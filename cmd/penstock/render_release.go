@@ -61,7 +61,7 @@ func (o *renderOptions) validateLayout(command *cobra.Command, from string) erro
 // readLayout reads manifests, and says what of them was left out.
 func readLayout(command *cobra.Command, from string, options renderOptions) (phases []source.Phase, notes string, err error) {
 	if options.layout != releaseLayout {
-		phases, err = readPhases(command.Context(), command.InOrStdin(), from)
+		phases, err = readPhases(command.Context(), command.InOrStdin(), from, warnings(command))
 		return phases, "", err
 	}
 	root, err := os.OpenRoot(from)
@@ -69,6 +69,7 @@ func readLayout(command *cobra.Command, from string, options renderOptions) (pha
 		return nil, "", err
 	}
 	defer root.Close()
+	options.release.Warn = below(from, warnings(command))
 	result, err := release.Render(command.Context(), root.FS(), options.release)
 	if err != nil {
 		return nil, "", withDirectory(from, err)

@@ -114,6 +114,10 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err != nil {
 		return err
 	}
+	checks, err := newApplyChecks(a.extra.host, a.extra.target, a.extra.targetReads)
+	if err != nil {
+		return err
+	}
 	live, err := a.newLive()
 	if err != nil {
 		return err
@@ -129,6 +133,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Digester:   a.store.Digester,
 			Authorizer: a.authorizer,
 			Redactor:   a.extra.redactor,
+			ApplyCheck: checks,
 			CheckCEL:   probe.NewCELChecker(),
 		},
 		Schema:         types,

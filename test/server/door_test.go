@@ -32,6 +32,7 @@ func TestDoor(t *testing.T) {
 			t.Logf("what the server complained of:\n%s", d.server.Complaints())
 		}
 	})
+	t.Run("Manifests", func(t *testing.T) { d.in(t).manifests() })
 	t.Run("Governed", func(t *testing.T) { d.in(t).governed() })
 	t.Run("Subresources", func(t *testing.T) { d.in(t).subresources() })
 	t.Run("InstallLevels", func(t *testing.T) { d.in(t).installLevels() })

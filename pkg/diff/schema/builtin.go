@@ -24,7 +24,7 @@ var extraTypes []byte
 // API server that manifests often leave out. Making it takes some tens of
 // milliseconds: make one and share it. It is safe for concurrent use.
 func NewBuiltin() (Schema, error) {
-	kubernetes, err := kubernetesTypes()
+	kubernetes, err := Kubernetes()
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +35,10 @@ func NewBuiltin() (Schema, error) {
 	return &builtin{schemas: []*smdschema.Schema{kubernetes, &extra.Schema}, defaults: builtinDefaults()}, nil
 }
 
-// kubernetesTypes returns the schema that client-go has for its apply
-// configurations. It is internal there; every typed value shows it.
-func kubernetesTypes() (*smdschema.Schema, error) {
+// Kubernetes returns the schema that client-go has for its apply configurations, by which
+// server-side apply merges objects. It is internal there; every typed value shows it. All
+// calls return the same one.
+func Kubernetes() (*smdschema.Schema, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering core/v1: %w", err)
@@ -58,11 +59,17 @@ type builtin struct {
 
 // TypeOf returns the type of a kind of Kubernetes, or nil.
 func (b *builtin) TypeOf(kind schema.GroupVersionKind) Type {
+	return b.named(NameOf(kind))
+}
+
+// NameOf is how the schema of Kubernetes names the type of a kind; empty for one of
+// somebody else. There need not be such a type.
+func NameOf(kind schema.GroupVersionKind) string {
 	parent := packageOf(kind.Group)
 	if parent == "" {
-		return nil
+		return ""
 	}
-	return b.named(parent + "." + kind.Version + "." + kind.Kind)
+	return parent + "." + kind.Version + "." + kind.Kind
 }
 
 // packageOf returns how the types of a group are named: by their Go package.
@@ -90,6 +97,9 @@ func packageOf(group string) string {
 }
 
 func (b *builtin) named(name string) Type {
+	if name == "" {
+		return nil
+	}
 	for _, s := range b.schemas {
 		if definition, ok := s.FindNamedType(name); ok {
 			return b.typeOf(s, name, definition.Atom)

@@ -40,6 +40,9 @@ type collector struct {
 	read     int
 	places   map[manifest.ID]place
 	problems problems
+	// positions are of the objects, in their order.
+	positions []*position
+	warn      func(Error)
 }
 
 func newCollector(limit int) *collector {
@@ -50,6 +53,9 @@ func newCollector(limit int) *collector {
 // the given text.
 func (c *collector) found(nothing string) ([]Located, error) {
 	if err := c.problems.err(); err != nil {
+		return nil, err
+	}
+	if err := c.checkApply(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -170,6 +176,7 @@ func (c *collector) object(file string, object map[string]any, at *position) {
 	}
 	c.places[parsed.ID] = place{file, at.line}
 	c.objects = append(c.objects, located)
+	c.positions = append(c.positions, at)
 }
 
 // invalid reports each field on its own line.

@@ -43,6 +43,9 @@ type Options struct {
 	// the others: what is left out may be there twice. An error is told with the
 	// place of the object. Nil keeps all.
 	Keep func(Located) (bool, error)
+	// Warn is told what was changed so that server-side apply takes it, and what a
+	// cluster may refuse, by file and line. Nil is told nothing.
+	Warn func(Error)
 }
 
 // Located is an object and where it was read.
@@ -60,7 +63,7 @@ func (o Options) collector() *collector {
 		limit = defaultMaxErrors
 	}
 	c := newCollector(limit)
-	c.keep = o.Keep
+	c.keep, c.warn = o.Keep, o.Warn
 	return c
 }
 

@@ -91,7 +91,7 @@ func TestRender(t *testing.T) {
 		},
 		"Anchors": {
 			reason: "aliases and merges are YAML as kubectl reads it",
-			files: files{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\ndata: &d\n  x: y\n---\n" +
+			files: files{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\ndata: &d\n  x: text\n---\n" +
 				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata:\n  one: &x text\n  two: *x\n"},
 			want: []string{"ConfigMap a", "ConfigMap b"},
 		},

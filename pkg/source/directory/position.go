@@ -1,5 +1,7 @@
 package directory
 
+import "github.com/penstock-project/penstock/pkg/applycheck"
+
 // position is where a value stands in its file, and its children by key and by
 // index. YAML and JSON both are read into it, so that an error about a field can
 // name a line whatever the format.
@@ -14,6 +16,23 @@ type position struct {
 func (p *position) at(path ...string) int {
 	for _, key := range path {
 		child := p.keys[key]
+		if child == nil {
+			break
+		}
+		p = child
+	}
+	return p.line
+}
+
+// place returns the line of the deepest part of a path that exists, items included.
+func (p *position) place(path applycheck.Path) int {
+	for _, step := range path {
+		var child *position
+		if step.Field != "" {
+			child = p.keys[step.Field]
+		} else if step.Index < len(p.items) {
+			child = p.items[step.Index]
+		}
 		if child == nil {
 			break
 		}

@@ -27,6 +27,8 @@ import (
 type Options struct {
 	// MaxErrors is that of directory.Options.
 	MaxErrors int
+	// Warn is that of directory.Options.
+	Warn func(directory.Error)
 	// Profile of the cluster: manifests without
 	// include.release.openshift.io/<Profile>: "true" are left out. Empty refuses
 	// manifests that have any such annotation.
@@ -60,6 +62,7 @@ func Render(ctx context.Context, fsys fs.FS, options Options) (Result, error) {
 	result := Result{LeftOut: map[string]int{}}
 	located, err := directory.Read(ctx, fsys, directory.Options{
 		MaxErrors: options.MaxErrors,
+		Warn:      options.Warn,
 		Keep: func(object directory.Located) (bool, error) {
 			if fileName.FindStringSubmatch(path.Base(object.File)) == nil {
 				return false, errors.New("the file is not named 0000_<run level>_<component>_<anything>, so it has no run level: rename it, or render without --layout release")

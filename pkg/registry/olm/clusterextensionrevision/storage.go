@@ -63,6 +63,8 @@ type Deps struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Redactor hides fields besides the content of Secrets; nil hides no more.
 	Redactor *redact.Redactor
+	// ApplyCheck says which manifests server-side apply refuses; nil takes all.
+	ApplyCheck ApplyCheck
 	// CheckCEL compiles the expression of a probe; nil accepts everything.
 	CheckCEL func(expression string) error
 	// Clock tells ages; nil is the real one.
@@ -88,6 +90,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 
 		standings:  deps.Standings,
 		authorizer: deps.Authorizer,
+		applyCheck: deps.ApplyCheck,
 	}
 	strategy := &strategy{
 		ObjectTyper:   deps.Scheme,
@@ -130,6 +133,7 @@ type REST struct {
 	standings Standings
 	// authorizer says who may know a Secret.
 	authorizer authorizer.UnconditionalAuthorizer
+	applyCheck ApplyCheck
 }
 
 var (
@@ -197,7 +201,7 @@ func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevis
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	validate = r.storeContents(quietly(validate, r.redactor), dryRun)
+	validate = r.storeContents(validate, dryRun)
 	var out runtime.Object
 	var err error
 	for try := 1; try <= maxJudgements; try++ {
@@ -219,7 +223,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	out, created, err := r.Store.Update(standing.With(ctx), name, info, r.storeContents(quietly(create, r.redactor), dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	out, created, err := r.Store.Update(standing.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
 	if err == nil && created && !dryRun {
 		r.confirm(ctx, out)
 	}
@@ -269,12 +273,12 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 		}
 
 		// 2. Admission agrees: our own plugins, and the cluster's policies and
-		// webhooks. The object is a copy, made for this call.
+		// webhooks. Then server-side apply can take the manifests. The object is a
+		// copy, made for this call.
 		inlineForAdmission(revision, objects)
-		if validate != nil {
-			if err := validate(request.WithBorrowed(request.WithManifests(ctx, objects), held.lent()), revision); err != nil {
-				return err
-			}
+		admit := quietly(r.applicable(validate, objects), r.redactor)
+		if err := admit(request.WithBorrowed(request.WithManifests(ctx, objects), held.lent()), revision); err != nil {
+			return err
 		}
 		if dryRun {
 			return nil

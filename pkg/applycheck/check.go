@@ -1,0 +1,128 @@
+package applycheck
+
+import (
+	"context"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// maxAsked bounds the group versions that a cluster is asked about for one call of Check.
+const maxAsked = 16
+
+// Cluster knows the types of one cluster.
+type Cluster interface {
+	// TypeOf returns the type of a kind, or nil when the cluster does not have the kind.
+	// A type that is not fresh may be some minutes old.
+	TypeOf(ctx context.Context, kind runtimeschema.GroupVersionKind, fresh bool) (*Type, error)
+}
+
+// Refusal is what server-side apply would say to one object.
+type Refusal struct {
+	// Object is its index among the objects that were checked.
+	Object int
+	Findings
+	// Unsure tells that only the types of this program say so, and that those of the
+	// cluster could not be read: a newer cluster may have fields that are not known here.
+	Unsure bool
+}
+
+// Check says which of some objects server-side apply would refuse when they are rolled out
+// together. Types come from definitions among the objects, then from Kubernetes, then from
+// the cluster; nil is no cluster. What the types of Kubernetes find counts only when the
+// cluster's agree, as it may be of another version. Kinds of which nobody knows the type
+// are not checked. Asking the cluster ends with the first answer that does not come.
+func Check(ctx context.Context, builtin *BuiltinTypes, cluster Cluster, objects []manifest.Object) ([]Refusal, error) {
+	c := &check{builtin: builtin, definitions: NewDefinitions(builtin, objects), cluster: cluster, asked: map[runtimeschema.GroupVersion]bool{}}
+	var refusals []Refusal
+	for i := range objects {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		refusal, err := c.object(ctx, &objects[i])
+		if err != nil {
+			return nil, err
+		}
+		if len(refusal.List) > 0 {
+			refusal.Object = i
+			refusals = append(refusals, refusal)
+		}
+	}
+	return refusals, nil
+}
+
+type check struct {
+	builtin     *BuiltinTypes
+	definitions *Definitions
+	cluster     Cluster
+	asked       map[runtimeschema.GroupVersion]bool
+}
+
+func (c *check) object(ctx context.Context, object *manifest.Object) (Refusal, error) {
+	kind := object.GroupVersionKind()
+	if brought := c.definitions.TypeOf(kind); brought != nil {
+		findings, err := brought.Check(object)
+		return Refusal{Findings: findings}, err
+	}
+	if c.definitions.Defines(kind.GroupKind()) {
+		return Refusal{}, nil
+	}
+	known := c.builtin.TypeOf(kind)
+	builtin := known != nil
+	if !builtin {
+		known = c.ask(ctx, kind, false)
+	}
+	if known == nil {
+		return Refusal{}, nil
+	}
+	findings, err := known.Check(object)
+	if err != nil || len(findings.List) == 0 {
+		return Refusal{}, err
+	}
+	fresh := c.ask(ctx, kind, true)
+	if fresh == nil {
+		return Refusal{Findings: findings, Unsure: findings.dependOnVersion()}, nil
+	}
+	if findings.undecodable() {
+		return Refusal{Findings: findings}, nil
+	}
+	findings, err = fresh.Check(object)
+	return Refusal{Findings: findings}, err
+}
+
+// ask asks the cluster for a type; nil is that it has none, or does not say.
+func (c *check) ask(ctx context.Context, kind runtimeschema.GroupVersionKind, fresh bool) *Type {
+	version := kind.GroupVersion()
+	if c.cluster == nil || !c.asked[version] && len(c.asked) >= maxAsked {
+		return nil
+	}
+	c.asked[version] = true
+	found, err := c.cluster.TypeOf(ctx, kind, fresh)
+	if err != nil {
+		c.cluster = nil
+		return nil
+	}
+	return found
+}
+
+// dependOnVersion tells whether another version of Kubernetes may take the object.
+func (f *Findings) dependOnVersion() bool {
+	for _, one := range f.List {
+		if one.Reason == Unknown || one.Reason == WrongType {
+			return true
+		}
+	}
+	return false
+}
+
+// undecodable tells whether the Go type of the kind does not take the object: documents
+// of a cluster do not say that much.
+func (f *Findings) undecodable() bool {
+	for _, one := range f.List {
+		if one.Reason == Undecodable {
+			return true
+		}
+	}
+	return false
+}

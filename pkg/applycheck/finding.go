@@ -1,0 +1,101 @@
+package applycheck
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	// maxFindings bounds what is told of one object; what is left out is counted.
+	maxFindings = 20
+	// maxNameBytes bounds names of fields and keys of items in messages: both come
+	// from the manifest.
+	maxNameBytes = 80
+	// maxPathBytes bounds a path in a message.
+	maxPathBytes = 512
+	// maxProblemBytes bounds what a decoder says.
+	maxProblemBytes = 256
+)
+
+// Reason says what is wrong, in one word.
+type Reason string
+
+// What is found.
+const (
+	// Duplicate is an item of a list with the key of an earlier one.
+	Duplicate Reason = "Duplicate"
+	// Unknown is a field that the type does not declare.
+	Unknown Reason = "Unknown"
+	// WrongType is a value of another type than the declared one.
+	WrongType Reason = "WrongType"
+	// NoKey is an item of a list that has none of the fields that identify it.
+	NoKey Reason = "NoKey"
+	// Undecodable is a value that has the right type and that the kind does not take,
+	// such as a quantity that is none.
+	Undecodable Reason = "Undecodable"
+)
+
+// Finding is one thing that server-side apply refuses.
+type Finding struct {
+	Reason Reason
+	// Path leads to the field. Of a duplicate it leads to the later item.
+	Path Path
+	// First is the index of the earlier item that a duplicate repeats.
+	First int
+	// Problem is for a person: what was found and what is allowed. It has no values,
+	// but for the key of a duplicate item.
+	Problem string
+}
+
+func (f Finding) String() string { return f.Path.String() + ": " + f.Problem }
+
+// Findings are all that was found in one object, in the order of a walk by name.
+type Findings struct {
+	List []Finding
+	// Omitted is how many more there are.
+	Omitted int
+}
+
+func (f *Findings) add(one Finding) {
+	if len(f.List) == maxFindings {
+		f.Omitted++
+		return
+	}
+	one.Path = append(Path(nil), one.Path...)
+	f.List = append(f.List, one)
+}
+
+// Path leads to a place in an object.
+type Path []Step
+
+// Step is one step of a path: into a field, or into an item of a list.
+type Step struct {
+	// Field of a map; empty for a step into a list.
+	Field string
+	// Index of an item, from 0, where Field is empty.
+	Index int
+}
+
+// String spells the path for people, clipped: spec.containers[0].env[3].
+func (p Path) String() string {
+	var b strings.Builder
+	for i, step := range p {
+		switch name := text.Clip(step.Field, maxNameBytes); {
+		case step.Field == "":
+			b.WriteString("[" + strconv.Itoa(step.Index) + "]")
+		case strings.ContainsAny(name, ".[]\" \n"):
+			fmt.Fprintf(&b, "[%q]", name)
+		case i > 0:
+			b.WriteString("." + name)
+		default:
+			b.WriteString(name)
+		}
+		if b.Len() > maxPathBytes {
+			break
+		}
+	}
+	return text.Clip(b.String(), maxPathBytes)
+}

@@ -1,0 +1,190 @@
+package applycheck
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	coreType      = "io.k8s.api.core.v1."
+	envVar        = coreType + "EnvVar"
+	containerPort = coreType + "ContainerPort"
+)
+
+// repeatable are the items that kube-apiserver creates objects with although they are
+// there twice. Equal ones mean what one of them means.
+func repeatable(element string) bool {
+	switch element {
+	case envVar, containerPort, coreType + "LocalObjectReference", coreType + "ObjectReference", coreType + "HostAlias":
+		return true
+	}
+	return false
+}
+
+// Mend is a change that leaves the meaning of an object as it is, and makes it one that
+// server-side apply takes.
+type Mend struct {
+	// Path leads to the item that was left out, by its place before.
+	Path Path
+	// Kept is the index of the item that stays in its list, before.
+	Kept int
+	// Problem says what was found and what was done, without values.
+	Problem string
+}
+
+// repeats are the items of a list that have one key.
+type repeats struct {
+	list    Path
+	element string
+	indexes []int
+}
+
+// Mend changes an object where a duplicate has one meaning everywhere, and says where:
+//
+//   - Equal items: the first one stays.
+//   - Environment variables of one name: the last one stays, as in the kubelet. It does
+//     not when a variable in between reads the earlier value, or when the last one may be
+//     left out at run time: then nothing is changed.
+func (t *Type) Mend(object map[string]any) []Mend {
+	groups := map[string]*repeats{}
+	var order []string
+	t.walk(object, func(list Path, element string, first, index int) {
+		if !repeatable(element) {
+			return
+		}
+		id := fmt.Sprint(list, first)
+		if groups[id] == nil {
+			groups[id] = &repeats{list: slices.Clone(list), element: element, indexes: []int{first}}
+			order = append(order, id)
+		}
+		groups[id].indexes = append(groups[id].indexes, index)
+	})
+	var mends []Mend
+	dropped := map[string]map[int]bool{}
+	lists := map[string]Path{}
+	for _, id := range order {
+		group := groups[id]
+		items, _ := at(object, group.list).([]any)
+		kept, problem := group.keep(items)
+		if problem == "" {
+			continue
+		}
+		name := fmt.Sprint(group.list)
+		if dropped[name] == nil {
+			dropped[name], lists[name] = map[int]bool{}, group.list
+		}
+		for _, index := range group.indexes {
+			if index == kept {
+				continue
+			}
+			dropped[name][index] = true
+			mends = append(mends, Mend{Path: append(slices.Clone(group.list), Step{Index: index}), Kept: kept, Problem: problem})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(dropped)) {
+		items, _ := at(object, lists[name]).([]any)
+		set(object, lists[name], without(items, dropped[name]))
+	}
+	return mends
+}
+
+// keep says which item stays, and what to tell of the others; nothing when that depends.
+func (g *repeats) keep(items []any) (kept int, problem string) {
+	first, last := g.indexes[0], g.indexes[len(g.indexes)-1]
+	equal := true
+	for _, index := range g.indexes[1:] {
+		equal = equal && reflect.DeepEqual(normal(g.element, items[first]), normal(g.element, items[index]))
+	}
+	if equal {
+		return first, fmt.Sprintf("repeats item %d (counted from 0) and is left out", first)
+	}
+	if g.element != envVar {
+		return 0, ""
+	}
+	variable, _ := items[last].(map[string]any)
+	name, _ := variable["name"].(string)
+	if name == "" || mayBeAbsent(variable) || readBetween(items[first+1:last+1], name) {
+		return 0, ""
+	}
+	return last, fmt.Sprintf("%q is set again in item %d (counted from 0), and the last value counts: this one is left out",
+		text.Clip(name, maxNameBytes), last)
+}
+
+// normal is an item with the default that is part of its key.
+func normal(element string, item any) any {
+	port, ok := item.(map[string]any)
+	if element != containerPort || !ok || port["protocol"] != nil {
+		return item
+	}
+	port = maps.Clone(port)
+	port["protocol"] = "TCP"
+	return port
+}
+
+// mayBeAbsent tells of a variable that the kubelet passes over when its source is absent:
+// an earlier one of its name would count then.
+func mayBeAbsent(variable map[string]any) bool {
+	from, _ := variable["valueFrom"].(map[string]any)
+	for _, source := range from {
+		if source, ok := source.(map[string]any); ok && source["optional"] == true {
+			return true
+		}
+	}
+	return false
+}
+
+// readBetween tells whether one of the variables reads another one by $(name). The
+// kubelet puts in the value that the name has at that place.
+func readBetween(variables []any, name string) bool {
+	for _, one := range variables {
+		variable, _ := one.(map[string]any)
+		value, _ := variable["value"].(string)
+		if strings.Contains(value, "$("+name+")") {
+			return true
+		}
+	}
+	return false
+}
+
+// at returns the value at a path, or nil.
+func at(value any, path Path) any {
+	for _, step := range path {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step.Field]
+		case []any:
+			if step.Index >= len(v) {
+				return nil
+			}
+			value = v[step.Index]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// set puts a value at a path that exists.
+func set(root any, path Path, value any) {
+	switch parent := at(root, path[:len(path)-1]).(type) {
+	case map[string]any:
+		parent[path[len(path)-1].Field] = value
+	case []any:
+		parent[path[len(path)-1].Index] = value
+	}
+}
+
+func without(items []any, dropped map[int]bool) []any {
+	var kept []any
+	for i, item := range items {
+		if !dropped[i] {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,98 @@
+package applycheck
+
+import (
+	"fmt"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Types knows the types of kinds.
+type Types interface {
+	// TypeOf returns the type of a kind, or nil.
+	TypeOf(kind runtimeschema.GroupVersionKind) *Type
+}
+
+// Type is what server-side apply knows of a kind. It may be used by several goroutines.
+type Type struct {
+	schema *smdschema.Schema
+	ref    smdschema.TypeRef
+	// metadata is judged by the types of Kubernetes when the type leaves it open.
+	metadata *Type
+	// values decodes objects of the kind; nil decodes none.
+	values *decoder
+}
+
+// Check says what server-side apply would refuse of an object, which is not changed.
+func (t *Type) Check(object *manifest.Object) (Findings, error) {
+	decoded, err := Decode(object.JSON)
+	if err != nil {
+		return Findings{}, fmt.Errorf("reading the manifest of %s: %w", object.ID, err)
+	}
+	findings := t.walk(decoded, nil)
+	if len(findings.List) == 0 && t.values != nil {
+		t.values.check(object, &findings)
+	}
+	return findings, nil
+}
+
+// walk judges a decoded object.
+func (t *Type) walk(object map[string]any, duplicates func(list Path, element string, first, index int)) Findings {
+	var findings Findings
+	if t.schema != nil {
+		w := &walk{schema: t.schema, findings: &findings, duplicates: duplicates}
+		w.value(t.ref, object)
+	}
+	if t.metadata != nil {
+		w := &walk{schema: t.metadata.schema, findings: &findings, path: Path{{Field: "metadata"}}}
+		w.value(t.metadata.ref, object["metadata"])
+	}
+	return findings
+}
+
+// BuiltinTypes are those of Kubernetes itself, in the version of the libraries that this
+// program is built with. They may be used by several goroutines.
+type BuiltinTypes struct {
+	kubernetes *smdschema.Schema
+	metadata   *Type
+	decoders   *decoders
+}
+
+// Builtin returns the types of Kubernetes. The first call takes some tens of
+// milliseconds; the types are shared with those of package schema.
+func Builtin() (*BuiltinTypes, error) {
+	kubernetes, err := schema.Kubernetes()
+	if err != nil {
+		return nil, err
+	}
+	decoders, err := newDecoders()
+	if err != nil {
+		return nil, err
+	}
+	return &BuiltinTypes{kubernetes: kubernetes, decoders: decoders, metadata: named(kubernetes, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")}, nil
+}
+
+// TypeOf implements Types.
+func (b *BuiltinTypes) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
+	values := b.decoders.of(kind)
+	if t := named(b.kubernetes, schema.NameOf(kind)); t != nil {
+		t.values = values
+		return t
+	}
+	if values == nil {
+		return nil
+	}
+	// The libraries have no apply configurations of definitions and APIServices: a
+	// decoder tells fields that there are not.
+	return &Type{metadata: b.metadata, values: values.strict()}
+}
+
+func named(types *smdschema.Schema, name string) *Type {
+	if _, found := types.FindNamedType(name); !found {
+		return nil
+	}
+	return &Type{schema: types, ref: smdschema.TypeRef{NamedType: &name}}
+}

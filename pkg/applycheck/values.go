@@ -1,0 +1,88 @@
+package applycheck
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// decoders make Go types of objects, as kube-apiserver does: quantities, times and base64
+// are text, and say only then whether they are any good.
+type decoders struct{ scheme *runtime.Scheme }
+
+func newDecoders() (*decoders, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{kubernetesscheme.AddToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering the types of Kubernetes: %w", err)
+		}
+	}
+	return &decoders{scheme}, nil
+}
+
+func (d *decoders) of(kind runtimeschema.GroupVersionKind) *decoder {
+	if !d.scheme.Recognizes(kind) {
+		return nil
+	}
+	return &decoder{scheme: d.scheme, kind: kind}
+}
+
+// decoder is of one kind.
+type decoder struct {
+	scheme *runtime.Scheme
+	kind   runtimeschema.GroupVersionKind
+	// unknown is set where nothing else tells fields that there are not.
+	unknown bool
+}
+
+func (d *decoder) strict() *decoder {
+	strict := *d
+	strict.unknown = true
+	return &strict
+}
+
+func (d *decoder) check(object *manifest.Object, findings *Findings) {
+	into, err := d.scheme.New(d.kind)
+	if err != nil {
+		return
+	}
+	var unknown []error
+	if d.unknown {
+		unknown, err = kjson.UnmarshalStrict(object.JSON, into, kjson.DisallowUnknownFields)
+	} else {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, into)
+	}
+	if err != nil {
+		findings.add(Finding{Reason: Undecodable, Problem: undecodable(object.ID, err)})
+		return
+	}
+	for _, one := range unknown {
+		findings.add(Finding{Reason: Unknown, Problem: text.Clip(one.Error(), maxProblemBytes)})
+	}
+}
+
+// undecodable says why an object is none of its kind. Of a Secret it says no more than
+// that: decoders like to quote what they cannot read.
+func undecodable(id manifest.ID, err error) string {
+	if id.IsSecret() {
+		return "it cannot be read as a Secret: the values of data are base64, those of stringData text"
+	}
+	return fmt.Sprintf("it cannot be read as a %s: %s", id.Kind, text.Clip(err.Error(), maxProblemBytes))
+}
+
+// Decode reads the JSON of an object as the checks want it: whole numbers are int64.
+func Decode(data []byte) (map[string]any, error) {
+	var object map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil {
+		return nil, err
+	}
+	return object, nil
+}

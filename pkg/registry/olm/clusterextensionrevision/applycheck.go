@@ -1,0 +1,145 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/applycheck"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// maxApplyWarnings bounds the warnings of one request: the library sends no more than
+// 4 KiB of them.
+const maxApplyWarnings = 8
+
+// ApplyCheck says what server-side apply would refuse.
+type ApplyCheck interface {
+	// Check judges manifests that go together into the cluster that a Secret leads to,
+	// or into our own without one.
+	Check(ctx context.Context, secret string, objects []manifest.Object) ([]applycheck.Refusal, error)
+}
+
+// applicable wraps the validation of a create: manifests that server-side apply cannot
+// take are refused before anything is written, and not by the phase that comes to them.
+// It comes last: whoever may not use a cluster learns nothing of its types.
+//
+// What a revision of the chain has already, or what is imported, was created before there
+// was this check, and perhaps rolled out: of it there are warnings only.
+func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.Object) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		if validate != nil {
+			if err := validate(ctx, obj); err != nil {
+				return err
+			}
+		}
+		if r.applyCheck == nil {
+			return nil
+		}
+		revision, held := obj.(*olm.ClusterExtensionRevision), stagedFrom(ctx)
+		refusals, err := r.applyCheck.Check(ctx, revision.Target(), objects)
+		if err != nil {
+			return asStatus(fmt.Errorf("checking whether the manifests of %s can be applied: %w", revision.Name, err))
+		}
+		if len(refusals) == 0 {
+			return nil
+		}
+		before := factsIn(held.chain())
+		borrowed := held.lent()
+		var errs field.ErrorList
+		var warnings []string
+		for _, refusal := range refusals {
+			object := objects[refusal.Object]
+			_, lent := borrowed[object.Digest]
+			_, known := before[keyOfManifest(object)]
+			switch {
+			case lent && object.IsSecret():
+				// The caller may not read it.
+			case lent || known || refusal.Unsure || pastFrom(ctx) != nil:
+				warnings = append(warnings, doubts(object.ID, refusal)...)
+			default:
+				errs = append(errs, refused(pathOfEntry(revision, refusal.Object), object.ID, refusal)...)
+			}
+		}
+		warn(ctx, warnings)
+		if len(errs) > 0 {
+			return invalid(revision, bounded(errs))
+		}
+		return nil
+	}
+}
+
+// refused makes errors of what was found in the object at a path.
+func refused(at *field.Path, id manifest.ID, refusal applycheck.Refusal) field.ErrorList {
+	var errs field.ErrorList
+	for _, found := range refusal.List {
+		path := at.Child("object").String()
+		if inner := found.Path.String(); inner != "" {
+			path += "." + inner
+		}
+		errs = append(errs, &field.Error{Type: typeOf(found.Reason), Field: path, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("%s: %s", id, found.Problem)})
+	}
+	if refusal.Omitted > 0 {
+		errs = append(errs, field.Invalid(at.Child("object"), field.OmitValueType{}, fmt.Sprintf("%s: %d more of this kind", id, refusal.Omitted)))
+	}
+	return errs
+}
+
+func typeOf(reason applycheck.Reason) field.ErrorType {
+	switch reason {
+	case applycheck.Duplicate, applycheck.NoKey, applycheck.Undecodable:
+		return field.ErrorTypeInvalid
+	case applycheck.Unknown:
+		return field.ErrorTypeForbidden
+	default:
+		return field.ErrorTypeTypeInvalid
+	}
+}
+
+// doubts are what is told of an object that is taken nevertheless.
+func doubts(id manifest.ID, refusal applycheck.Refusal) []string {
+	why := "server-side apply refuses this, and a rollout stops at it"
+	if refusal.Unsure {
+		why = "server-side apply may refuse this: the types of the cluster could not be read"
+	}
+	var list []string
+	for _, found := range refusal.List {
+		list = append(list, fmt.Sprintf("%s: %s (%s)", id, found, why))
+	}
+	return list
+}
+
+func warn(ctx context.Context, warnings []string) {
+	for _, text := range warnings[:min(len(warnings), maxApplyWarnings)] {
+		warning.AddWarning(ctx, "", text)
+	}
+	if more := len(warnings) - maxApplyWarnings; more > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("and %d more that server-side apply refuses", more))
+	}
+}
+
+// bounded keeps the first errors, and says how many there are more.
+func bounded(errs field.ErrorList) field.ErrorList {
+	if len(errs) <= maxManifestErrors {
+		return errs
+	}
+	more := len(errs) - maxManifestErrors
+	return append(errs[:maxManifestErrors:maxManifestErrors], field.Invalid(field.NewPath("spec", "phases"), field.OmitValueType{}, fmt.Sprintf("%d more errors in manifests", more)))
+}
+
+// pathOfEntry is where the object of an index stands, counted in rollout order.
+func pathOfEntry(revision *olm.ClusterExtensionRevision, index int) *field.Path {
+	path, n := field.NewPath("spec", "phases"), 0
+	eachObject(revision, func(p, e int, _ *olm.RevisionObject) {
+		if n == index {
+			path = objectPath(p, e)
+		}
+		n++
+	})
+	return path
+}
