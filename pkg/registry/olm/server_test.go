@@ -80,6 +80,7 @@ type settings struct {
 	budget       *requestbody.Budget
 	maxBodyBytes int64
 	patience     time.Duration
+	applyCheck   *applyCheck
 }
 
 func newServer(t *testing.T, settings settings) *server {
@@ -156,6 +157,9 @@ func newServer(t *testing.T, settings settings) *server {
 		Forget:    s.heads,
 
 		Inventories: chain.NewInventories(client, prefix),
+	}
+	if settings.applyCheck != nil {
+		deps.ApplyCheck = settings.applyCheck
 	}
 	if settings.owners != nil {
 		deps.Owners = settings.owners

@@ -49,6 +49,7 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 		if len(refusals) == 0 {
 			return nil
 		}
+		r.withoutHidden(revision, objects, refusals)
 		before := factsIn(held.chain())
 		borrowed := held.lent()
 		var errs field.ErrorList
@@ -71,6 +72,27 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 			return invalid(revision, bounded(errs))
 		}
 		return nil
+	}
+}
+
+// withoutHidden takes what was found of an object out of its words when they may have
+// values of it that are hidden, and nobody can tell: quietly knows the values only of
+// manifests that are inline.
+func (r *REST) withoutHidden(revision *olm.ClusterExtensionRevision, objects []manifest.Object, refusals []applycheck.Refusal) {
+	inline := map[entryKey]bool{}
+	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
+		if entry.Object != nil {
+			inline[keyOf(entry)] = true
+		}
+	})
+	for i := range refusals {
+		object := objects[refusals[i].Object]
+		if inline[keyOfManifest(object)] || !r.redactor.Hides(object.GroupKind()) {
+			continue
+		}
+		for f := range refusals[i].List {
+			refusals[i].List[f].Problem = "server-side apply refuses it"
+		}
 	}
 }
 

@@ -1,0 +1,99 @@
+package olm_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/applycheck"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// applyCheck is the real one, without a cluster, that can be off.
+type applyCheck struct {
+	builtin *applycheck.BuiltinTypes
+	off     atomic.Bool
+}
+
+func newApplyCheck(t *testing.T) *applyCheck {
+	t.Helper()
+	builtin, err := applycheck.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &applyCheck{builtin: builtin}
+}
+
+func (c *applyCheck) Check(ctx context.Context, _ string, objects []manifest.Object) ([]applycheck.Refusal, error) {
+	if c.off.Load() {
+		return nil, nil
+	}
+	return applycheck.Check(ctx, c.builtin, nil, objects)
+}
+
+// podTwice has an environment variable twice.
+func podTwice(name, second string) object {
+	return object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "namespace": "default"}, "spec": object{"containers": []any{
+		object{"name": "main", "image": "x", "env": []any{object{"name": "A", "value": "hush-one"}, object{"name": "B"}, object{"name": "A", "value": second}}}}}}
+}
+
+// Manifests that server-side apply cannot take are refused before anything is stored,
+// unless a revision of the extension has them already.
+func TestApplyCheck(t *testing.T) {
+	check := newApplyCheck(t)
+	s := newServer(t, settings{applyCheck: check})
+	const path = "spec.phases[0].objects[1].object.spec.containers[0].env[2]"
+	says := func(t *testing.T, text string, words ...string) {
+		t.Helper()
+		for _, word := range words {
+			if !strings.Contains(text, word) {
+				t.Errorf("%q is not in: %s", word, text)
+			}
+		}
+		if strings.Contains(text, "hush") {
+			t.Errorf("it has a value: %s", text)
+		}
+	}
+	twice := file("e-1", inline(configMap("a", "1"), podTwice("p", "hush-two")))
+	for _, query := range []string{"", "?dryRun=All"} {
+		s.unchanged(func() {
+			got := s.do(call{method: http.MethodPost, path: revisions + query, body: twice}).want(t, http.StatusUnprocessableEntity)
+			says(t, got.raw, path, "Pod default/p", `items 0 and 2`, `A`, "server-side apply takes each only once")
+		})
+	}
+	s.unchanged(func() {
+		says(t, s.apply("tester", twice).want(t, http.StatusUnprocessableEntity).raw, path)
+	})
+	// Without a cluster nobody knows whether there is a newer one that has the field.
+	misspelt := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s", "namespace": "default"}, "stringDate": object{"password": "hush"}}
+	got := s.create(file("e-1", inline(misspelt))).want(t, http.StatusCreated)
+	says(t, strings.Join(got.warnings, "\n"), "Secret default/s: stringDate: is not a field of this type", "could not be read")
+
+	// What the extension has from before the check.
+	check.off.Store(true)
+	s.create(file("e-2", inline(configMap("a", "1"), podTwice("p", "hush-two")))).want(t, http.StatusCreated)
+	s.create(file("e-3", inline(configMap("a", "2")))).want(t, http.StatusCreated)
+	check.off.Store(false)
+	warned := func(t *testing.T, got response) {
+		t.Helper()
+		says(t, strings.Join(got.warnings, "\n"), "Pod default/p: spec.containers[0].env[2]", "items 0 and 2", "a rollout stops at it")
+	}
+	t.Run("Rollback", func(t *testing.T) {
+		warned(t, s.rollback("e-2", "", "", nil).want(t, http.StatusCreated))
+	})
+	t.Run("SameContent", func(t *testing.T) {
+		warned(t, s.create(file("e-5", inline(configMap("a", "3"), podTwice("p", "hush-two")))).want(t, http.StatusCreated))
+	})
+	t.Run("OtherContent", func(t *testing.T) {
+		s.create(file("e-6", inline(configMap("a", "3"), podTwice("p", "hush-three")))).want(t, http.StatusUnprocessableEntity)
+		// Another extension has none of it.
+		s.create(file("f-1", inline(configMap("a", "3"), podTwice("p", "hush-two")))).want(t, http.StatusUnprocessableEntity)
+	})
+	t.Run("Import", func(t *testing.T) {
+		other := newServer(t, settings{applyCheck: check})
+		archive := newArchived(t).revision(1, "Active", nil, configMap("a", "1"), podTwice("p", "hush-two"))
+		warned(t, other.imported("e", "", archive).want(t, http.StatusCreated))
+	})
+}
