@@ -76,8 +76,10 @@ func TestCheckBuiltin(t *testing.T) {
 		"SecretNumber": {"nor that which has a wrong type", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: 4711}", []string{
 			"stringData.pin: is a number, want a string: put it in quotes"}},
 		"Definition": {"fields that definitions do not have", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec: {group: example.com, nonsense: 1}", []string{
-			`: unknown field "spec.nonsense"`}},
-		"Metadata": {"metadata of kinds that only a decoder knows", "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.example.com, lables: {}}\nspec: {group: example.com, version: v1, groupPriorityMinimum: 1, versionPriority: 1}", []string{
+			"spec.nonsense: is not a field of this type"}},
+		"DefinitionSchema": {"nor fields of schemas", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec: {group: example.com, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string, nonsense: 1, default: {x: [1]}}}}}}]}", []string{
+			"spec.versions[0].schema.openAPIV3Schema.properties.a.nonsense: is not a field of this type"}},
+		"Metadata": {"metadata of kinds that client-go does not have", "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.example.com, lables: {}}\nspec: {group: example.com, version: v1, groupPriorityMinimum: 1, versionPriority: 1}", []string{
 			"metadata.lables: is not a field of this type"}},
 	}
 	for name, tc := range cases {

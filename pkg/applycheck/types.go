@@ -56,9 +56,9 @@ func (t *Type) walk(object map[string]any, duplicates func(list Path, element st
 // BuiltinTypes are those of Kubernetes itself, in the version of the libraries that this
 // program is built with. They may be used by several goroutines.
 type BuiltinTypes struct {
-	kubernetes *smdschema.Schema
-	metadata   *Type
-	decoders   *decoders
+	kubernetes, extensions *smdschema.Schema
+	metadata               *Type
+	decoders               *decoders
 }
 
 // Builtin returns the types of Kubernetes. The first call takes some tens of
@@ -68,26 +68,27 @@ func Builtin() (*BuiltinTypes, error) {
 	if err != nil {
 		return nil, err
 	}
+	extensions, err := extensionTypes()
+	if err != nil {
+		return nil, err
+	}
 	decoders, err := newDecoders()
 	if err != nil {
 		return nil, err
 	}
-	return &BuiltinTypes{kubernetes: kubernetes, decoders: decoders, metadata: named(kubernetes, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")}, nil
+	return &BuiltinTypes{kubernetes: kubernetes, extensions: extensions, decoders: decoders, metadata: named(kubernetes, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")}, nil
 }
 
 // TypeOf implements Types.
 func (b *BuiltinTypes) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
-	values := b.decoders.of(kind)
-	if t := named(b.kubernetes, schema.NameOf(kind)); t != nil {
-		t.values = values
+	name := schema.NameOf(kind)
+	if t := named(b.kubernetes, name); t != nil {
+		t.values = b.decoders.of(kind)
 		return t
 	}
-	if values == nil {
-		return nil
-	}
-	// The libraries have no apply configurations of definitions and APIServices: a
-	// decoder tells fields that there are not.
-	return &Type{metadata: b.metadata, values: values.strict()}
+	// The schemas in definitions are large, and decoding them takes longer than all else:
+	// their types must do.
+	return named(b.extensions, name)
 }
 
 func named(types *smdschema.Schema, name string) *Type {

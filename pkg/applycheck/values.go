@@ -3,11 +3,9 @@ package applycheck
 import (
 	"fmt"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -20,10 +18,8 @@ type decoders struct{ scheme *runtime.Scheme }
 
 func newDecoders() (*decoders, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kubernetesscheme.AddToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering the types of Kubernetes: %w", err)
-		}
+	if err := kubernetesscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the types of Kubernetes: %w", err)
 	}
 	return &decoders{scheme}, nil
 }
@@ -39,14 +35,6 @@ func (d *decoders) of(kind runtimeschema.GroupVersionKind) *decoder {
 type decoder struct {
 	scheme *runtime.Scheme
 	kind   runtimeschema.GroupVersionKind
-	// unknown is set where nothing else tells fields that there are not.
-	unknown bool
-}
-
-func (d *decoder) strict() *decoder {
-	strict := *d
-	strict.unknown = true
-	return &strict
 }
 
 func (d *decoder) check(object *manifest.Object, findings *Findings) {
@@ -54,18 +42,10 @@ func (d *decoder) check(object *manifest.Object, findings *Findings) {
 	if err != nil {
 		return
 	}
-	var unknown []error
-	if d.unknown {
-		unknown, err = kjson.UnmarshalStrict(object.JSON, into, kjson.DisallowUnknownFields)
-	} else {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, into)
-	}
+	err = kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, into)
 	if err != nil {
 		findings.add(Finding{Reason: Undecodable, Problem: undecodable(object.ID, err)})
 		return
-	}
-	for _, one := range unknown {
-		findings.add(Finding{Reason: Unknown, Problem: text.Clip(one.Error(), maxProblemBytes)})
 	}
 }
 
