@@ -10,12 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
 // dressed puts on a target that is as it should be what targets have besides: defaults,
@@ -81,6 +83,20 @@ func targetsIn(t *testing.T, l *lab, p profile.Profile) []*unstructured.Unstruct
 	return targets
 }
 
+// diff is the subresource diff of a plan, for somebody who may do everything.
+func (l *lab) diff(name string) []hco.PlanDiffItem {
+	l.t.Helper()
+	found, err := l.storage.Plan.Get(as("reader"), name, &metav1.GetOptions{})
+	l.must(err)
+	differ := &Differ{
+		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Kinds: l.cluster, Packs: l.packs,
+		Previewer: preview.New(preview.Options{Reader: l.cluster, Trier: l.cluster, Names: Names()}),
+	}
+	items, err := differ.Diff(as("reader"), found.(*hco.ConfigurationPlan))
+	l.must(err)
+	return items
+}
+
 // A plan whose intent equals its targets has nothing to do and nothing to show, whatever
 // else the targets have, whoever wrote them, and by which kind of write: for all kinds
 // that profiles touch.
@@ -115,6 +131,11 @@ func TestNothingToDo(t *testing.T) {
 				plan := l.is("a", v1alpha1.PhaseCompleted, "everything is as the plan says already")
 				if plan.Status.Diff != "" || plan.Status.Run != 0 {
 					t.Errorf("the plan has done something in run %d:\n%s", plan.Status.Run, plan.Status.Diff)
+				}
+				for i, item := range l.diff("a") {
+					if item.Diff != "" || item.Stale || item.Message != "it is as it should be" {
+						t.Errorf("the subresource diff says of %s: %s\n%s", ids[i], item.Message, item.Diff)
+					}
 				}
 				for i, item := range plan.Status.Items {
 					if item.Diff != "" || item.Action != v1alpha1.ItemNone || len(item.Takes) > 0 {
