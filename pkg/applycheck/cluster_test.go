@@ -1,0 +1,91 @@
+package applycheck
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// fakeCluster has the types of a document, and counts questions.
+type fakeCluster struct {
+	document    string
+	err         error
+	asked, anew int
+}
+
+func (c *fakeCluster) TypeOf(_ context.Context, kind runtimeschema.GroupVersionKind, fresh bool) (*Type, error) {
+	c.asked++
+	if fresh {
+		c.anew++
+	}
+	if c.err != nil || c.document == "" {
+		return nil, c.err
+	}
+	types, err := NewOpenAPI([]byte(c.document))
+	if err != nil {
+		return nil, err
+	}
+	return types.TypeOf(kind), nil
+}
+
+// newerConfigMaps are ConfigMaps with one field more.
+const newerConfigMaps = `{"components":{"schemas":{"ConfigMap":{"type":"object","x-kubernetes-group-version-kind":[{"group":"","kind":"ConfigMap","version":"v1"}],"properties":{
+"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
+"data":{"type":"object","additionalProperties":{"type":"string"}},"novelty":{"type":"string"}}}}}}`
+
+// What the types of this program find counts when those of the cluster agree.
+func TestCheckWithCluster(t *testing.T) {
+	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	thing := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {a: 1}\n"
+	cases := map[string]struct {
+		reason, object string
+		cluster        *fakeCluster
+		found          int
+		unsure         bool
+		asked, anew    int
+	}{
+		"Fine":      {reason: "what is fine costs no question", object: configMap + "data: {a: b}\n", cluster: &fakeCluster{}},
+		"Newer":     {reason: "a newer cluster has the field", object: configMap + "novelty: x\n", cluster: &fakeCluster{document: newerConfigMaps}, asked: 1, anew: 1},
+		"Agrees":    {reason: "the cluster does not have it either", object: configMap + "nonsense: x\n", cluster: &fakeCluster{document: newerConfigMaps}, found: 1, asked: 1, anew: 1},
+		"Silent":    {reason: "nobody knows whether the cluster is newer", object: configMap + "novelty: x\n", cluster: &fakeCluster{err: errors.New("away")}, found: 1, unsure: true, asked: 1, anew: 1},
+		"Duplicate": {reason: "keys of lists stay what they are", object: pod("env: [{name: A}, {name: A}]"), cluster: &fakeCluster{err: errors.New("away")}, found: 1, asked: 1, anew: 1},
+		"Value":     {reason: "documents do not say what a quantity is", object: pod("resources: {limits: {cpu: many}}"), cluster: &fakeCluster{}, found: 1, asked: 1, anew: 1},
+		"Foreign":   {reason: "a kind that the cluster does not have is not checked", object: thing, cluster: &fakeCluster{}, asked: 1},
+		"Away":      {reason: "nor one of a cluster that is away", object: thing, cluster: &fakeCluster{err: errors.New("away")}, asked: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			refusals, err := Check(context.Background(), builtin(t), tc.cluster, []manifest.Object{*object(t, tc.object)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, unsure := 0, false
+			for _, refusal := range refusals {
+				found += len(refusal.List)
+				unsure = unsure || refusal.Unsure
+			}
+			if found != tc.found || unsure != tc.unsure {
+				t.Errorf("%s: %d findings, unsure %t: %v", tc.reason, found, unsure, refusals)
+			}
+			if tc.cluster.asked != tc.asked || tc.cluster.anew != tc.anew {
+				t.Errorf("%s: asked %d times, %d of them for fresh types", tc.reason, tc.cluster.asked, tc.cluster.anew)
+			}
+		})
+	}
+}
+
+// A cluster that is away is asked once, however many kinds there are.
+func TestCheckAsksOnce(t *testing.T) {
+	var objects []manifest.Object
+	for _, group := range []string{"a.io", "b.io", "c.io"} {
+		objects = append(objects, *object(t, "apiVersion: "+group+"/v1\nkind: Thing\nmetadata: {name: a}\n"))
+	}
+	away := &fakeCluster{err: errors.New("away")}
+	if _, err := Check(context.Background(), builtin(t), away, objects); err != nil || away.asked != 1 {
+		t.Errorf("asked %d times: %v", away.asked, err)
+	}
+}
