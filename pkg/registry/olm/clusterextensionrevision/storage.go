@@ -312,6 +312,9 @@ func asStatus(err error) error {
 func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		stored := old.(*olm.ClusterExtensionRevision)
+		if err := stagedFrom(ctx).failed(); err != nil {
+			return asStatus(err)
+		}
 		if err := r.judge(ctx, stored.Name); err != nil {
 			return err
 		}

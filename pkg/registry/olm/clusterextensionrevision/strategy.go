@@ -156,6 +156,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	if stored.DeletionTimestamp == nil {
 		addTeardownFinalizer(revision)
 	}
+	s.keepArchived(ctx, revision, stored, held)
 	if !apiequality.Semantic.DeepEqual(revision.Spec, stored.Spec) {
 		revision.Generation = stored.Generation + 1
 	}
@@ -211,18 +212,19 @@ func (*strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []strin
 	return []string{"spec.phases: no objects: when this revision succeeds, all objects of the revisions before it are deleted"}
 }
 
-// WarningsOnUpdate warns whoever takes the finalizer off by hand. The
-// controllers do it when their work is done.
+// WarningsOnUpdate warns whoever pauses what was resumed, or takes the finalizer off by
+// hand. The controllers do it when their work is done.
 func (*strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	revision, stored := obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision)
 	removed := slices.Contains(stored.Finalizers, v1alpha1.TeardownFinalizer) && !slices.Contains(revision.Finalizers, v1alpha1.TeardownFinalizer)
+	warnings := pausedAgain(revision, stored)
 	if !removed || revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan {
-		return nil
+		return warnings
 	}
 	if requester, ok := request.UserFrom(ctx); ok && requester.GetName() == user.APIServerUser {
-		return nil
+		return warnings
 	}
-	return []string{"metadata.finalizers: without " + v1alpha1.TeardownFinalizer + " nobody deletes the objects of this revision"}
+	return append(warnings, "metadata.finalizers: without "+v1alpha1.TeardownFinalizer+" nobody deletes the objects of this revision")
 }
 
 // requesterFrom returns the authenticated user of the request.
