@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"testing"
 )
 
 func gitopsManners() map[string]manner {
@@ -30,8 +31,14 @@ func withoutNoise(object map[string]any) string {
 // apply with their field manager would give, beside what is live.
 func (s *subject) drift(letter, manager string, knob int) string {
 	s.t.Helper()
-	live := s.ask(call{method: http.MethodGet, name: s.name(letter)})
-	tried := s.apply(letter, "dryRun=All&force=true&fieldManager="+manager, s.desired(letter, knob))
+	return s.driftOf(s.name(letter), manager, s.desired(letter, knob))
+}
+
+// driftOf is drift of any file.
+func (s *subject) driftOf(name, manager string, desired map[string]any) string {
+	s.t.Helper()
+	live := s.ask(call{method: http.MethodGet, name: name})
+	tried := s.sync(name, "dryRun=All&force=true&fieldManager="+manager, desired)
 	switch {
 	case tried.code >= 300:
 		return "refused " + tried.short()
@@ -120,4 +127,54 @@ func flux(s *subject) {
 	// Pruned by label, background, and only what it applied itself.
 	s.note("prune", "%s", s.ask(call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{
 		"propagationPolicy": "Background", "preconditions": map[string]any{"uid": applied.uid()}}}).short())
+}
+
+// sync is an apply of a file.
+func (s *subject) sync(name, query string, desired map[string]any) reply {
+	s.t.Helper()
+	return s.ask(call{method: http.MethodPatch, name: name, query: query, contentType: applyPatch, body: desired})
+}
+
+// supersededInGit: files of revisions that newer ones came after stay in the repository,
+// and say Active. The host has no such type to compare with.
+func supersededInGit(t *testing.T, w world) {
+	for name, manager := range map[string]string{"ArgoCD": "argocd-controller", "Flux": "kustomize-controller"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSubject(t, w, revisionBreed(), strings.ToLower(name)+"git")
+			number := func(n int, state string) (string, map[string]any) {
+				name := fmt.Sprintf("%s-a-%d", s.base, n)
+				file := with(with(with(s.desired("a", 1), name, "metadata", "name"), int64(n), "spec", "revision"), state, "spec", "lifecycleState")
+				return name, file
+			}
+			ask := "force=true&fieldManager=" + manager
+			one, older := number(1, "Active")
+			two, newer := number(2, "Active")
+			s.sync(one, ask, older)
+			s.sync(two, ask, newer)
+			s.must(call{method: http.MethodPatch, name: one, contentType: mergePatch, body: map[string]any{"spec": map[string]any{"lifecycleState": "Archived"}}})
+			before := s.must(call{method: http.MethodGet, name: one}).version()
+			if got := s.driftOf(one, manager, older); got != "in sync" {
+				t.Errorf("a superseded revision is %s", got)
+			}
+			again := s.sync(one, ask, older)
+			if again.code != http.StatusOK || again.version() != before || len(again.warnings) != 1 || !strings.Contains(again.warnings[0], "stays Archived") {
+				t.Errorf("applied again: %d, version %s after %s, warnings %q", again.code, again.version(), before, again.warnings)
+			}
+			// As both tools do without server-side apply.
+			if out := s.KubectlInput(describe(older), "apply", "-f", "-"); out.ExitCode != 0 || !strings.Contains(out.Stderr, "stays Archived") {
+				t.Errorf("kubectl apply: %s", out)
+			}
+			// What is paused in the repository is resumed there.
+			_, paused := number(2, "Paused")
+			s.sync(two, ask, paused)
+			s.must(call{method: http.MethodPatch, name: two, query: "fieldManager=kubectl-patch", contentType: mergePatch, body: map[string]any{"spec": map[string]any{"lifecycleState": "Active"}}})
+			if again := s.sync(two, ask, paused); len(again.warnings) != 1 || !strings.Contains(again.warnings[0], "is paused again, kubectl-patch had resumed it") {
+				t.Errorf("paused again: %d, warnings %q", again.code, again.warnings)
+			}
+			resumed := s.sync(two, ask, with(paused, nil, "spec", "lifecycleState"))
+			if state := at(resumed.body, "spec", "lifecycleState"); state != "Active" || s.driftOf(two, manager, with(paused, nil, "spec", "lifecycleState")) != "in sync" {
+				t.Errorf("without the line it is %v", state)
+			}
+		})
+	}
 }

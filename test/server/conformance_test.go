@@ -79,6 +79,7 @@ func TestManners(t *testing.T) {
 			})
 		}
 	})
+	t.Run("SupersededInGit", func(t *testing.T) { supersededInGit(t, w) })
 	// By now the controller-manager has discovered our types: it looks twice a minute.
 	t.Run("Collector", func(t *testing.T) {
 		for name, m := range collectorManners() {

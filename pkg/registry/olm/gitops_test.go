@@ -47,6 +47,7 @@ func TestSupersededIsAppliedAgain(t *testing.T) {
 	s.patch("e-1", mergePatch, archived).want(t, http.StatusOK)
 	for name, again := range map[string]func(s *server) response{
 		"Apply":  func(s *server) response { return s.apply(flux, one) },
+		"Helm":   func(s *server) response { return s.apply("flux", one) }, // without force
 		"DryRun": func(s *server) response { return s.apply(flux+"&dryRun=All", one) },
 		"Patch": func(s *server) response {
 			return s.patch("e-1", mergePatch, object{"spec": object{"lifecycleState": "Active"}})

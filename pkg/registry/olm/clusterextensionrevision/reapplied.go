@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,8 @@ import (
 //   - Archived: Penstock archives a revision when a newer one has succeeded, and that is
 //     final. A file that says Active asks for nothing any more that somebody could want:
 //     it changes nothing, and the answer says so. Of a revision that nothing came after
-//     that would be a lie, and stays an error.
+//     that would be a lie, and stays an error. Nobody manages the field of an archived
+//     revision, so that an apply without force does not conflict with who archived it.
 //   - Paused: somebody resumes it by hand, and the file pauses it again. That is what the
 //     file says, and whoever applies it is told.
 
@@ -90,16 +92,42 @@ func pausedAgain(revision, stored *olm.ClusterExtensionRevision) []string {
 		revision.Name, was.Manager)}
 }
 
-// lifecycleManager is the entry of who set lifecycleState, nil for nobody.
-func lifecycleManager(revision *olm.ClusterExtensionRevision) *metav1.ManagedFieldsEntry {
-	path := fieldpath.MakePathOrDie("spec", "lifecycleState")
+// disown takes the state of an archived revision from whoever manages it: it never
+// changes again.
+func disown(revision *olm.ClusterExtensionRevision) {
+	if revision.Spec.LifecycleState != olm.LifecycleStateArchived {
+		return
+	}
+	state := fieldpath.NewSet(lifecyclePath())
+	revision.ManagedFields = slices.Clone(revision.ManagedFields) // those of the stored revision, perhaps
 	for i := range revision.ManagedFields {
 		entry := &revision.ManagedFields[i]
-		var fields fieldpath.Set
-		if entry.Subresource != "" || entry.FieldsV1 == nil || fields.FromJSON(strings.NewReader(entry.FieldsV1.GetRawString())) != nil {
+		fields := fieldsOf(entry)
+		if fields == nil || !fields.Has(lifecyclePath()) {
 			continue
 		}
-		if fields.Has(path) {
+		if left, err := fields.Difference(state).ToJSON(); err == nil {
+			entry.FieldsV1 = metav1.NewFieldsV1(string(left))
+		}
+	}
+}
+
+func lifecyclePath() fieldpath.Path { return fieldpath.MakePathOrDie("spec", "lifecycleState") }
+
+// fieldsOf are the fields of the resource itself that a manager has, nil for none.
+func fieldsOf(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
+	var fields fieldpath.Set
+	if entry.Subresource != "" || entry.FieldsV1 == nil || fields.FromJSON(strings.NewReader(entry.FieldsV1.GetRawString())) != nil {
+		return nil
+	}
+	return &fields
+}
+
+// lifecycleManager is the entry of who set lifecycleState, nil for nobody.
+func lifecycleManager(revision *olm.ClusterExtensionRevision) *metav1.ManagedFieldsEntry {
+	for i := range revision.ManagedFields {
+		entry := &revision.ManagedFields[i]
+		if fields := fieldsOf(entry); fields != nil && fields.Has(lifecyclePath()) {
 			return entry
 		}
 	}

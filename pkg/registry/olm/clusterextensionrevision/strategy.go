@@ -157,6 +157,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 		addTeardownFinalizer(revision)
 	}
 	s.keepArchived(ctx, revision, stored, held)
+	disown(revision)
 	if !apiequality.Semantic.DeepEqual(revision.Spec, stored.Spec) {
 		revision.Generation = stored.Generation + 1
 	}

@@ -1,0 +1,159 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+)
+
+// patience of an upgrade that succeeds, and haste of one that must not wait so long.
+const (
+	patience = 90 * time.Second
+	haste    = 20 * time.Second
+)
+
+// TestWait: every upgrade of a chart that keeps the files of all its revisions is waited
+// for, and ends with the newest one.
+func TestWait(t *testing.T) {
+	if os.Getenv("PENSTOCK_PROGRAM") == "" {
+		t.Skip("it needs the program: make test")
+	}
+	h := newHelm(t)
+	ready := func(files ...string) {
+		t.Helper()
+		if err := h.roll(patience, files...); err != nil {
+			t.Fatalf("with %d revisions: %v", len(files), err)
+		}
+	}
+	one, two, three := revision(1, "", "default"), revision(2, "", "default"), revision(3, "Active", "default")
+	ready(one)
+	ready(one, two)
+	h.judged("web-1 Current", "web-2 Current")
+	// The third is the one that used to time out. It says Active, as files do.
+	ready(one, two, three)
+	h.judged("web-1 Current", "web-2 Current", "web-3 Current")
+	ready(one, two, three, revision(4, "Paused", "default"))
+	h.judged("web-1 Current", "web-2 Current", "web-3 Current", "web-4 Current")
+
+	// What only a person can help is not waited for, and what stays as it is is no failure.
+	err := h.roll(haste, one, two, three, revision(5, "", "nowhere"))
+	if err == nil || !strings.Contains(err.Error(), "web-5 not ready. status: Failed") || strings.Contains(err.Error(), "deadline") {
+		t.Errorf("an upgrade that the server refuses: %v", err)
+	}
+	h.judged("web-1 Current", "web-2 Current", "web-3 Current", "web-5 Failed")
+	// web-3 is archived when web-6 has succeeded, and says Active in its file again and
+	// again.
+	six := revision(6, "", "default")
+	ready(one, two, three, six)
+	ready(one, two, three, six, revision(7, "", "default"))
+	h.judged("web-1 Current", "web-2 Current", "web-3 Current", "web-6 Current", "web-7 Current")
+}
+
+// revision is a file of a revision, in a state that it may leave out, with an object in a
+// namespace.
+func revision(number int, state, namespace string) string {
+	if state != "" {
+		state = "lifecycleState: " + state
+	}
+	return fmt.Sprintf(`apiVersion: olm.operatorframework.io/v1alpha1
+kind: ClusterExtensionRevision
+metadata: {name: web-%d}
+spec:
+  revision: %d
+  %s
+  phases:
+  - name: deploy
+    objects:
+    - object:
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: web, namespace: %s}
+        data: {key: "%d"}
+`, number, number, state, namespace, number)
+}
+
+// helm installs and upgrades one release as `helm upgrade --install --wait` does.
+type helm struct {
+	t         *testing.T
+	flags     *genericclioptions.ConfigFlags
+	revisions dynamic.ResourceInterface
+	installed bool
+}
+
+func newHelm(t *testing.T) *helm {
+	t.Helper()
+	c := cluster.Start(t)
+	penstock.Build(t).Serve(t, c, penstock.DataDir(t))
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags, kubeconfig, namespace := genericclioptions.NewConfigFlags(true), c.Kubeconfig(), "default"
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	return &helm{t: t, flags: flags, revisions: client.Resource(schema.GroupVersionResource{
+		Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions",
+	})}
+}
+
+// roll makes the release consist of some files, and waits.
+func (h *helm) roll(timeout time.Duration, files ...string) error {
+	h.t.Helper()
+	configuration := action.NewConfiguration()
+	if err := configuration.Init(h.flags, "default", "secrets"); err != nil {
+		h.t.Fatal(err)
+	}
+	packed := &chart.Chart{Metadata: &chart.Metadata{Name: "web", Version: "1.0.0", APIVersion: chart.APIVersionV2}}
+	for i, file := range files {
+		packed.Templates = append(packed.Templates, &common.File{Name: fmt.Sprintf("templates/%d.yaml", i), Data: []byte(file)})
+	}
+	ctx := context.Background()
+	if !h.installed {
+		h.installed = true
+		do := action.NewInstall(configuration)
+		do.ReleaseName, do.Namespace, do.Timeout = "web", "default", timeout
+		do.WaitStrategy, do.ServerSideApply = kube.StatusWatcherStrategy, true
+		_, err := do.RunWithContext(ctx, packed, nil)
+		return err
+	}
+	do := action.NewUpgrade(configuration)
+	do.Namespace, do.Timeout = "default", timeout
+	do.WaitStrategy, do.ServerSideApply = kube.StatusWatcherStrategy, "true"
+	_, err := do.RunWithContext(ctx, "web", packed, nil)
+	return err
+}
+
+// judged compares what kstatus says of the revisions.
+func (h *helm) judged(want ...string) {
+	h.t.Helper()
+	list, err := h.revisions.List(h.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var got []string
+	for i := range list.Items {
+		result, err := status.Compute(&list.Items[i])
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		got = append(got, list.Items[i].GetName()+" "+string(result.Status))
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		h.t.Errorf("kstatus says %q, want %q", got, want)
+	}
+}
