@@ -42,17 +42,17 @@ func (w world) kubectlWith(variable string, args ...string) string {
 func table(w world) {
 	w.roll(small("table", 1))
 	lines := strings.Split(w.MustKubectl("get", "cer", "table-1"), "\n")
-	if want := "NAME      REVISION   STATE    AVAILABLE   PROGRESSING   OBJECTS   AGE"; lines[0] != want {
+	if want := "NAME      VERSION   STATE    READY   AVAILABLE   PROGRESSING   REASON      AGE"; lines[0] != want {
 		w.t.Errorf("the columns are\n%s, want\n%s", lines[0], want)
 	}
-	if want := regexp.MustCompile(`^table-1   1          Active   True        False         3         \d+s$`); !want.MatchString(lines[1]) {
+	if want := regexp.MustCompile(`^table-1             Active   3/3     True        False         RolledOut   \d+s$`); !want.MatchString(lines[1]) {
 		w.t.Errorf("the row is\n%s, want\n%s", lines[1], want)
 	}
 	lines = strings.Split(w.MustKubectl("get", "cer", "table-1", "-o", "wide"), "\n")
-	if want := "NAME      REVISION   STATE    AVAILABLE   PROGRESSING   OBJECTS   AGE   REASON      MESSAGE"; lines[0] != want {
+	if want := "NAME      VERSION   STATE    READY   AVAILABLE   PROGRESSING   REASON      AGE   PHASE   MESSAGE"; lines[0] != want {
 		w.t.Errorf("the wide columns are\n%s, want\n%s", lines[0], want)
 	}
-	w.says(lines[1], "RolledOut   3 objects in 2 phases are as rolled out")
+	w.says(lines[1], "RolledOut", "3 objects in 2 phases are as rolled out")
 
 	yaml := w.MustKubectl("get", "cer", "table-1", "-o", "yaml")
 	w.says(yaml, "digest: sha256:", "digest: hmac-sha256:", "penstock.dev/chain: table", "username: admin", "size: ")

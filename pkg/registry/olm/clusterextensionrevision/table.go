@@ -1,7 +1,10 @@
 package clusterextensionrevision
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,20 +26,34 @@ func columns() []metav1.TableColumnDefinition {
 	const wide = 1
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "<extension>-<revision>."},
-		{Name: "Revision", Type: "integer", Description: "Number of the revision in its extension."},
+		{Name: "Version", Type: "string", Description: "Version of the extension."},
 		{Name: "State", Type: "string", Description: "Active, Paused or Archived; Deleting when the revision is on its way out."},
-		{Name: "Available", Type: "string", Description: "Whether all objects are as rolled out and pass their probes."},
+		{Name: "Ready", Type: "string", Description: "How many of its objects are as rolled out and pass their probes; those of newer revisions are not its own."},
+		{Name: "Available", Type: "string", Description: "Whether all objects that are its own are as rolled out and pass their probes."},
 		{Name: "Progressing", Type: "string", Description: "Whether a rollout, an archival or a teardown goes on."},
-		{Name: "Objects", Type: "integer", Description: "Number of objects."},
+		{Name: "Reason", Type: "string", Description: "Reason of the condition that matters most."},
 		{Name: "Age", Type: "string", Description: "Time since the revision was created."},
-		{Name: "Reason", Type: "string", Priority: wide, Description: "Reason of the condition that matters most."},
+		{Name: "Phase", Type: "string", Priority: wide, Description: "The first phase that is not available; empty when all are."},
 		{Name: "Message", Type: "string", Priority: wide, Description: "Message of the condition that matters most."},
 	}
 }
 
-// ConvertToTable prints one revision or a list of them.
+// ConvertToTable prints one revision or a list of them, those of an extension by their
+// numbers: the store has argocd-10 before argocd-2.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return printing.Table("revisions", object, options, columns(), t.cells)
+	out, err := printing.Table("revisions", object, options, columns(), t.cells)
+	if err == nil {
+		slices.SortStableFunc(out.Rows, func(a, b metav1.TableRow) int { return byExtension(a.Object.Object, b.Object.Object) })
+	}
+	return out, err
+}
+
+// byExtension orders revisions by extension and number.
+func byExtension(a, b runtime.Object) int {
+	one, other := a.(*olm.ClusterExtensionRevision), b.(*olm.ClusterExtensionRevision)
+	extension, _, _ := olm.ChainOf(one.Name)
+	others, _, _ := olm.ChainOf(other.Name)
+	return cmp.Or(cmp.Compare(extension, others), cmp.Compare(one.Spec.Revision, other.Spec.Revision))
 }
 
 func (t table) cells(revision *olm.ClusterExtensionRevision) []any {
@@ -44,20 +61,41 @@ func (t table) cells(revision *olm.ClusterExtensionRevision) []any {
 	if revision.DeletionTimestamp != nil {
 		state = "Deleting"
 	}
-	objects := int64(0)
-	eachObject(revision, func(int, int, *olm.RevisionObject) { objects++ })
 	decisive := decisiveCondition(revision.Status.Conditions)
 	return []any{
 		revision.Name,
-		revision.Spec.Revision,
+		revision.Annotations[v1alpha1.VersionAnnotation],
 		state,
+		readyObjects(revision),
 		string(statusOf(revision, v1alpha1.ConditionAvailable)),
 		string(statusOf(revision, v1alpha1.ConditionProgressing)),
-		objects,
-		printing.Age(t.clock, revision.CreationTimestamp),
 		decisive.Reason,
+		printing.Age(t.clock, revision.CreationTimestamp),
+		currentPhase(revision),
 		decisive.Message,
 	}
+}
+
+// readyObjects is 13/15: how many objects are available, of how many.
+func readyObjects(revision *olm.ClusterExtensionRevision) string {
+	objects, available := 0, int32(0)
+	eachObject(revision, func(int, int, *olm.RevisionObject) { objects++ })
+	for i := range revision.Status.Phases {
+		available += revision.Status.Phases[i].Available
+	}
+	return fmt.Sprintf("%d/%d", available, objects)
+}
+
+// currentPhase names the first phase that is not available.
+func currentPhase(revision *olm.ClusterExtensionRevision) string {
+	for i := range revision.Status.Phases {
+		switch phase := &revision.Status.Phases[i]; phase.State {
+		case olm.PhaseStateAvailable, olm.PhaseStateSuperseded, olm.PhaseStateArchived:
+		default:
+			return phase.Name
+		}
+	}
+	return ""
 }
 
 func statusOf(revision *olm.ClusterExtensionRevision, conditionType string) metav1.ConditionStatus {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -15,6 +16,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -48,6 +50,10 @@ func TestTable(t *testing.T) {
 			revision("failing-3", 3, conditions(condition("Progressing", "True", "RollingOut"), condition("Stalled", "True", "Deadline"), condition("Failing", "True", "Collision"))),
 			revision("stalled-4", 4, conditions(condition("Progressing", "True", "RollingOut"), condition("Stalled", "True", "Deadline"))),
 			revision("broken-5", 5, conditions(condition("Ready", "False", "Degraded"), condition("Available", "False", "ProbeFailed"), condition("Progressing", "False", "Done"))),
+			revision("well-10", 10, func(r *olm.ClusterExtensionRevision) {
+				r.Annotations = map[string]string{v1alpha1.VersionAnnotation: "v1.10.0"}
+				r.Status.Phases = []olm.PhaseStatus{{Name: "crds", State: olm.PhaseStateAvailable, Available: 2}, {Name: "deploy", State: olm.PhaseStateProgressing}}
+			}),
 			revision("well-6", 6, conditions(condition("Ready", "True", "Well"), condition("Available", "True", "ProbesPass"), condition("Progressing", "False", "Done"))),
 			revision("archived-7", 7, func(r *olm.ClusterExtensionRevision) { r.Spec.LifecycleState = olm.LifecycleStateArchived }),
 			revision("deleted-8", 8, func(r *olm.ClusterExtensionRevision) { r.DeletionTimestamp = &deleted }),
@@ -61,7 +67,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("resourceVersion %q, continue %q: clients cannot watch or page", printed.ResourceVersion, printed.Continue)
 	}
 	for i := range printed.Rows {
-		if printed.Rows[i].Object.Object != &list.Items[i] {
+		if row := printed.Rows[i]; row.Object.Object.(*olm.ClusterExtensionRevision).Name != row.Cells[0] {
 			t.Errorf("row %d does not have its revision", i)
 		}
 	}
@@ -108,5 +114,40 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s (-want +got, write it with -update):\n%s", path, diff)
+	}
+}
+
+// TestSummary: what kubectl describe begins with.
+func TestSummary(t *testing.T) {
+	failing := func(name, message string) olm.ObjectFailure {
+		return olm.ObjectFailure{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "argocd", Name: name, Reason: "ProbeFailed", Message: message}
+	}
+	first := "phase deploy (2 of 2): Deployment.apps argocd/server: 0 of 1 replica available"
+	r := &olm.ClusterExtensionRevision{}
+	r.Status.Conditions = []metav1.Condition{condition("Ready", "False", "NotYet"), {Type: "Available", Status: "False", Reason: "Unavailable", Message: first}}
+	check := func(reason, want string) {
+		t.Helper()
+		summarize(r)
+		if diff := cmp.Diff(want, r.Annotations[v1alpha1.SummaryAnnotation]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	check("nothing is known of objects", "Unavailable: "+first)
+	line := "Unavailable: " + first + "\nReady=False (NotYet), Available=False (Unavailable)"
+	r.Status.Phases = []olm.PhaseStatus{{Name: "deploy", Failing: []olm.ObjectFailure{failing("server", "0 of 1 replica available")}}}
+	check("one object, named already", line)
+	long := strings.TrimSpace(strings.Repeat("word ", 40))
+	r.Status.Phases[0].Failing = append(r.Status.Phases[0].Failing, failing("repo", "not found"), failing("long", long))
+	check("others, and what is too long for a line of describe", line+
+		"\ndeploy: Deployment argocd/repo: ProbeFailed: not found\ndeploy: Deployment argocd/long: ProbeFailed: "+
+		strings.TrimSpace(strings.Repeat("word ", 18))+"\n  "+strings.TrimSpace(strings.Repeat("word ", 22)))
+	r.Status.Phases[0].Failing = r.Status.Phases[0].Failing[:1]
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		r.Status.Phases[0].Failing = append(r.Status.Phases[0].Failing, failing(name, "x"))
+	}
+	r.Status.Phases[0].FailingOmitted = 3
+	summarize(r)
+	if got := r.Annotations[v1alpha1.SummaryAnnotation]; !strings.HasSuffix(got, "argocd/e: ProbeFailed: x\nand 4 more") {
+		t.Errorf("many objects: %s", got)
 	}
 }
