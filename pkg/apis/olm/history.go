@@ -20,6 +20,17 @@ type RevisionHistory struct {
 	Hold *RevisionHold
 }
 
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// RevisionHistoryList are the histories of all extensions that have revisions.
+type RevisionHistoryList struct {
+	metav1.TypeMeta
+	// metadata is the standard list metadata.
+	metav1.ListMeta
+	// Items are the histories, by the names of the extensions.
+	Items []RevisionHistory
+}
+
 // RevisionRecord is what history keeps of one revision.
 type RevisionRecord struct {
 	// Name of the revision.

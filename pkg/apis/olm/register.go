@@ -38,6 +38,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&RevisionDiff{},
 		&RevisionDiffOptions{},
 		&RevisionHistory{},
+		&RevisionHistoryList{},
 		&RevisionObjects{},
 		&RevisionRollback{},
 	)

@@ -76,6 +76,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RevisionDiff{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref),
 		olmv1alpha1.RevisionDiffOptions{}.OpenAPIModelName():            schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref),
 		olmv1alpha1.RevisionHistory{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref),
+		olmv1alpha1.RevisionHistoryList{}.OpenAPIModelName():            schema_pkg_apis_olm_v1alpha1_RevisionHistoryList(ref),
 		olmv1alpha1.RevisionHold{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionHold(ref),
 		olmv1alpha1.RevisionManifest{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref),
 		olmv1alpha1.RevisionManifestList{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref),
@@ -3470,6 +3471,56 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 		},
 		Dependencies: []string{
 			olmv1alpha1.RevisionHold{}.OpenAPIModelName(), olmv1alpha1.RevisionRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RevisionHistoryList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RevisionHistoryList are the histories of all extensions that have revisions.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the histories, by the names of the extensions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RevisionHistory{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.RevisionHistory{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 

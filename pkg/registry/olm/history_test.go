@@ -110,7 +110,6 @@ func TestHistory(t *testing.T) {
 	}
 	s.do(call{method: http.MethodGet, path: revisions + "/e-2/history"}).want(t, http.StatusNotFound)
 	s.do(call{method: http.MethodGet, path: histories + "/nobody"}).want(t, http.StatusNotFound)
-	s.do(call{method: http.MethodGet, path: histories}).want(t, http.StatusNotFound)
 }
 
 // TestHistoryHold: who is held is told, and until when.
@@ -158,4 +157,48 @@ func (s *server) remove(name string) {
 	s.do(call{method: http.MethodDelete, path: revisions + "/" + name}).want(s.t, http.StatusOK)
 	s.patch(name, mergePatch, object{"metadata": object{"finalizers": nil}}).want(s.t, http.StatusOK)
 	s.do(call{method: http.MethodGet, path: revisions + "/" + name}).want(s.t, http.StatusNotFound)
+}
+
+// TestListOfExtensions: one row for each extension, as it is now.
+func TestListOfExtensions(t *testing.T) {
+	s := newServer(t, settings{})
+	if got := s.do(call{method: http.MethodGet, path: histories}).want(t, http.StatusOK).body["items"]; toText(got) != "[]" {
+		t.Errorf("of no extensions there are %v", got)
+	}
+	versioned := func(name, version string) object {
+		return with(file(name, inline(configMap("a", version))), object{"olm.operatorframework.io/bundle-version": version}, "metadata", "annotations")
+	}
+	s.create(versioned("e-9", "v1.0.0")).want(t, http.StatusCreated)
+	s.create(versioned("e-10", "v1.1.0")).want(t, http.StatusCreated)
+	s.create(file("a-1", inline(configMap("a", "1"), configMap("b", "1")))).want(t, http.StatusCreated)
+	for name, kind := range map[string]string{"e-9": "Succeeded", "e-10": "Failing"} {
+		s.do(call{
+			method: http.MethodPatch, path: revisions + "/" + name + "/status", contentType: mergePatch,
+			body: object{"status": object{"conditions": []any{condition(kind, "True")}}},
+		}).want(t, http.StatusOK)
+	}
+	list := s.do(call{method: http.MethodGet, path: histories}).want(t, http.StatusOK).body
+	one := s.do(call{method: http.MethodGet, path: histories + "/e"}).want(t, http.StatusOK).body
+	delete(one, "kind")
+	delete(one, "apiVersion")
+	if diff := cmp.Diff(one, at(list, "items", 1)); list["kind"] != "RevisionHistoryList" || diff != "" {
+		t.Errorf("an item of a %v is another history than the one of its name (-want +got):\n%s", list["kind"], diff)
+	}
+	table := s.do(call{method: http.MethodGet, path: histories, accept: "application/json;as=Table;v=v1;g=meta.k8s.io"}).want(t, http.StatusOK)
+	if diff := cmp.Diff([]string{"Name", "Revision", "Version", "State", "Result", "Succeeded", "Objects", "Updated", "By"}, columnsOf(table)); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+	var got [][]any
+	for _, cells := range cellsOf(table) {
+		got = append(got, cells[:7])
+	}
+	want := [][]any{{"a", 1.0, "", "Active", "", "", "2"}, {"e", 10.0, "v1.1.0", "Active", "Failing", "v1.0.0", "1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	chosen := s.do(call{method: http.MethodGet, path: histories + "?fieldSelector=metadata.name%3De"}).want(t, http.StatusOK).body
+	if items := chosen["items"].([]any); len(items) != 1 {
+		t.Errorf("of one name there are %d", len(items))
+	}
+	s.do(call{method: http.MethodGet, path: histories + "?watch=true"}).want(t, http.StatusMethodNotAllowed)
 }

@@ -138,22 +138,21 @@ func (h *helm) roll(timeout time.Duration, files ...string) error {
 	return err
 }
 
-// judged compares what kstatus says of the revisions.
+// judged compares what kstatus says of some revisions.
 func (h *helm) judged(want ...string) {
 	h.t.Helper()
-	list, err := h.revisions.List(h.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	var got []string
-	for i := range list.Items {
-		result, err := status.Compute(&list.Items[i])
+	for _, expected := range want {
+		name, _, _ := strings.Cut(expected, " ")
+		revision, err := h.revisions.Get(h.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		got = append(got, list.Items[i].GetName()+" "+string(result.Status))
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		h.t.Errorf("kstatus says %q, want %q", got, want)
+		result, err := status.Compute(revision)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if got := name + " " + string(result.Status); got != expected {
+			h.t.Errorf("kstatus says %s (%s), want %s", got, result.Message, expected)
+		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 
 // +genclient
 // +genclient:nonNamespaced
-// +genclient:onlyVerbs=get
+// +genclient:onlyVerbs=get,list
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // RevisionHistory is the history of an extension, deleted revisions included. It
@@ -48,6 +48,18 @@ type RevisionHistory struct {
 	// until the hold ends.
 	// +optional
 	Hold *RevisionHold `json:"hold,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// RevisionHistoryList are the histories of all extensions that have revisions.
+type RevisionHistoryList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the histories, by the names of the extensions.
+	Items []RevisionHistory `json:"items"`
 }
 
 // RevisionRecord is what history keeps of one revision.

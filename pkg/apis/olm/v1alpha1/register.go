@@ -43,6 +43,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&RevisionDiff{},
 		&RevisionDiffOptions{},
 		&RevisionHistory{},
+		&RevisionHistoryList{},
 		&RevisionObjects{},
 		&RevisionRollback{},
 	)

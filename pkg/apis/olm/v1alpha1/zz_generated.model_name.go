@@ -153,6 +153,11 @@ func (in RevisionHistory) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RevisionHistoryList) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionHistoryList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RevisionHold) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionHold"
 }

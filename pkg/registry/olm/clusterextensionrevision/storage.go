@@ -181,6 +181,22 @@ func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionR
 	return revisions, nil
 }
 
+// All returns the revisions of all chains, by chain, without those whose record cannot
+// be read.
+func (r *REST) All(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error) {
+	found, err := r.List(ctx, &metainternalversion.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	chains := map[string][]olm.ClusterExtensionRevision{}
+	for _, revision := range found.(*olm.ClusterExtensionRevisionList).Items {
+		if chain, _, ok := olm.ChainOf(revision.Name); ok && !objectmeta.IsUnreadable(&revision) {
+			chains[chain] = append(chains[chain], revision)
+		}
+	}
+	return chains, nil
+}
+
 // Contents returns the manifests of a stored revision, in rollout order and
 // verified. All of them, or an internal error.
 func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error) {

@@ -19,6 +19,8 @@ type Revisions interface {
 	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
 	// Chain returns the revisions of a chain, in no order.
 	Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
+	// All returns the revisions of all chains that can be read, by chain.
+	All(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 }
 
 // Heads is where the heads of chains are, as a *chain.Heads.
@@ -59,7 +61,8 @@ func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error
 }
 
 // REST serves the virtual resource revisionhistories: histories by the name of
-// the extension. They cannot be listed or watched.
+// the extension. They cannot be watched, so that no collector of garbage and no quota
+// asks for them.
 type REST struct{ endpoint }
 
 // SubresourceREST serves the subresource history of a revision: that of its
@@ -68,6 +71,7 @@ type SubresourceREST struct{ endpoint }
 
 var (
 	_ rest.Getter               = &REST{}
+	_ rest.Lister               = &REST{}
 	_ rest.Scoper               = &REST{}
 	_ rest.SingularNameProvider = &REST{}
 	_ rest.TableConvertor       = &REST{}

@@ -1,6 +1,7 @@
 package revisionhistory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
@@ -37,6 +39,9 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints a history.
 func (table) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	if list, ok := object.(*olm.RevisionHistoryList); ok {
+		return extensions(list, options), nil
+	}
 	found, ok := object.(*olm.RevisionHistory)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of history: got a %T", object)
@@ -53,21 +58,41 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 }
 
 func cells(record *olm.RevisionRecord) []any {
-	changes, objects := unknown, unknown
+	changes := unknown
 	if c := record.Changes; c != nil {
 		changes = fmt.Sprintf("+%d ~%d -%d", c.Added, c.Changed, c.Removed)
-	}
-	if record.Objects != nil {
-		objects = fmt.Sprint(*record.Objects)
 	}
 	cause := record.Cause
 	if record.RollbackOf != "" {
 		cause = strings.TrimSuffix("rollback to "+record.RollbackOf+": "+cause, ": ")
 	}
 	return []any{
-		record.Revision, record.Version, record.State, record.Result, changes, objects,
+		record.Revision, record.Version, record.State, record.Result, changes, objectsOf(record),
 		clock(record.CreatedAt), clock(record.CompletedAt), record.RequestedBy, cause,
 	}
+}
+
+func objectsOf(record *olm.RevisionRecord) string {
+	if record.Objects == nil {
+		return unknown
+	}
+	return fmt.Sprint(*record.Objects)
+}
+
+// newestOf returns the newest revision of a history that exists, and which one succeeded
+// last, by its version or number.
+func newestOf(found *olm.RevisionHistory) (newest olm.RevisionRecord, succeeded string) {
+	for i := range found.Revisions {
+		record := found.Revisions[i]
+		if record.State == v1alpha1.StateDeleted {
+			continue
+		}
+		newest = record
+		if record.Result == v1alpha1.ResultSucceeded {
+			succeeded = cmp.Or(record.Version, fmt.Sprint(record.Revision))
+		}
+	}
+	return newest, succeeded
 }
 
 // clock prints the time and not an age: history is read beside logs and chats.

@@ -7,3 +7,7 @@ package v1alpha1
 // ClusterExtensionRevisionListerExpansion allows custom methods to be added to
 // ClusterExtensionRevisionLister.
 type ClusterExtensionRevisionListerExpansion interface{}
+
+// RevisionHistoryListerExpansion allows custom methods to be added to
+// RevisionHistoryLister.
+type RevisionHistoryListerExpansion interface{}

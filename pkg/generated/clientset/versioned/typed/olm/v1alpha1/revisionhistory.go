@@ -22,23 +22,25 @@ type RevisionHistoriesGetter interface {
 // RevisionHistoryInterface has methods to work with RevisionHistory resources.
 type RevisionHistoryInterface interface {
 	Get(ctx context.Context, name string, opts v1.GetOptions) (*olmv1alpha1.RevisionHistory, error)
+	List(ctx context.Context, opts v1.ListOptions) (*olmv1alpha1.RevisionHistoryList, error)
 	RevisionHistoryExpansion
 }
 
 // revisionHistories implements RevisionHistoryInterface
 type revisionHistories struct {
-	*gentype.Client[*olmv1alpha1.RevisionHistory]
+	*gentype.ClientWithList[*olmv1alpha1.RevisionHistory, *olmv1alpha1.RevisionHistoryList]
 }
 
 // newRevisionHistories returns a RevisionHistories
 func newRevisionHistories(c *OlmV1alpha1Client) *revisionHistories {
 	return &revisionHistories{
-		gentype.NewClient[*olmv1alpha1.RevisionHistory](
+		gentype.NewClientWithList[*olmv1alpha1.RevisionHistory, *olmv1alpha1.RevisionHistoryList](
 			"revisionhistories",
 			c.RESTClient(),
 			scheme.ParameterCodec,
 			"",
 			func() *olmv1alpha1.RevisionHistory { return &olmv1alpha1.RevisionHistory{} },
+			func() *olmv1alpha1.RevisionHistoryList { return &olmv1alpha1.RevisionHistoryList{} },
 		),
 	}
 }

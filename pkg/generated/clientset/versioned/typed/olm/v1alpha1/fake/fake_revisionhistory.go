@@ -12,18 +12,26 @@ import (
 
 // fakeRevisionHistories implements RevisionHistoryInterface
 type fakeRevisionHistories struct {
-	*gentype.FakeClient[*v1alpha1.RevisionHistory]
+	*gentype.FakeClientWithList[*v1alpha1.RevisionHistory, *v1alpha1.RevisionHistoryList]
 	Fake *FakeOlmV1alpha1
 }
 
 func newFakeRevisionHistories(fake *FakeOlmV1alpha1) olmv1alpha1.RevisionHistoryInterface {
 	return &fakeRevisionHistories{
-		gentype.NewFakeClient[*v1alpha1.RevisionHistory](
+		gentype.NewFakeClientWithList[*v1alpha1.RevisionHistory, *v1alpha1.RevisionHistoryList](
 			fake.Fake,
 			"",
 			v1alpha1.SchemeGroupVersion.WithResource("revisionhistories"),
 			v1alpha1.SchemeGroupVersion.WithKind("RevisionHistory"),
 			func() *v1alpha1.RevisionHistory { return &v1alpha1.RevisionHistory{} },
+			func() *v1alpha1.RevisionHistoryList { return &v1alpha1.RevisionHistoryList{} },
+			func(dst, src *v1alpha1.RevisionHistoryList) { dst.ListMeta = src.ListMeta },
+			func(list *v1alpha1.RevisionHistoryList) []*v1alpha1.RevisionHistory {
+				return gentype.ToPointerSlice(list.Items)
+			},
+			func(list *v1alpha1.RevisionHistoryList, items []*v1alpha1.RevisionHistory) {
+				list.Items = gentype.FromPointerSlice(items)
+			},
 		),
 		fake,
 	}

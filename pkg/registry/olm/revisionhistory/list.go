@@ -1,0 +1,79 @@
+package revisionhistory
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
+)
+
+// NewList returns an empty list.
+func (*REST) NewList() runtime.Object { return &olm.RevisionHistoryList{} }
+
+// List returns the histories of all extensions that have revisions, all at once: those
+// that are uninstalled are found by their name only.
+func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	chains, err := r.revisions.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := &olm.RevisionHistoryList{Items: []olm.RevisionHistory{}}
+	for _, name := range slices.Sorted(maps.Keys(chains)) {
+		if !selected(name, options) {
+			continue
+		}
+		head, _, err := r.heads.Get(ctx, name)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		head.Name = name
+		list.Items = append(list.Items, *history(head, chains[name]))
+	}
+	return list, nil
+}
+
+// selected is true for an extension that the selectors of a list match. A history has no
+// labels.
+func selected(name string, options *metainternalversion.ListOptions) bool {
+	if options == nil {
+		return true
+	}
+	return (options.FieldSelector == nil || options.FieldSelector.Matches(fields.Set{"metadata.name": name})) &&
+		(options.LabelSelector == nil || options.LabelSelector.Matches(labels.Set{}))
+}
+
+func extensionColumns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the extension."},
+		{Name: "Revision", Type: "integer", Description: "Number of its newest revision."},
+		{Name: "Version", Type: "string", Description: "Version that the newest revision installs."},
+		{Name: "State", Type: "string", Description: "Active, Paused, Archived or Deleting: of the newest revision."},
+		{Name: "Result", Type: "string", Description: "How far the rollout of the newest revision has come."},
+		{Name: "Succeeded", Type: "string", Description: "Version, or number, of the newest revision that has succeeded."},
+		{Name: "Objects", Type: "string", Description: "Number of objects of the newest revision."},
+		{Name: "Updated", Type: "string", Description: "When the newest revision was created."},
+		{Name: "By", Type: "string", Priority: 1, Description: "Who created it."},
+	}
+}
+
+// extensions prints one row for each extension, as it is now.
+func extensions(list *olm.RevisionHistoryList, options runtime.Object) *metav1.Table {
+	out := &metav1.Table{}
+	for i := range list.Items {
+		found := &list.Items[i]
+		newest, succeeded := newestOf(found)
+		out.Rows = append(out.Rows, printing.Row([]any{
+			found.Name, newest.Revision, newest.Version, newest.State, newest.Result, succeeded, objectsOf(&newest), clock(newest.CreatedAt), newest.RequestedBy,
+		}, found))
+	}
+	return printing.Headed(out, options, extensionColumns())
+}
