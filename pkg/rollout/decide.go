@@ -121,14 +121,18 @@ func decideOurs(who Identity, step stage.Step, seen observe.Observation, memo *E
 
 // decideForeign is the collision rule.
 func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner string) Decision {
-	collision := Decision{Collision, fmt.Sprintf("exists already and %s; collision protection leaves it alone", owner)}
+	controlled := seen.Controller != nil || seen.Chain != ""
+	protection := "IfNoController or None"
+	if controlled {
+		protection = "None"
+	}
+	collision := Decision{Collision, fmt.Sprintf("exists already and %s; collision protection leaves it alone (the next revision takes it over with collisionProtection: %s)", owner, protection)}
 	if memo != nil && !memo.Intent() {
 		// It was ours. Whoever took it, or made another one in its place, did so
 		// after us: taking it back unasked would be a fight.
-		collision.Message = fmt.Sprintf("was replaced or taken over since it was applied: it %s", owner)
+		collision.Message = fmt.Sprintf("was replaced or taken over since it was applied: it %s (when it is deleted, it is made again)", owner)
 		return collision
 	}
-	controlled := seen.Controller != nil || seen.Chain != ""
 	switch {
 	case step.Policy.Adopt == stage.AdoptAlways,
 		step.Policy.Adopt == stage.AdoptUncontrolled && !controlled:

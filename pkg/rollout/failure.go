@@ -8,11 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // bodyError is a manifest that could not be read from where it is kept.
@@ -177,7 +179,39 @@ func Explain(ref manifest.Ref, err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) && answer.Status().Message != "" {
 		// It says what was refused, and stands beside the object's name.
-		return answer.Status().Message
+		return briefly(answer.Status())
 	}
 	return err.Error()
+}
+
+const (
+	// refusalBytes is how long an answer may be that is told as it is, and causeBytes how
+	// much is told of each cause of a longer one, mostCauses of them.
+	refusalBytes = 320
+	causeBytes   = 200
+	mostCauses   = 3
+)
+
+// briefly is what a server said, short, with its reason: a long value goes, the field
+// before it and the words behind it stay.
+func briefly(status metav1.Status) string {
+	if len(status.Message) <= refusalBytes {
+		return status.Message
+	}
+	if status.Details == nil || len(status.Details.Causes) == 0 {
+		return text.Middle(status.Message, refusalBytes)
+	}
+	causes := status.Details.Causes
+	var parts []string
+	for _, cause := range causes[:min(len(causes), mostCauses)] {
+		part := text.Middle(cause.Message, causeBytes)
+		if cause.Field != "" {
+			part = cause.Field + ": " + part
+		}
+		parts = append(parts, part)
+	}
+	if more := len(causes) - mostCauses; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
 }

@@ -137,3 +137,35 @@ func TestTimePassesDuringAPass(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalKeepsItsReason: however long the value is that was refused, the field and the
+// reason are told.
+func TestRefusalKeepsItsReason(t *testing.T) {
+	long := strings.Repeat(`{"matchLabels":{"app":"x"}}`, 300)
+	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	selector := field.Invalid(field.NewPath("spec", "selector"), long, "field is immutable")
+	cases := map[string]struct {
+		err  error
+		want []string
+	}{
+		"one": {apierrors.NewInvalid(kind, "x", field.ErrorList{selector}), []string{"spec.selector: Invalid value: ", "field is immutable"}},
+		"several": {
+			apierrors.NewInvalid(kind, "x", field.ErrorList{selector, field.Required(field.NewPath("spec", "template"), "is missing")}),
+			[]string{"spec.selector: Invalid value: ", "field is immutable; spec.template: Required value: is missing"},
+		},
+		"webhook": {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New("admission webhook \"p\" denied the request: "+long+": no privileged containers")), []string{"pods \"x\" is forbidden", ": no privileged containers"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Explain(manifest.Ref{}, tc.err)
+			for _, want := range tc.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("it does not say %q: %s", want, got)
+				}
+			}
+			if len(got) > 480 {
+				t.Errorf("it has %d bytes, so that the condition cuts it again: %s", len(got), got)
+			}
+		})
+	}
+}

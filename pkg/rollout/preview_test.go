@@ -141,7 +141,7 @@ func TestPreview(t *testing.T) {
 				s.Place(rollout.RefOf(x), map[string]string{"value": "theirs"})
 				s.Become(s.Revision(1).Phase("p", x+"=1"))
 			},
-			want:  []string{x + " Collision: exists already and was not made by this extension; collision protection leaves it alone"},
+			want:  []string{x + " Collision: exists already and was not made by this extension; collision protection leaves it alone (the next revision takes it over with collisionProtection: IfNoController or None)"},
 			costs: []string{"get " + x},
 		},
 		"Adoption": {

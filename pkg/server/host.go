@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,8 @@ const (
 	// hostComplain how often we say so.
 	hostRetry    = time.Second
 	hostComplain = 15 * time.Second
+	// defaultCredentialsPatience is how long a host may refuse our credentials at start.
+	defaultCredentialsPatience = time.Minute
 
 	// Hosts of 1.oldestMinor to 1.newestMinor are what we are tested with.
 	oldestMinor, newestMinor = 34, 36
@@ -30,6 +33,8 @@ type host struct {
 	version string
 	// skew of this machine's clock against the host's.
 	skew *clockSkew
+	// credentialsPatience is how long the host may refuse our credentials at start.
+	credentialsPatience time.Duration
 }
 
 // newHost reads a kubeconfig file, or takes the in-cluster configuration when
@@ -44,7 +49,7 @@ func newHost(kubeconfig, version string) (*host, error) {
 	config.QPS = -1
 	skew := &clockSkew{now: time.Now, log: klog.Background().WithName("clock")}
 	config.Wrap(skew.wrap)
-	return &host{config: config, version: version, skew: skew}, nil
+	return &host{config: config, version: version, skew: skew, credentialsPatience: defaultCredentialsPatience}, nil
 }
 
 func loadKubeconfig(path string) (*rest.Config, error) {
@@ -117,7 +122,9 @@ func (t *userAgentRoundTripper) WrappedRoundTripper() http.RoundTripper {
 
 // wait returns when the host answers, or with an error when ctx ends. Nothing
 // can be concluded from a host that does not answer: whether this is a first
-// start or a lost store is written down there.
+// start or a lost store is written down there. A host that answers and does not take
+// our credentials is waited for as long as it takes to renew a token in a file, and is
+// an error then: somebody has to correct them.
 func (h *host) wait(ctx context.Context) error {
 	config := h.configFor("start")
 	config.Timeout = 5 * time.Second
@@ -126,7 +133,7 @@ func (h *host) wait(ctx context.Context) error {
 		return fmt.Errorf("making a client for the host cluster: %w", err)
 	}
 	log := klog.FromContext(ctx)
-	var complained time.Time
+	var complained, refused time.Time
 	for {
 		version, err := client.ServerVersion()
 		if err == nil {
@@ -136,9 +143,21 @@ func (h *host) wait(ctx context.Context) error {
 			}
 			return nil
 		}
+		switch unauthorized := apierrors.IsUnauthorized(err); {
+		case !unauthorized:
+			refused = time.Time{}
+		case refused.IsZero():
+			refused = time.Now()
+		case time.Since(refused) > h.credentialsPatience:
+			return fmt.Errorf("the host cluster %s answers, and does not take the credentials: put others into the kubeconfig or token file: %w", h.config.Host, err)
+		}
 		if time.Since(complained) > hostComplain {
 			complained = time.Now()
-			log.Error(err, "The host cluster does not answer; trying again until it does", "server", h.config.Host)
+			if refused.IsZero() {
+				log.Error(err, "The host cluster does not answer; trying again until it does", "server", h.config.Host)
+			} else {
+				log.Error(err, "The host cluster answers, and does not take the credentials; trying again for a while", "server", h.config.Host, "patience", h.credentialsPatience)
+			}
 		}
 		select {
 		case <-ctx.Done():

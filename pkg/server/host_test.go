@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -73,6 +74,25 @@ func TestWaitForHost(t *testing.T) {
 	}
 	if agent := <-agents; agent != "penstock/v1/start" {
 		t.Errorf("the request came from %q", agent)
+	}
+}
+
+// TestHostRefusesCredentials: a token that is wrong is not a host that is down, and nobody
+// finds out when it is tried for ever.
+func TestHostRefusesCredentials(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`))
+	}))
+	t.Cleanup(server.Close)
+	h, err := newHost(kubeconfigFor(t, server.Listener.Addr().String()), "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.credentialsPatience = time.Millisecond
+	if err := h.wait(t.Context()); err == nil || !strings.Contains(err.Error(), "does not take the credentials") || !strings.Contains(err.Error(), server.Listener.Addr().String()) {
+		t.Errorf("a host that refuses the credentials: %v", err)
 	}
 }
 

@@ -18,6 +18,18 @@ func Clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:max(0, limit-len(ellipsis))], "") + ellipsis
 }
 
+// Middle returns a text of at most so many bytes, of which the middle is left out: an
+// ellipsis stands there. What servers refuse begins with the field, goes on with the value,
+// however long that is, and ends with the reason.
+func Middle(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	room := max(0, limit-len(ellipsis))
+	head := room / 3
+	return strings.ToValidUTF8(text[:head], "") + ellipsis + strings.ToValidUTF8(text[len(text)-(room-head):], "")
+}
+
 // Count is "1 object" or "8 objects".
 func Count[N int | int32 | int64](n N, noun string) string {
 	if n == 1 {

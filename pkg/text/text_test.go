@@ -30,6 +30,24 @@ func TestClip(t *testing.T) {
 	}
 }
 
+func TestMiddle(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		limit        int
+		want         string
+	}{
+		"short":  {"what fits stays", "abc", 3, "abc"},
+		"long":   {"begin and end stay", "abcdefghijklmnop", 9, "ab…mnop"},
+		"within": {"no character is left half", "ääbcdefghijkñññ", 9, "ä…ññ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Middle(tc.text, tc.limit); got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestCount(t *testing.T) {
 	if got := Count(1, "object") + ", " + Count(int64(0), "object") + ", " + Count(int32(8), "object"); got != "1 object, 0 objects, 8 objects" {
 		t.Error(got)

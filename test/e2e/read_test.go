@@ -85,7 +85,7 @@ func watchTable(w world) {
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
 	w.MustKubectl("delete", "cer", "watch-1", timeout)
 
-	want := []string{`watch-1 +1 +Active +True`, `watch-1 +1 +Paused`, `watch-1 +1 +Deleting`, `DELETED +watch-1`}
+	want := []string{`watch-1 +Active +3/3 +True`, `watch-1 +Paused`, `watch-1 +Deleting`, `DELETED +watch-1`}
 	var printed []string
 	for lines := bufio.NewScanner(stdout); len(want) > 0 && lines.Scan(); {
 		printed = append(printed, lines.Text())

@@ -149,8 +149,11 @@ func supersededInGit(t *testing.T, w world) {
 			ask := "force=true&fieldManager=" + manager
 			one, older := number(1, "Active")
 			two, newer := number(2, "Active")
-			s.sync(one, ask, older)
-			s.sync(two, ask, newer)
+			for i, file := range []map[string]any{older, newer} {
+				if made := s.sync([]string{one, two}[i], ask, file); made.code != http.StatusCreated {
+					t.Fatalf("applying revision %d: %s", i+1, made.raw)
+				}
+			}
 			s.must(call{method: http.MethodPatch, name: one, contentType: mergePatch, body: map[string]any{"spec": map[string]any{"lifecycleState": "Archived"}}})
 			before := s.must(call{method: http.MethodGet, name: one}).version()
 			if got := s.driftOf(one, manager, older); got != "in sync" {

@@ -216,7 +216,7 @@ func liveUpgrade(t *testing.T, w *liveWorld) {
 		"Added CustomResourceDefinition gizmos.example.com", "Added Gizmo gizmo", "Added ClusterRole live-wide",
 		"Added Service invalid",
 		"Removed ConfigMap doomed",
-		"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone: a rollout stops here",
+		"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone (the next revision takes it over with collisionProtection: IfNoController or None): a rollout stops here",
 		"Info Deferred ConfigMap later: its namespace later does not exist yet; the same rollout makes it",
 		"Info Deferred Gizmo gizmo: its kind is not served yet; the same rollout defines it",
 		`Critical Refused Service invalid: the API server refuses what a rollout would write: Service "invalid" is invalid: spec.ports[0].port: Invalid value: 99999999: must be between 1 and 65535, inclusive`,
@@ -303,7 +303,7 @@ func liveWithheld(t *testing.T, w *liveWorld) {
 		"no-create": {"what they may not create is not tried for them", "live-2..live", 6,
 			[]string{
 				"Changed ConfigMap settings replace .data.colour, add .metadata.labels", "Changed ConfigMap elsewhere replace .data.k", "Added ConfigMap fresh", "Added ConfigMap later",
-				"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone: a rollout stops here",
+				"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone (the next revision takes it over with collisionProtection: IfNoController or None): a rollout stops here",
 				"Warning Conflict ConfigMap settings: somebody else has fields of it, and takes .data.colour of mallory",
 				"Info NotTried ConfigMap fresh: the API server was not asked about it, as you may not create it",
 				"Info NotTried ConfigMap later: the API server was not asked about it, as you may not create it",

@@ -14,6 +14,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // spec.onFailure: Rollback happens once for a revision, whoever crashes when. What
@@ -146,7 +147,7 @@ func (v *visit) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensi
 	done, err := v.Rollbacks.Rollback(ctx, to, &olmv1alpha1.RevisionRollback{
 		Spec: olmv1alpha1.RevisionRollbackSpec{
 			From:  failed.Name,
-			Cause: fmt.Sprintf("%s did not succeed within %d minutes", failed.Name, failed.Spec.ProgressDeadlineMinutes),
+			Cause: fmt.Sprintf("%s did not succeed within %s", failed.Name, text.Count(failed.Spec.ProgressDeadlineMinutes, "minute")),
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -156,11 +156,29 @@ func (v *visit) finding(i int) finding {
 				failure.Message += fmt.Sprintf("%s%s %s=%s",
 					acknowledgeCommand, revision.Name, olmv1alpha1.AcknowledgeDeletionAnnotation, v.report.Acknowledge)
 			}
+			if failure.Reason == rollout.ReasonCRDInstances {
+				failure.Message += fmt.Sprintf("%s%s %s=%s", acknowledgeCommand, revision.Name, olmv1alpha1.AllowCRDDeletionAnnotation, v.allowing(revision))
+			}
 			found.leaving = append(found.leaving, failure)
 		}
 	}
 	found.stillStuck(revision)
 	return found
+}
+
+// allowing is the value of the annotation of a revision that lets all of its definitions go
+// that have instances.
+func (v *visit) allowing(revision *olmv1alpha1.ClusterExtensionRevision) string {
+	var names []string
+	if before := revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation]; before != "" {
+		names = append(names, before)
+	}
+	for _, failure := range v.report.Leaving {
+		if failure.Reason == rollout.ReasonCRDInstances && v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
+			names = append(names, failure.ID.Name)
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // taking returns the names of the layers above the n-th that have reached objects, newest

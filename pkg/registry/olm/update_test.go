@@ -138,3 +138,20 @@ func TestConcurrentCreates(t *testing.T) {
 	}
 	s.do(call{method: http.MethodGet, path: revisions + "/e-1/manifests"}).want(t, http.StatusOK)
 }
+
+// TestUnknownFieldInPatch: the field is named, and not the whole object before it.
+func TestUnknownFieldInPatch(t *testing.T) {
+	s := newServer(t, settings{})
+	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
+	answer := s.do(call{
+		method: http.MethodPatch, path: revisions + "/e-1?fieldValidation=Strict", contentType: mergePatch,
+		body: object{"spec": object{"lifeCycleState": "Paused", "colour": "red"}},
+	}).want(t, http.StatusUnprocessableEntity)
+	message := at(answer.body, "message").(string)
+	if !strings.HasPrefix(message, `unknown field "spec.`) || len(message) > 200 {
+		t.Errorf("it says %s", message)
+	}
+	if diff := cmp.Diff([]string{"spec.colour", "spec.lifeCycleState"}, causes(answer)); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}

@@ -74,6 +74,10 @@ func load(ctx context.Context, secrets typedcorev1.SecretInterface, name string,
 			secret, err = secrets.Get(ctx, name, metav1.GetOptions{})
 		}
 	}
+	if apierrors.IsNotFound(err) {
+		// The Secret was to be made: what is not there is its namespace.
+		return nil, nil, fmt.Errorf("creating the certificate authority in secret %s: the namespace does not exist; create it, or start with --register, which does: %w", name, err)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("getting the certificate authority from secret %s: %w", name, err)
 	}

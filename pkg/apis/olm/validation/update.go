@@ -13,7 +13,7 @@ import (
 )
 
 // immutable is said of everything that decides what a revision rolls out.
-const immutable = "field is immutable: a revision's content never changes"
+const immutable = "field is immutable: a revision's content never changes; make the next revision: the same file with the next number in metadata.name and spec.revision"
 
 // ValidateRevisionUpdate returns what an update of metadata and spec may not do.
 // What cannot have changed is not judged again, so that a revision accepted by

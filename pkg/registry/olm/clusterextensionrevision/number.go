@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,7 +111,8 @@ func (r *REST) refused(ctx context.Context, revision *olm.ClusterExtensionRevisi
 		if overtaken.Highest == 0 {
 			return busy("%s was forgotten meanwhile: try again", overtaken.Chain)
 		}
-		return busy("%s was created meanwhile: look at it, then try again", olm.RevisionName(overtaken.Chain, overtaken.Highest))
+		first := olm.RevisionName(overtaken.Chain, overtaken.Highest)
+		return busy("%s was created meanwhile%s: look at it, then try again", first, r.by(ctx, first))
 	default:
 		return asStatus(err)
 	}
@@ -129,7 +131,16 @@ func (r *REST) numberUsed(ctx context.Context, revision *olm.ClusterExtensionRev
 		return asStatus(err)
 	}
 	return invalid(revision, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), number, fmt.Sprintf(
-		"numbers of an extension only grow, also when revisions are deleted: %d is the highest that %s has used, %s", highest, name, following(next)))})
+		"numbers of an extension only grow, also when revisions are deleted: %d is the highest that %s has used%s, %s", highest, name, r.by(ctx, olm.RevisionName(name, highest)), following(next)))})
+}
+
+// by says who created a revision and when, as far as it is known.
+func (r *REST) by(ctx context.Context, name string) string {
+	stored, err := r.Stored(ctx, name)
+	if err != nil || stored.Status.RequestedBy == nil {
+		return ""
+	}
+	return fmt.Sprintf(" by %s at %s", stored.Status.RequestedBy.Username, stored.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
 // alreadyExists is what the generic store says of an object that is in the way.
