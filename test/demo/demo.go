@@ -101,7 +101,7 @@ func (d *demo) begin(ctx context.Context) error {
 		if from == "" {
 			continue
 		}
-		out, err := exec.CommandContext(ctx, d.Penstock, "render", from, "--name="+d.Name, "--revision=1").Output()
+		out, err := exec.CommandContext(ctx, d.Penstock, "render", from, "--extension="+d.Name, "--revision=1").Output()
 		if exit := new(exec.ExitError); errors.As(err, &exit) {
 			return &failure{claim: from + " can be rendered", want: "manifests", got: strings.TrimSpace(string(exit.Stderr))}
 		}

@@ -32,7 +32,7 @@ func storeLost(w world) {
 	w.gone("configmap/given-up", "--namespace="+ns)
 	w.roll(revision("moved", 1).phase("all", configMap(ns, "moved", "x=1")))
 
-	archive := w.exported("--chain=lost", "--chain=givenup,moved")
+	archive := w.exported("--extension=lost", "--extension=givenup,moved")
 	history := w.MustKubectl("get", "revisionhistory", "lost")
 	w.says(history, "Deleted", "Active", "Paused")
 	objects := func() map[string]string {
@@ -89,7 +89,7 @@ func storeLost(w world) {
 		}
 	}
 	w.says(w.imported(archive).Stderr, "lost: was imported from this archive before")
-	other := w.exported("--chain=lost")
+	other := w.exported("--extension=lost")
 	out := w.program.Run(w.t, "", "import", "--kubeconfig", w.Kubeconfig(), other)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "nothing imported: lost:") || !strings.Contains(out.Stderr, "only extensions that it never had") {
 		w.t.Errorf("an extension that is there: %s", out)
@@ -185,7 +185,7 @@ func exportRights(w world) {
 	w.MustKubectl("create", "clusterrolebinding", "exporter", "--clusterrole=exporter", "--group=exporters")
 	path := filepath.Join(w.t.TempDir(), "archive")
 	export := func() penstock.Output {
-		return w.program.Run(w.t, "", "export", "--kubeconfig", user.Kubeconfig(), "--chain=export-rights", "-o", path)
+		return w.program.Run(w.t, "", "export", "--kubeconfig", user.Kubeconfig(), "--extension=export-rights", "-o", path)
 	}
 	out := export()
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "nothing exported") || !strings.Contains(out.Stderr, "export-rights/s") {

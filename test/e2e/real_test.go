@@ -19,7 +19,7 @@ func certManager(w world) {
 	for i, version := range []string{"1.18.4", "1.19.5", "1.20.3"} {
 		number := i + 1
 		name := fmt.Sprintf("cert-manager-%d", number)
-		rendered := w.program.Run(w.t, "", "render", manifestsDir+"/"+version, "--name=cert-manager", fmt.Sprintf("--revision=%d", number))
+		rendered := w.program.Run(w.t, "", "render", manifestsDir+"/"+version, "--extension=cert-manager", fmt.Sprintf("--revision=%d", number))
 		if rendered.ExitCode != 0 {
 			w.t.Fatal(rendered)
 		}

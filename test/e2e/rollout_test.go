@@ -10,7 +10,7 @@ import (
 // example renders one version of the operator in artifacts/examples.
 func (w world) example(version string, number int) string {
 	w.t.Helper()
-	return w.program.MustRun(w.t, "", "render", "../../artifacts/examples/lighthouse/"+version, "--name=lighthouse", fmt.Sprintf("--revision=%d", number))
+	return w.program.MustRun(w.t, "", "render", "../../artifacts/examples/lighthouse/"+version, "--extension=lighthouse", fmt.Sprintf("--revision=%d", number))
 }
 
 // lighthouse is installed, upgraded, gets stuck, falls back and is removed.

@@ -65,6 +65,19 @@ func serverMetadata(s *subject) {
 	s.note("managed fields wiped", "%v", at(wiped.body, "metadata", "managedFields"))
 }
 
+// fieldFirst are the observations of patches with unknown fields, of which ours say the
+// field.
+func fieldFirst(observations ...string) []deviation {
+	var all []deviation
+	for _, what := range observations {
+		all = append(all, deviation{
+			what: what, host: `…"" is invalid: patch: Invalid value: …unknown field "spec.nonsense"…`, ours: `…Invalid unknown field "spec.nonsense" …`,
+			why: "the host puts the whole object before the field, which is thousands of bytes of a revision",
+		})
+	}
+	return all
+}
+
 // fieldValidation: what is not known is refused, warned of or ignored.
 func fieldValidation(s *subject) {
 	s.create("a")

@@ -14,7 +14,7 @@ func writeManners() map[string]manner {
 		"Preconditions":   {do: preconditions},
 		"Names":           {do: names, deviations: nameDeviations()},
 		"Metadata":        {do: serverMetadata},
-		"FieldValidation": {do: fieldValidation},
+		"FieldValidation": {do: fieldValidation, deviations: fieldFirst("Strict merge", "Strict strategic", "Strict json")},
 	}
 }
 

@@ -236,8 +236,8 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 		// What a newer revision has, even a paused one, does not make this one succeed.
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
 	case w.now.Before(end):
-		left := fmt.Sprintf("all objects are available; the revision has succeeded when they still are at %s, after %d seconds",
-			end.UTC().Format(time.RFC3339), revision.Spec.SuccessDelaySeconds)
+		left := fmt.Sprintf("all objects are available; the revision has succeeded when they still are at %s, after %s",
+			end.UTC().Format(time.RFC3339), text.Count(revision.Spec.SuccessDelaySeconds, "second"))
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonSoaking, left)
 		return left
 	default:
