@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -227,4 +228,24 @@ func sentences(s olmv1alpha1.ClusterExtensionRevisionStatus) []string {
 		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s=%s/%s: %s", c.Type, c.Status, c.Reason, c.Message), ": "))
 	}
 	return out
+}
+
+// TestInstancesAskByCommand: what lets definitions with instances go is in the message,
+// whole.
+func TestInstancesAskByCommand(t *testing.T) {
+	r := numbered(1, finalized)
+	r.Annotations = map[string]string{olmv1alpha1.AllowCRDDeletionAnnotation: "before.example.com"}
+	s := set(t, r)
+	for _, name := range []string{"apps.argoproj.io", "projects.argoproj.io"} {
+		id := manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: name}
+		s.ledger.inventory.Entries[id] = rollout.Entry{Revision: 1}
+		s.report.Leaving = append(s.report.Leaving, rollout.Failure{
+			Ref: manifest.Ref{ID: id, Version: "v1"}, Reason: rollout.ReasonCRDInstances, NeedsPerson: true, Message: strings.Repeat("long ", 200),
+		})
+	}
+	stalled := meta.FindStatusCondition(status(&s.revisions[0], s.finding(0), noon).Conditions, olmv1alpha1.ConditionStalled)
+	want := "kubectl annotate --overwrite cer argocd-1 penstock.dev/allow-crd-deletion=before.example.com,apps.argoproj.io,projects.argoproj.io"
+	if stalled.Status != metav1.ConditionTrue || !strings.HasSuffix(stalled.Message, want) || len(stalled.Message) > olmv1alpha1.MaxMessageLength {
+		t.Errorf("it says %s", stalled.Message)
+	}
 }

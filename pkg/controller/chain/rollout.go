@@ -173,7 +173,11 @@ func (v *visit) allowing(revision *olmv1alpha1.ClusterExtensionRevision) string 
 	if before := revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation]; before != "" {
 		names = append(names, before)
 	}
+	const most = 256 // bytes: the command has to fit into a message, and what is left is asked for next
 	for _, failure := range v.report.Leaving {
+		if len(strings.Join(names, ","))+len(failure.ID.Name) > most && len(names) > 0 {
+			break
+		}
 		if failure.Reason == rollout.ReasonCRDInstances && v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
 			names = append(names, failure.ID.Name)
 		}

@@ -1,9 +1,12 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -81,6 +84,9 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 		// What is left is removed the next time.
 		_ = os.RemoveAll(staging)
 	}()
+	if err := checkSum(file); err != nil {
+		return fmt.Errorf("restoring snapshot %s: %w", file, err)
+	}
 	if err := restoreFiles(file, staging, config); err != nil {
 		return fmt.Errorf("restoring snapshot %s: %w", file, err)
 	}
@@ -92,6 +98,40 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 		return err
 	}
 	return syncDir(dir)
+}
+
+// blockBytes is what the size of a database is a multiple of; a snapshot has its checksum
+// behind it.
+const blockBytes = 512
+
+// checkSum says what is wrong with a file that is not a whole snapshot. The library says
+// it in its own words, which name a flag of its tool.
+func checkSum(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	database := info.Size() - sha256.Size
+	if database <= 0 || database%blockBytes != 0 {
+		return fmt.Errorf("it has %d bytes, with no checksum at the end: it is no snapshot, or not all of one; take another snapshot, or copy the file again", info.Size())
+	}
+	sum := sha256.New()
+	if _, err := io.CopyN(sum, f, database); err != nil {
+		return err
+	}
+	want, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(want, sum.Sum(nil)) {
+		return errors.New("it is damaged: its content does not have the checksum that is at its end; take another snapshot, or copy the file again")
+	}
+	return nil
 }
 
 // restoreFiles makes the files of a database.

@@ -134,12 +134,12 @@ func TestRestoreRefuses(t *testing.T) {
 		"Empty": {
 			reason: "nothing in it",
 			file:   func(path string) error { return os.WriteFile(path, nil, 0o600) },
-			want:   "restoring snapshot",
+			want:   "it is no snapshot",
 		},
 		"Cut": {
 			reason: "a copy that ran out of space",
 			file:   func(path string) error { return os.WriteFile(path, content[:len(content)/2], 0o600) },
-			want:   "restoring snapshot",
+			want:   "it is no snapshot, or not all of one",
 		},
 		"Damaged": {
 			reason: "one bit is another",
@@ -148,7 +148,7 @@ func TestRestoreRefuses(t *testing.T) {
 				damaged[len(damaged)/2] ^= 1
 				return os.WriteFile(path, damaged, 0o600)
 			},
-			want: "restoring snapshot",
+			want: "it is damaged",
 		},
 		"InUse": {
 			reason: "there is a store already",
