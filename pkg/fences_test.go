@@ -30,9 +30,11 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/applycheck", "pkg/revision", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
+	library := append(append([]string{"pkg/applycheck", "pkg/revision", "pkg/planwork", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
+		{"pkg/right", nil, "a question about rights is the same whoever asks, and whom"},
+		{"pkg/metrics", nil, "who reads the list of metrics need not know who measures"},
 		{"pkg/manifest", nil, "everybody needs it"},
 		{"pkg/redact", []string{"pkg/manifest"}, "whoever prints needs it"},
 		{"pkg/apis", []string{"pkg/manifest"}, "clients of others import the types; validation needs the rules of manifests"},
@@ -58,6 +60,7 @@ func fences() []fence {
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
 		{"pkg/revision", []string{"pkg/apis", "pkg/diff", "pkg/manifest", "pkg/rollout", "pkg/store"}, "what a revision means is the same for whoever asks"},
+		{"pkg/planwork", []string{"pkg/apis/hco", "pkg/manifest", "pkg/rollout"}, "what an item means for the engine is the same for whoever asks"},
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
@@ -77,7 +80,17 @@ func fences() []fence {
 		{"pkg/server/storehealth/volume", nil, "a volume is a volume"},
 		{"pkg/server/storehealth", []string{"pkg/admission/request", "pkg/apis/olm", "pkg/manifest", "pkg/store", "pkg/server/filters"}, "whether a store takes writes does not depend on what is served of it"},
 		{"pkg/server/storeguard", []string{"pkg/apis/olm", "pkg/store", "pkg/server/etcd", "pkg/server/filters", "pkg/server/managedobject"}, "whether a store is ours does not depend on what is served of it"},
-		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/requestbody", "pkg/controller", "pkg/target"}, library...), "it puts everything together"},
+		{"pkg/server/host", []string{"pkg/admission/plugin/privilege", "pkg/server/accessreview"}, "the host is the host, whatever is served"},
+		{"pkg/server/memory", nil, "memory is given back whatever it was for"},
+		{"pkg/server/snapshots", nil, "it copies a store, and does not know what is in it"},
+		{"pkg/server/database", []string{"pkg/apis/olm/v1alpha1", "pkg/manifest", "pkg/store", "pkg/server/etcd", "pkg/server/memory", "pkg/server/storeguard"}, "where the store is does not depend on what is served of it"},
+		{"pkg/server/leadership", []string{"pkg/apis/olm/v1alpha1", "pkg/redact", "pkg/target", "pkg/server/database"}, "it runs controllers, and knows none"},
+		{"pkg/server/metrics", []string{"pkg/metrics", "pkg/server/etcd"}, "what is told of the process does not depend on what it serves"},
+		{"pkg/server/targetcluster", []string{"pkg/apis/olm/v1alpha1", "pkg/rollout/kubeconfig", "pkg/store/chain", "pkg/target", "pkg/server/serviceaccounts"}, "the way to a cluster does not depend on what is asked there"},
+		{"pkg/server/clusterreads", append([]string{"pkg/admission/plugin/privilege", "pkg/registry", "pkg/target", "pkg/server/host", "pkg/server/serviceaccounts", "pkg/server/targetcluster"}, library...), "endpoints read by it, and it knows none of the server around them"},
+		{"pkg/server/initializers", []string{"pkg/admission", "pkg/server/host"}, "plugins are given clients, and no server"},
+		{"pkg/server/deployment", []string{"pkg/admission/webhook", "pkg/apis/olm", "pkg/server/certificates", "pkg/server/host", "pkg/server/leadership", "pkg/server/registration", "pkg/server/serviceaccounts", "pkg/server/storeguard"}, "it writes down what others ask for"},
+		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/requestbody", "pkg/target"}, library...), "it puts the API together, and knows no controller"},
 		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"cmd", []string{"pkg"}, "so does the program"},

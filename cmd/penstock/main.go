@@ -8,11 +8,12 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/penstock-project/penstock/pkg/server/database"
+
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 
 	"github.com/penstock-project/penstock/pkg/app"
-	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
@@ -20,11 +21,11 @@ var version string
 
 func main() {
 	app.WithholdBodies()
-	if server.IsStoreProcess(os.Args) {
+	if database.IsStoreProcess(os.Args) {
 		if os.Getenv("GOGC") == "" {
 			app.LimitGarbage(context.Background())
 		}
-		os.Exit(server.RunStoreProcess())
+		os.Exit(database.RunStoreProcess())
 	}
 	// Errors are for a person, also those of a server that did not start: not
 	// a line of the log.

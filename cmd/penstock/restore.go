@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 
+	"github.com/penstock-project/penstock/pkg/server/database"
+
 	"github.com/spf13/cobra"
 
-	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -23,7 +24,7 @@ func newRestoreCommand() *cobra.Command {
 		Example: "  penstock restore /backup/penstock-20261121T160000Z.db --data-dir /var/lib/penstock",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			restored, err := server.Restore(command.Context(), args[0], dataDir)
+			restored, err := database.Restore(command.Context(), args[0], dataDir)
 			if err != nil {
 				return fmt.Errorf("nothing restored: %w", err)
 			}

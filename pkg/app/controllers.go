@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -19,7 +21,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
-	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // pendingChanges is how many notifications of the observer may wait for the chain
@@ -35,11 +36,11 @@ type Settings struct {
 }
 
 // Controllers are the loops that run where this replica is the leader.
-func (s *Settings) Controllers() []server.Controller {
-	return []server.Controller{
+func (s *Settings) Controllers() []leadership.Controller {
+	return []leadership.Controller{
 		{Name: "chain", Start: s.startChains},
 		{Name: "plan", Start: s.startPlans},
-		{Name: "retention", Start: func(_ context.Context, term server.Term) error {
+		{Name: "retention", Start: func(_ context.Context, term leadership.Term) error {
 			return retention.Add(term.Manager, term.Manager.GetClient())
 		}},
 	}
@@ -48,7 +49,7 @@ func (s *Settings) Controllers() []server.Controller {
 // startChains puts together what rolls chains out: an engine for the cluster that most
 // are rolled out into, those for the clusters that chains name, and the controller that
 // drives them.
-func (s *Settings) startChains(ctx context.Context, term server.Term) error {
+func (s *Settings) startChains(ctx context.Context, term leadership.Term) error {
 	requests := &targetclient.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	notify := notifier(ctx, changed)
@@ -124,7 +125,7 @@ func notifier(ctx context.Context, changed chan<- ctrlevent.TypedGenericEvent[st
 // differs from an earlier one in its message alone for a repetition, and drops the
 // message. What was repaired, and who had changed it, would be told once in six
 // minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
-func recorder(ctx context.Context, term server.Term, requests *targetclient.Counter) (record.EventRecorder, error) {
+func recorder(ctx context.Context, term leadership.Term, requests *targetclient.Counter) (record.EventRecorder, error) {
 	client, err := kubernetes.NewForConfig(countedFor(component(term.Host, "events"), requests, targetclient.Event))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the host for events: %w", err)

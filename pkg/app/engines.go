@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -18,7 +20,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
-	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
@@ -66,7 +67,7 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 }
 
 // targetsOf are the clusters that chains name, for a term.
-func targetsOf(ctx context.Context, term server.Term, notify func(string),
+func targetsOf(ctx context.Context, term leadership.Term, notify func(string),
 	open func(context.Context, *rest.Config) (*rollout.Engine, []func(context.Context) error, error),
 ) (*target.Targets, error) {
 	client, err := kubernetes.NewForConfig(component(term.Host, "targets"))

@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
-	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // addMetrics sets up the metrics of a term. What it returns is told what the engine
 // does.
-func addMetrics(ctx context.Context, term server.Term, requests *targetclient.Counter) (*metrics.Metrics, error) {
+func addMetrics(ctx context.Context, term leadership.Term, requests *targetclient.Counter) (*metrics.Metrics, error) {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
 	if err != nil {
 		return nil, fmt.Errorf("watching revisions for metrics: %w", err)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -19,10 +21,10 @@ import (
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
-	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // Profiles are all that plans can be made of.
@@ -32,7 +34,7 @@ func Profiles() []profile.Profile {
 
 // startPlans adds the loop of plans to a term. All it reads of and writes to the
 // cluster is done by the executor, but for reviews of approvers and events.
-func (s *Settings) startPlans(ctx context.Context, term server.Term) error {
+func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	door, err := targetclient.New(targetclient.Options{Config: component(term.Executor, "plans"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for plans: %w", err)
@@ -40,7 +42,7 @@ func (s *Settings) startPlans(ctx context.Context, term server.Term) error {
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	notify := notifier(ctx, changed)
 	watches, err := observe.New(observe.Options{
-		Config: component(term.Executor, "plan-targets"), Mapping: door.Discover, Names: plan.Names(), Notify: notify,
+		Config: component(term.Executor, "plan-targets"), Mapping: door.Discover, Names: planwork.Names(), Notify: notify,
 	})
 	if err != nil {
 		return fmt.Errorf("setting up watches of plans' targets: %w", err)
@@ -88,7 +90,7 @@ func (s *Settings) startPlans(ctx context.Context, term server.Term) error {
 	return plan.Add(term.Manager, plan.Options{
 		Client: term.Manager.GetClient(), Reader: term.Manager.GetAPIReader(),
 		Engine: rollout.New(rollout.Options{
-			Writer: door, Reader: door, Observer: watches, Trier: door, Names: plan.Names(), Clock: clock.RealClock{},
+			Writer: door, Reader: door, Observer: watches, Trier: door, Names: planwork.Names(), Clock: clock.RealClock{},
 			Jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 			Redactor: term.Redactor,
 		}),
@@ -102,7 +104,7 @@ func (s *Settings) startPlans(ctx context.Context, term server.Term) error {
 }
 
 // addPlanMetrics adds the metrics of plans to a term.
-func addPlanMetrics(ctx context.Context, term server.Term) error {
+func addPlanMetrics(ctx context.Context, term leadership.Term) error {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &hcov1alpha1.ConfigurationPlan{})
 	if err != nil {
 		return fmt.Errorf("watching plans for metrics: %w", err)

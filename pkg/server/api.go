@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
+	"github.com/penstock-project/penstock/pkg/server/clusterreads"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
@@ -15,7 +19,6 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
-	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/hco"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
@@ -23,83 +26,32 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
-	"github.com/penstock-project/penstock/pkg/store"
-	"github.com/penstock-project/penstock/pkg/store/chain"
-	"github.com/penstock-project/penstock/pkg/store/claim"
-	"github.com/penstock-project/penstock/pkg/store/identity"
-	"github.com/penstock-project/penstock/pkg/store/pack"
-	"github.com/penstock-project/penstock/pkg/store/run"
-	chainstanding "github.com/penstock-project/penstock/pkg/store/standing"
 )
-
-// Store is the part of the store that is not behind our API.
-type Store struct {
-	Packs       *pack.Store
-	Heads       *chain.Heads
-	Inventories *chain.Inventories
-	// Standings is by what changes of revisions are judged.
-	Standings *chainstanding.Standings
-	// Claims is who holds which profile, and Runs is what plans did.
-	Claims *claim.Claims
-	Runs   *run.Runs
-	// Digester makes the digests of this store: those of Secrets with its key.
-	Digester manifest.Digester
-}
-
-func newStore(db *database, present identity.Identity, unreadable *store.Unreadable) Store {
-	digester := manifest.Digester{}
-	if present.ID != "" {
-		digester.SecretKey = present.SecretKey[:]
-	}
-	return Store{
-		Packs:       pack.New(db.client, storagePrefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes)),
-		Heads:       chain.NewHeads(db.client, storagePrefix).Telling(unreadable),
-		Inventories: chain.NewInventories(db.client, storagePrefix).Telling(unreadable),
-		Standings:   chainstanding.New(db.client, storagePrefix),
-		Claims:      claim.New(db.client, storagePrefix).Telling(unreadable),
-		Runs:        run.New(db.client, storagePrefix).Telling(unreadable),
-		Digester:    digester,
-	}
-}
 
 // api is the served groups: their endpoints, and the filter in front of them.
 type api struct {
-	store      Store
-	extra      *ExtraConfig
-	authorizer authorizer.Authorizer
-	admission  admission.Interface
-	maxBody    int64
-	// revisions are the endpoints, once they are installed. The filter, which
-	// is built before them, looks for them when requests come.
+	*Server
+	// revisions are the endpoints, once they are installed. The filter and the plugins,
+	// which are built before them, look for them when requests come.
 	revisions *clusterextensionrevision.Storage
-}
-
-func newAPI(c *Config) *api {
-	return &api{
-		store:      newStore(c.Extra.database, c.Extra.decision.Identity, c.Extra.unreadable),
-		extra:      &c.Extra,
-		authorizer: c.Generic.Authorization.Authorizer,
-		admission:  c.Generic.AdmissionControl,
-		maxBody:    c.Generic.MaxRequestBodyBytes,
-	}
 }
 
 // withBodies takes the manifests out of request bodies.
 func (a *api) withBodies(next http.Handler) http.Handler {
 	return clusterextensionrevision.WithBodies(next, clusterextensionrevision.FilterDeps{
-		Digester:     a.store.Digester,
-		Serializer:   encoding.Text(a.extra.codecs),
+		Digester:     a.records.Digester,
+		Serializer:   encoding.Text(a.codecs),
 		Budget:       requestbody.NewBudget(requestbody.DefaultBudget),
-		MaxBodyBytes: a.maxBody,
+		MaxBodyBytes: a.config.MaxRequestBodyBytes,
 		Stored:       a.stored,
-		Authorizer:   a.authorizer,
-		Target:       a.extra.targetName(),
+		Authorizer:   a.config.Authorization.Authorizer,
+		Target:       a.target.Name(),
 	})
 }
 
 func (a *api) stored(ctx context.Context, name string) (*hub.ClusterExtensionRevision, error) {
 	if a.revisions == nil {
-		return nil, errors.New("the server is not installed yet")
+		return nil, errNotInstalled
 	}
 	return a.revisions.Revision.Stored(ctx, name)
 }
@@ -110,41 +62,37 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err != nil {
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
-	reads, err := newHostReads(a.extra.host, a.extra.target, a.extra.targetReads)
+	reads, err := clusterreads.New(clusterreads.Options{
+		Host: a.host, Target: a.target, Ways: a.ways, Authorizer: a.config.Authorization.Authorizer, Accounts: a.accounts,
+		Redactor: a.redactor, Chain: a.Revisions, Inventories: a.records.Inventories, Packs: a.records.Packs,
+		Profiles: a.options.Profiles, Types: types,
+	})
 	if err != nil {
 		return err
 	}
-	checks, err := newApplyChecks(a.extra.host, a.extra.target, a.extra.targetReads)
-	if err != nil {
-		return err
-	}
-	live, err := a.newLive()
-	if err != nil {
-		return err
-	}
-	info, revisions, err := olm.NewAPIGroupInfo(a.extra.codecs, olm.Deps{
+	info, revisions, err := olm.NewAPIGroupInfo(a.codecs, olm.Deps{
 		Deps: clusterextensionrevision.Deps{
-			Scheme:     a.extra.scheme,
+			Scheme:     a.scheme,
 			OptsGetter: options,
-			Bodies:     a.extra.health.LimitedBodies(a.store.Packs),
-			Heads:      a.store.Heads,
-			Standings:  a.store.Standings,
-			Entries:    a.extra.entries,
-			Digester:   a.store.Digester,
-			Authorizer: a.authorizer,
-			Redactor:   a.extra.redactor,
-			ApplyCheck: checks,
+			Bodies:     a.health.LimitedBodies(a.records.Packs),
+			Heads:      a.records.Heads,
+			Standings:  a.records.Standings,
+			Entries:    sharing.NewEntries(),
+			Digester:   a.records.Digester,
+			Authorizer: a.config.Authorization.Authorizer,
+			Redactor:   a.redactor,
+			ApplyCheck: reads.ApplyCheck,
 			CheckCEL:   probe.NewCELChecker(),
 		},
 		Schema:         types,
-		Admission:      a.admission,
-		Owners:         reads,
-		StoredVersions: reads,
-		Live:           live,
-		Imports:        a.store.Heads,
-		Unreadable:     a.extra.unreadable,
-		Forget:         a.store.Heads,
-		Inventories:    a.store.Inventories,
+		Admission:      a.config.AdmissionControl,
+		Owners:         reads.Rollbacks,
+		StoredVersions: reads.Rollbacks,
+		Live:           reads.Live,
+		Imports:        a.records.Heads,
+		Unreadable:     a.unreadable,
+		Forget:         a.records.Heads,
+		Inventories:    a.records.Inventories,
 	})
 	if err != nil {
 		return err
@@ -153,23 +101,23 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err := generic.InstallAPIGroup(info); err != nil {
 		return fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
 	}
-	return a.installPlans(generic, options, types)
+	return a.installPlans(generic, options, reads)
 }
 
 // installPlans adds the group of plans.
-func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, types diffschema.Schema) error {
-	differ, looking, err := a.newPlanReads(types)
+func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, reads *clusterreads.Reads) error {
+	differ, surveyed, err := reads.Plans()
 	if err != nil {
 		return err
 	}
-	info, _, err := hco.NewAPIGroupInfo(a.extra.codecs, hco.Deps{
+	info, _, err := hco.NewAPIGroupInfo(a.codecs, hco.Deps{
 		Deps: configurationplan.Deps{
-			Scheme: a.extra.scheme, OptsGetter: options,
-			Packs: a.store.Packs, Claims: a.store.Claims, Runs: a.store.Runs,
+			Scheme: a.scheme, OptsGetter: options,
+			Packs: a.records.Packs, Claims: a.records.Claims, Runs: a.records.Runs,
 			Differ: differ,
 		},
-		Survey:     looking,
-		Unreadable: a.extra.unreadable,
+		Survey:     surveyed,
+		Unreadable: a.unreadable,
 	})
 	if err != nil {
 		return err
@@ -178,4 +126,31 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 		return fmt.Errorf("installing %s: %w", hcov1alpha1.GroupName, err)
 	}
 	return nil
+}
+
+var _ privilege.Chains = &api{}
+
+// errNotInstalled is for requests that come before there can be any.
+var errNotInstalled = errors.New("the server is not installed yet")
+
+// Revisions implements privilege.Chains.
+func (a *api) Revisions(ctx context.Context, name string) ([]hub.ClusterExtensionRevision, error) {
+	if a.revisions == nil {
+		return nil, errNotInstalled
+	}
+	return a.revisions.Revision.Chain(ctx, name)
+}
+
+// Contents implements privilege.Chains.
+func (a *api) Contents(ctx context.Context, revision *hub.ClusterExtensionRevision) ([]manifest.Object, error) {
+	if a.revisions == nil {
+		return nil, errNotInstalled
+	}
+	return a.revisions.Revision.Contents(ctx, revision)
+}
+
+// Inventory implements privilege.Chains.
+func (a *api) Inventory(ctx context.Context, name string) (chain.Inventory, error) {
+	inventory, _, err := a.records.Inventories.Load(ctx, name)
+	return inventory, err
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -10,15 +11,15 @@ import (
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 )
 
-func (c *Config) addOpenAPI(programVersion string) {
-	namer := openapi.NewDefinitionNamer(c.Extra.scheme)
-	c.Generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
-	c.Generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
-	c.Generic.OpenAPIConfig.Info.Title = "Penstock"
-	c.Generic.OpenAPIConfig.Info.Version = programVersion
-	c.Generic.OpenAPIV3Config.Info = c.Generic.OpenAPIConfig.Info
-	c.Generic.OpenAPIConfig.PostProcessSpec = hideStrategicV2
-	c.Generic.OpenAPIV3Config.PostProcessSpec = hideStrategicV3
+func addOpenAPI(config *genericapiserver.RecommendedConfig, scheme *runtime.Scheme, programVersion string) {
+	namer := openapi.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig.Info.Title = "Penstock"
+	config.OpenAPIConfig.Info.Version = programVersion
+	config.OpenAPIV3Config.Info = config.OpenAPIConfig.Info
+	config.OpenAPIConfig.PostProcessSpec = hideStrategicV2
+	config.OpenAPIV3Config.PostProcessSpec = hideStrategicV3
 }
 
 // hideStrategicV3 takes strategic merge patches out of what is published, though the

@@ -6,6 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/initializers"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/snapshots"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -20,9 +25,9 @@ import (
 )
 
 const (
-	defaultNamespace = "penstock-system"
+	// DefaultNamespace is where everything of this process lives in the host.
+	DefaultNamespace = "penstock-system"
 	defaultPort      = 8443
-	defaultQuota     = "4Gi"
 	minQuota         = "64Mi"
 
 	// maxRequestBody admits a revision of the largest size with all that
@@ -97,11 +102,11 @@ type Options struct {
 	// Version of this program.
 	Version string
 	// Controllers run where this replica is the leader.
-	Controllers []Controller
+	Controllers []leadership.Controller
 	// Profiles are what plans can be made of.
 	Profiles []profile.Profile
 	// Lease decides which replica that is. Zero is what suits the store.
-	Lease LeaseTimes
+	Lease leadership.Times
 	// Ready, when set, is called when the server is ready, and registered if it
 	// is to be; and again when it started over, see Run.
 	Ready func(Serving)
@@ -110,14 +115,14 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() (*Options, error) {
 	_, codecs := newScheme()
-	recommended := options.NewRecommendedOptions(storagePrefix, codecs.LegacyCodec(servedVersions()...))
+	recommended := options.NewRecommendedOptions(database.Prefix, codecs.LegacyCodec(Versions()...))
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.Etcd.DeleteCollectionWorkers = deletionWorkers
 	// What these would do is done here: the host's client has its own
 	// options, and there is no other network between us and the host.
 	recommended.CoreAPI = nil
 	recommended.EgressSelector = nil
-	recommended.ExtraAdmissionInitializers = admissionInitializers
+	recommended.ExtraAdmissionInitializers = initializers.Schemas
 	admission.Register(recommended.Admission)
 
 	registry, err := newComponentRegistry()
@@ -129,11 +134,11 @@ func NewOptions() (*Options, error) {
 	run.JSONPatchMaxCopyBytes = maxPatchCopies
 	run.ShutdownWatchTerminationGracePeriod = watchGrace
 	return &Options{
-		DataQuota: resource.QuantityValue{Quantity: resource.MustParse(defaultQuota)},
-		Namespace: defaultNamespace,
+		DataQuota: resource.QuantityValue{Quantity: resource.MustParse(database.DefaultQuota)},
+		Namespace: DefaultNamespace,
 
-		SnapshotInterval: defaultSnapshotInterval,
-		SnapshotKeep:     defaultSnapshotKeep,
+		SnapshotInterval: snapshots.DefaultInterval,
+		SnapshotKeep:     snapshots.DefaultKeep,
 
 		RegisterHost: "localhost",
 		Recommended:  recommended,
@@ -189,15 +194,20 @@ func (o *Options) external() bool {
 }
 
 // leaseTimes are those that were asked for, or those that suit the store.
-func (o *Options) leaseTimes() LeaseTimes {
+func (o *Options) leaseTimes() leadership.Times {
 	switch {
-	case o.Lease != LeaseTimes{}:
+	case o.Lease != leadership.Times{}:
 		return o.Lease
 	case o.external():
-		return replicatedLeaseTimes()
+		return leadership.ReplicatedTimes()
 	default:
-		return singleLeaseTimes()
+		return leadership.SingleTimes()
 	}
+}
+
+// database says which etcd; Open writes to the transport where the embedded one is.
+func (o *Options) database() database.Config {
+	return database.Config{DataDir: o.DataDir, QuotaBytes: o.DataQuota.Value(), Transport: &o.Recommended.Etcd.StorageConfig.Transport}
 }
 
 // ownCertificates tells whether we make our certificates ourselves.

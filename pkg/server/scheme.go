@@ -13,18 +13,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// storagePrefix is where the generic API server keeps records in etcd. The group
-// and the resource follow it by themselves.
-const storagePrefix = "/penstock"
-
-// servedVersions are the group versions that this process serves and registers.
-func servedVersions() []schema.GroupVersion {
+// Versions are the group versions that this process serves and registers.
+func Versions() []schema.GroupVersion {
 	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion}
 }
 
 func servedGroups() sets.Set[string] {
 	groups := sets.New[string]()
-	for _, version := range servedVersions() {
+	for _, version := range Versions() {
 		groups.Insert(version.Group)
 	}
 	return groups

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/server/snapshots"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -31,7 +33,7 @@ func (o *Options) Validate() error {
 	if _, err := o.redactor(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := o.webhooks(); err != nil {
+	if _, err := o.Webhooks(); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, o.validateRegistration()...)
@@ -50,8 +52,8 @@ func (o *Options) validateSnapshots() []error {
 	if o.SnapshotDir != "" && o.external() {
 		errs = append(errs, errors.New("--snapshot-dir is for --data-dir: an etcd elsewhere is backed up where it is run"))
 	}
-	if o.SnapshotInterval < minSnapshotInterval {
-		errs = append(errs, fmt.Errorf("--snapshot-interval is %s, and must be %s or more", o.SnapshotInterval, minSnapshotInterval))
+	if o.SnapshotInterval < snapshots.MinInterval {
+		errs = append(errs, fmt.Errorf("--snapshot-interval is %s, and must be %s or more", o.SnapshotInterval, snapshots.MinInterval))
 	}
 	if o.SnapshotKeep < 1 {
 		errs = append(errs, fmt.Errorf("--snapshot-keep is %d, and must be 1 or more", o.SnapshotKeep))

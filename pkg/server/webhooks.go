@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// webhooks are those for the host's kinds.
-func (o *Options) webhooks() ([]webhook.Webhook, error) {
+// Webhooks are those for the host's kinds.
+func (o *Options) Webhooks() ([]webhook.Webhook, error) {
 	resources, err := parseEach("--guard-install-levels", o.GuardInstallLevels, installlevel.ParseResource)
 	if err != nil {
 		return nil, err

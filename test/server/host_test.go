@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
@@ -41,7 +42,7 @@ func TestLeastRights(t *testing.T) {
 	grant(t, c, func(rules string) string { granted = rules; return rules })
 	o := newObserver()
 	options := newOptions(t, serverAccount(c), dataDir(t))
-	options.Controllers = []server.Controller{o.controller(t)}
+	options.Controllers = []leadership.Controller{o.controller(t)}
 	p := start(t, options)
 	await(t, "the controllers", o.began)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
@@ -213,7 +214,7 @@ func TestIdle(t *testing.T) {
 	o := newObserver()
 	options := newOptions(t, c, dataDir(t))
 	options.Version = "test"
-	options.Controllers = []server.Controller{o.controller(t)}
+	options.Controllers = []leadership.Controller{o.controller(t)}
 	start(t, options)
 	await(t, "the controllers", o.began)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
@@ -43,8 +44,8 @@ func newObserver() *observer {
 	return &observer{began: make(chan struct{}, 10), ended: make(chan struct{}, 10)}
 }
 
-func (o *observer) controller(t *testing.T) server.Controller {
-	return server.Controller{Name: "observer", Start: func(_ context.Context, term server.Term) error {
+func (o *observer) controller(t *testing.T) leadership.Controller {
+	return leadership.Controller{Name: "observer", Start: func(_ context.Context, term leadership.Term) error {
 		if o.fail.Add(-1) >= 0 {
 			return errors.New("the test wants it so")
 		}
@@ -101,8 +102,8 @@ func TestLeadership(t *testing.T) {
 	o := newObserver()
 	o.fail.Store(1)
 	options := newOptions(t, c, dataDir(t))
-	options.Controllers = []server.Controller{o.controller(t)}
-	options.Lease = server.LeaseTimes{Duration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond}
+	options.Controllers = []leadership.Controller{o.controller(t)}
+	options.Lease = leadership.Times{Duration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond}
 	p := start(t, options)
 	await(t, "the term behind a failed one", o.began)
 
@@ -143,7 +144,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	dir := dataDir(t)
 	first := newObserver()
 	options := newOptions(t, c, dir)
-	options.Controllers = []server.Controller{first.controller(t)}
+	options.Controllers = []leadership.Controller{first.controller(t)}
 	p := start(t, options)
 	await(t, "the first term", first.began)
 	held, _ := lease(t, c)
@@ -161,9 +162,9 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	}
 	second := newObserver()
 	options = newOptions(t, c, dir)
-	options.Controllers = []server.Controller{second.controller(t)}
+	options.Controllers = []leadership.Controller{second.controller(t)}
 	// Whoever waits for such a lease is not back while the test lasts.
-	options.Lease = server.LeaseTimes{Duration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: time.Second}
+	options.Lease = leadership.Times{Duration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: time.Second}
 	start(t, options)
 	await(t, "the second term", second.began)
 }
@@ -180,7 +181,7 @@ func TestReplicas(t *testing.T) {
 	t.Cleanup(store.Close)
 	replica := func(o *observer) *process {
 		options := newOptions(t, c, "", "--etcd-servers", store.Endpoint())
-		options.Controllers = []server.Controller{o.controller(t)}
+		options.Controllers = []leadership.Controller{o.controller(t)}
 		return start(t, options)
 	}
 	one, two := newObserver(), newObserver()
@@ -235,8 +236,8 @@ func TestManyTerms(t *testing.T) {
 	c := cluster.Start(t)
 	o := newObserver()
 	options := newOptions(t, c, dataDir(t))
-	options.Controllers = []server.Controller{o.controller(t)}
-	options.Lease = server.LeaseTimes{Duration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond}
+	options.Controllers = []leadership.Controller{o.controller(t)}
+	options.Lease = leadership.Times{Duration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond}
 	// Whatever the server starts inherits the label: other tests run in this process.
 	label := t.Name()
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", label)))

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/server/database"
+
 	"github.com/spf13/pflag"
 
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
@@ -18,8 +20,8 @@ import (
 
 // TestMain does what the program does once, before it serves.
 func TestMain(m *testing.M) {
-	if server.IsStoreProcess(os.Args) {
-		os.Exit(server.RunStoreProcess())
+	if database.IsStoreProcess(os.Args) {
+		os.Exit(database.RunStoreProcess())
 	}
 	encoding.StreamTables()
 	os.Exit(m.Run())

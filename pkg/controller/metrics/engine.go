@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -51,9 +53,9 @@ type fight struct {
 func newEngineMetrics(clock clock.PassiveClock) *engineMetrics {
 	return &engineMetrics{
 		clock:      clock,
-		phases:     histogram(namePhases, []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}),
-		repairs:    counter(nameRepairs),
-		contests:   counter(nameContests),
+		phases:     catalogue.Histogram(catalogue.Phases, []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}),
+		repairs:    catalogue.Counter(catalogue.Repairs),
+		contests:   catalogue.Counter(catalogue.Contests),
 		began:      map[phase]time.Time{},
 		fights:     map[manifest.ID]fight{},
 		phaseNames: bounded{most: mostPhases},

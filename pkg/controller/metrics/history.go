@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +37,8 @@ type transition struct {
 func newHistory(gone func(types.UID)) *history {
 	return &history{
 		// From seconds, the resolution of transition times, to a day.
-		durations:   histogram(nameDurations, []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}),
-		total:       desc(nameTransitions),
+		durations:   catalogue.Histogram(catalogue.Durations, []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}),
+		total:       catalogue.Desc(catalogue.Transitions),
 		gone:        gone,
 		transitions: map[string][]transition{},
 	}

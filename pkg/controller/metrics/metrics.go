@@ -3,6 +3,8 @@ package metrics
 import (
 	"fmt"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
 	"github.com/prometheus/client_golang/prometheus"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -50,7 +52,7 @@ func Add(o Options) (*Metrics, error) {
 		newRevisions(o.Informer.HasSynced, o.Reader, o.Clock),
 		history, history.durations,
 		engine.phases, engine.repairs, engine.contests,
-		&requests{counter: o.Requests, total: desc(nameRequests)},
+		&requests{counter: o.Requests, total: catalogue.Desc(catalogue.Requests)},
 	}
 	for _, collector := range collectors {
 		if err := o.Registry.Register(collector); err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -231,7 +233,7 @@ func TestDeleting(t *testing.T) {
 	r := revision("a", 1)
 	now := metav1.NewTime(noon())
 	r.DeletionTimestamp = &now
-	got := start(t, r).series(t, nameInfo)
+	got := start(t, r).series(t, catalogue.Info)
 	if diff := cmp.Diff([]string{"clusterextensionrevision_info{extension=a,lifecycle=Deleting,name=a-1,revision=1} 1"}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -253,7 +255,7 @@ func TestNoAnswer(t *testing.T) {
 
 func TestTransitions(t *testing.T) {
 	f := start(t, revision("a", 1, is("Available", metav1.ConditionTrue, -60)))
-	if got := f.series(t, nameTransitions); len(got) > 0 {
+	if got := f.series(t, catalogue.Transitions); len(got) > 0 {
 		t.Errorf("what was there before the term is no transition: %v", got)
 	}
 	f.put(revision("a", 1, is("Available", metav1.ConditionFalse, 30)))
@@ -267,14 +269,14 @@ func TestTransitions(t *testing.T) {
 		"clusterextensionrevision_condition_transitions_total{condition=Ready,name=a-1,status=True} 1",
 		"clusterextensionrevision_condition_transitions_total{condition=Ready,name=b-1,status=True} 1",
 	}
-	if diff := cmp.Diff(want, f.series(t, nameTransitions)); diff != "" {
+	if diff := cmp.Diff(want, f.series(t, catalogue.Transitions)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want = []string{
 		"clusterextensionrevision_condition_duration_seconds{condition=Available,status=False} 1 times, 10",
 		"clusterextensionrevision_condition_duration_seconds{condition=Available,status=True} 1 times, 90",
 	}
-	if diff := cmp.Diff(want, f.series(t, nameDurations)); diff != "" {
+	if diff := cmp.Diff(want, f.series(t, catalogue.Durations)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -293,7 +295,7 @@ func TestDeleted(t *testing.T) {
 	if len(f.began) > 0 {
 		t.Errorf("its phases are remembered: %v", f.began)
 	}
-	if len(f.series(t, nameInfo)) != 1 {
+	if len(f.series(t, catalogue.Info)) != 1 {
 		t.Error("the other one is gone, too")
 	}
 }
@@ -313,7 +315,7 @@ func TestPhases(t *testing.T) {
 	step(5)
 	f.PhaseComplete("two", "deploy")
 	want := []string{"penstock_rollout_phase_duration_seconds{phase=deploy} 2 times, 13"}
-	if diff := cmp.Diff(want, f.series(t, namePhases)); diff != "" {
+	if diff := cmp.Diff(want, f.series(t, catalogue.Phases)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -337,7 +339,7 @@ func TestRepairs(t *testing.T) {
 		"penstock_drift_repairs_total{kind=Role.rbac.authorization.k8s.io,manager=(deleted)} 1",
 		"penstock_drift_repairs_total{kind=Role.rbac.authorization.k8s.io,manager=unknown} 1",
 	}
-	got := append(f.series(t, nameContests), f.series(t, nameRepairs)...)
+	got := append(f.series(t, catalogue.Contests), f.series(t, catalogue.Repairs)...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -358,7 +360,7 @@ func TestBounds(t *testing.T) {
 	if n := len(f.fights); n > mostFights {
 		t.Errorf("%d fights are remembered", n)
 	}
-	for name, most := range map[string]int{nameRepairs: mostKinds + 1, nameContests: 2 * (mostKinds + 1), namePhases: mostPhases + 1} {
+	for name, most := range map[string]int{catalogue.Repairs: mostKinds + 1, catalogue.Contests: 2 * (mostKinds + 1), catalogue.Phases: mostPhases + 1} {
 		got := f.series(t, name)
 		if len(got) > most {
 			t.Errorf("%s has %d series", name, len(got))
@@ -391,36 +393,8 @@ func TestRequests(t *testing.T) {
 	for range 3 {
 		f.send(t)
 	}
-	if diff := cmp.Diff([]string{"penstock_target_requests_total{reason=repair,verb=patch} 3"}, f.series(t, nameRequests)); diff != "" {
+	if diff := cmp.Diff([]string{"penstock_target_requests_total{reason=repair,verb=patch} 3"}, f.series(t, catalogue.Requests)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestProcess(t *testing.T) {
-	f := &fixture{registry: prometheus.NewPedanticRegistry()}
-	leading := true
-	if err := f.registry.Register(process(func() bool { return leading })); err != nil {
-		t.Fatal(err)
-	}
-	others := []string{"penstock_store_full{} 0", "penstock_store_unreadable_records{kind=head} 2", "penstock_store_volume_free_bytes{} 3", "penstock_store_volume_reserve_bytes{} 4", `penstock_certificate_expiration_timestamp_seconds{certificate=serving} 1.7e+09`, "penstock_host_clock_skew_seconds{} -2.5"}
-	for _, want := range [][]string{{"penstock_leader{} 1", "penstock_store_degraded{} 0"}, {"penstock_leader{} 0", "penstock_store_degraded{} 1"}} {
-		if diff := cmp.Diff(slices.Sorted(slices.Values(append(want, others...))), f.series(t, "")); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		leading = false
-	}
-}
-
-// process exposes something for each metric.
-func process(leading func() bool) Process {
-	return Process{
-		Leading: leading, Degraded: func() bool { return !leading() }, Full: func() bool { return false },
-		Expiries: func() map[string]time.Time {
-			return map[string]time.Time{"serving": time.Unix(1.7e9, 0), "authority": {}}
-		},
-		Skew:       func() float64 { return -2.5 },
-		Unreadable: func() map[string]int { return map[string]int{"head": 2} },
-		Volume:     func() (uint64, uint64, bool) { return 3, 4, true },
 	}
 }
 

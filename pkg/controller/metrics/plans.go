@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
 	"github.com/prometheus/client_golang/prometheus"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -26,13 +28,13 @@ type PlanOptions struct {
 
 // AddPlans registers the metrics of plans for a term.
 func AddPlans(o PlanOptions) error {
-	entries := &planEntries{total: desc(namePlanEntries), entries: map[planEntry]float64{}}
+	entries := &planEntries{total: catalogue.Desc(catalogue.PlanEntries), entries: map[planEntry]float64{}}
 	if _, err := o.Informer.AddEventHandler(entries); err != nil {
 		return fmt.Errorf("watching plans for metrics: %w", err)
 	}
 	all := &plans{
 		synced: o.Informer.HasSynced, reader: o.Reader, clock: o.Clock,
-		phase: desc(namePlanPhase), condition: desc(namePlanCondition), items: desc(namePlanItems), review: desc(namePlanReview),
+		phase: catalogue.Desc(catalogue.PlanPhase), condition: catalogue.Desc(catalogue.PlanCondition), items: catalogue.Desc(catalogue.PlanItems), review: catalogue.Desc(catalogue.PlanReview),
 	}
 	for _, collector := range []prometheus.Collector{all, entries} {
 		if err := o.Registry.Register(collector); err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,7 +127,7 @@ func TestPlans(t *testing.T) {
 
 func TestPlanEntries(t *testing.T) {
 	f := startPlans(t, prometheus.NewPedanticRegistry(), plan("a", hcov1alpha1.PhaseCompleted))
-	if got := f.series(t, namePlanEntries); len(got) > 0 {
+	if got := f.series(t, catalogue.PlanEntries); len(got) > 0 {
 		t.Errorf("what was there before the term is no entry: %v", got)
 	}
 	f.put(plan("a", hcov1alpha1.PhaseDrifted))
@@ -141,7 +143,7 @@ func TestPlanEntries(t *testing.T) {
 		"configurationplan_phase_entries_total{phase=Completed,profile=LoadAwareRebalancing} 2",
 		"configurationplan_phase_entries_total{phase=Drifted,profile=LoadAwareRebalancing} 2",
 	}
-	if diff := cmp.Diff(want, f.series(t, namePlanEntries)); diff != "" {
+	if diff := cmp.Diff(want, f.series(t, catalogue.PlanEntries)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

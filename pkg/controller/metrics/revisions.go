@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
@@ -32,8 +34,8 @@ type revisions struct {
 func newRevisions(synced func() bool, reader client.Reader, clock clock.PassiveClock) *revisions {
 	return &revisions{
 		synced: synced, reader: reader, clock: clock,
-		info: desc(nameInfo), condition: desc(nameCondition), seconds: desc(nameSeconds),
-		objects: desc(nameObjects), failing: desc(nameFailing),
+		info: catalogue.Desc(catalogue.Info), condition: catalogue.Desc(catalogue.Condition), seconds: catalogue.Desc(catalogue.Seconds),
+		objects: catalogue.Desc(catalogue.Objects), failing: catalogue.Desc(catalogue.Failing),
 	}
 }
 

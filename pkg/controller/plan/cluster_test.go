@@ -23,6 +23,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
@@ -392,7 +393,7 @@ func (c *cluster) Get(id manifest.ID) (observe.Observation, observe.Presence) {
 	case have == nil:
 		return observe.Observation{ID: id, ResourceVersion: fmt.Sprint(c.version)}, observe.Absent
 	}
-	seen := Names().Observe(have)
+	seen := planwork.Names().Observe(have)
 	seen.Object, seen.Managed, seen.Kept = have.DeepCopy(), append([]metav1.ManagedFieldsEntry{}, have.GetManagedFields()...), &probe.Reads{Whole: true}
 	seen.Object.SetManagedFields(nil)
 	// Watches do not keep it (see package observe).

@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
@@ -57,7 +58,7 @@ type Runs interface {
 type Rights interface {
 	// Lacks names in words which of some rights a person lacks; none when they have
 	// all of them.
-	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []Right) ([]string, error)
+	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []right.Right) ([]string, error)
 }
 
 // Facts is what is known of the cluster, as a *World.

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
@@ -98,21 +99,9 @@ func (v *visit) sealed(item profile.Item) (wanted, error) {
 	return wanted{Item: item, object: made}, err
 }
 
-// bodies are manifests at hand.
-type bodies map[manifest.Digest][]byte
-
-// Body implements rollout.Bodies.
-func (b bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
-	body, found := b[ref.Digest]
-	if !found {
-		return nil, fmt.Errorf("there is no manifest %s", ref.Digest)
-	}
-	return body, nil
-}
-
 // worked is what the engine is to look at for some targets: a stage for each.
 func (v *visit) worked(targets []wanted) (rollout.Work, error) {
-	manifests := bodies{}
+	manifests := planwork.Bodies{}
 	var phases []stage.Phase
 	for _, target := range targets {
 		manifests[target.object.Digest] = target.object.JSON

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
@@ -218,7 +219,7 @@ func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 	step := stage.Step{Ref: refOf(*item), Policy: stage.Policy{
 		Own: stage.Shared, Expect: item.Fingerprint, Takes: mayTake(*item), Written: item.Applied, Delete: item.Action == v1alpha1.ItemDelete,
 	}}
-	report, err := v.reconcile(ctx, fmt.Sprintf("run/%d/%s", v.plan.Status.Run, item.Name), []stage.Step{step}, bodies(manifests))
+	report, err := v.reconcile(ctx, fmt.Sprintf("run/%d/%s", v.plan.Status.Run, item.Name), []stage.Step{step}, planwork.Bodies(manifests))
 	if err != nil {
 		return false, err
 	}

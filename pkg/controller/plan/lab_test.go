@@ -34,7 +34,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -186,7 +188,7 @@ func (l *lab) restart() {
 	l.loop = newReconciler(Options{
 		Client: api{lab: l}, Reader: api{lab: l},
 		Engine: rollout.New(rollout.Options{
-			Writer: l.cluster, Reader: l.cluster, Observer: l.cluster, Trier: l.cluster, Names: Names(), Clock: l.clock,
+			Writer: l.cluster, Reader: l.cluster, Observer: l.cluster, Trier: l.cluster, Names: planwork.Names(), Clock: l.clock,
 		}),
 		World: l.cluster, Profiles: l.profiles, Packs: mortalPacks{mortal{l}}, Claims: mortalClaims{mortal{l}}, Runs: mortalRuns{mortal{l}}, Rights: rights{l},
 		Events: silent{}, Clock: l.clock, Version: l.version, Poke: func() { l.poked = true },
@@ -196,7 +198,7 @@ func (l *lab) restart() {
 // rights lack what the lab says.
 type rights struct{ *lab }
 
-func (r rights) Lacks(context.Context, v1alpha1.PlanApproval, []Right) ([]string, error) {
+func (r rights) Lacks(context.Context, v1alpha1.PlanApproval, []right.Right) ([]string, error) {
 	return r.lacks, nil
 }
 

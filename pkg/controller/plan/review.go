@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
@@ -93,10 +92,4 @@ func staleMessage(item v1alpha1.PlanItem) string {
 }
 
 // refOf names an item's target and content.
-func refOf(item v1alpha1.PlanItem) manifest.Ref {
-	kind := schema.FromAPIVersionAndKind(item.TargetRef.APIVersion, item.TargetRef.Kind)
-	return manifest.Ref{
-		ID:      manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: item.TargetRef.Namespace, Name: item.TargetRef.Name},
-		Version: kind.Version, Digest: manifest.Digest(item.Digest),
-	}
-}
+func refOf(item v1alpha1.PlanItem) manifest.Ref { return planwork.Ref(item.TargetRef, item.Digest) }

@@ -3,31 +3,18 @@ package plan
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/right"
 )
-
-// Right is something that may be done.
-type Right struct {
-	Verb, Group, Version, Resource, Namespace, Name string
-}
-
-func (r Right) String() string {
-	resource := r.Resource
-	if r.Group != "" {
-		resource += "." + r.Group
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%s %s %s", r.Verb, resource, r.Name), " ")
-}
 
 // lacks asks what the approver may not do of what the plan does.
 func (v *visit) lacks(ctx context.Context) ([]string, error) {
-	rights := []Right{{
+	rights := []right.Right{{
 		Verb: "approve", Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "configurationplans", Name: v.plan.Name,
 	}}
 	for _, item := range v.plan.Status.Items {
@@ -43,7 +30,7 @@ func (v *visit) lacks(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("finding the resource of item %s: %w", item.Name, err)
 		}
 		for _, verb := range verbs {
-			rights = append(rights, Right{
+			rights = append(rights, right.Right{
 				Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource,
 				Namespace: ref.Namespace, Name: ref.Name,
 			})
@@ -60,7 +47,7 @@ type Reviews struct {
 var _ Rights = Reviews{}
 
 // Lacks implements Rights. Nothing is allowed because nobody answered.
-func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []Right) ([]string, error) {
+func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []right.Right) ([]string, error) {
 	// Without it an authorizer that goes by it, as by the scopes of a token, would allow
 	// more than the approver may do.
 	var extra map[string]authorizationv1.ExtraValue
@@ -71,18 +58,16 @@ func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []
 		extra[key] = authorizationv1.ExtraValue(values)
 	}
 	var lacks []string
-	for _, right := range rights {
+	for _, asked := range rights {
 		review, err := r.Client.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: who.Username, UID: who.UID, Groups: who.Groups, Extra: extra,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: right.Verb, Group: right.Group, Version: right.Version, Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
-			},
+			ResourceAttributes: asked.Attributes(),
 		}}, metav1.CreateOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("asking whether %s may %s: %w", who.Username, right, err)
+			return nil, fmt.Errorf("asking whether %s may %s: %w", who.Username, asked, err)
 		}
 		if !review.Status.Allowed {
-			lacks = append(lacks, right.String())
+			lacks = append(lacks, asked.String())
 		}
 	}
 	return lacks, nil

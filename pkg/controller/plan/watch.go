@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
@@ -110,7 +111,7 @@ func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err er
 	if len(steps) == 0 {
 		return nil, true, nil
 	}
-	report, err := v.reconcile(ctx, v.work, steps, bodies(manifests))
+	report, err := v.reconcile(ctx, v.work, steps, planwork.Bodies(manifests))
 	if err != nil {
 		return nil, false, err
 	}

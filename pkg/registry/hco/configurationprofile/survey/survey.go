@@ -17,10 +17,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
-	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // DefaultTimeout is how long the cluster may take to answer all that is asked for one
@@ -156,11 +156,7 @@ func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, item pro
 		return trial{Item: item, err: err}
 	}
 	t := trial{Item: item, ref: object.Ref}
-	step := stage.Step{Ref: object.Ref, Policy: stage.Policy{Own: stage.Shared}}
-	found, err := s.Previewer.Preview(ctx, rollout.Work{
-		Owner: string(owner), Bodies: body{object},
-		Layers: []rollout.Layer{{Key: "survey", Revision: 1, Stages: []stage.Stage{{Phase: item.Name, Steps: []stage.Step{step}}}}},
-	}, nil)
+	found, err := s.Previewer.Preview(ctx, planwork.Alone(owner, "survey", item.Name, object.Ref, false, planwork.Bodies{object.Digest: object.JSON}), nil)
 	switch {
 	case err != nil:
 		t.err = err
@@ -171,9 +167,3 @@ func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, item pro
 	}
 	return t
 }
-
-// body is one manifest at hand.
-type body struct{ manifest.Object }
-
-// Body implements rollout.Bodies.
-func (b body) Body(context.Context, manifest.Ref) ([]byte, error) { return b.JSON, nil }

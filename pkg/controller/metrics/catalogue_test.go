@@ -1,0 +1,55 @@
+package metrics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
+	"github.com/google/go-cmp/cmp"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// What is registered is what the catalogue lists of the leader, and nothing else.
+func TestCatalogue(t *testing.T) {
+	f := start(t, revision("a", 1, is("Ready", "True", 0), has(failingPhase())))
+	f.put(revision("a", 1, is("Ready", "False", 1), has(failingPhase())))
+	f.PhaseBegan("one", "deploy")
+	f.PhaseComplete("one", "deploy")
+	f.Repaired(object("", "ConfigMap", "x"), "someone")
+	f.Contested(object("", "ConfigMap", "x"))
+	f.send(t)
+	startPlans(t, f.registry, plan("a", hcov1alpha1.PhaseReviewRequired)).put(plan("a", hcov1alpha1.PhaseDrifted))
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, family := range families {
+		var labels []string
+		for _, l := range family.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		got[family.GetName()] = fmt.Sprintf("%s %v %s", strings.ToLower(family.GetType().String()), sorted(labels), family.GetHelp())
+	}
+	want := map[string]string{}
+	for _, m := range catalogue.Catalogue() {
+		if m.EveryReplica {
+			continue // package server/metrics has them
+		}
+		want[m.Name] = fmt.Sprintf("%s %v %s", m.Type, sorted(m.Labels), m.Help)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func failingPhase() olmv1alpha1.PhaseStatus {
+	return olmv1alpha1.PhaseStatus{Objects: 1, Applied: 1, Failing: failing("ProbeFailed")}
+}
+
+func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }

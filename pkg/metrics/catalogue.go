@@ -1,0 +1,128 @@
+// Package metrics lists the metrics of Penstock's own: what they are called, and what they
+// mean. Who measures makes them of this list.
+package metrics
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Names of the metrics.
+const (
+	Info          = "clusterextensionrevision_info"
+	Condition     = "clusterextensionrevision_condition"
+	Seconds       = "clusterextensionrevision_condition_seconds"
+	Objects       = "clusterextensionrevision_objects"
+	Failing       = "clusterextensionrevision_failing_objects"
+	Transitions   = "clusterextensionrevision_condition_transitions_total"
+	Durations     = "clusterextensionrevision_condition_duration_seconds"
+	PlanPhase     = "configurationplan_phase"
+	PlanCondition = "configurationplan_condition"
+	PlanItems     = "configurationplan_items"
+	PlanReview    = "configurationplan_review_seconds"
+	PlanEntries   = "configurationplan_phase_entries_total"
+	Phases        = "penstock_rollout_phase_duration_seconds"
+	Requests      = "penstock_target_requests_total"
+	Repairs       = "penstock_drift_repairs_total"
+	Contests      = "penstock_contests_total"
+	Leader        = "penstock_leader"
+	Degraded      = "penstock_store_degraded"
+	Full          = "penstock_store_full"
+	Unreadable    = "penstock_store_unreadable_records"
+	VolumeFree    = "penstock_store_volume_free_bytes"
+	VolumeReserve = "penstock_store_volume_reserve_bytes"
+	Expiry        = "penstock_certificate_expiration_timestamp_seconds"
+	Skew          = "penstock_host_clock_skew_seconds"
+)
+
+// Metric describes one metric.
+type Metric struct {
+	Name string
+	// Type is gauge, counter or histogram.
+	Type   string
+	Labels []string
+	// Help says what the value means, and its unit.
+	Help string
+	// EveryReplica is true for what each replica exposes; the rest is exposed by
+	// the one that leads.
+	EveryReplica bool
+}
+
+// Catalogue lists all metrics of Penstock's own.
+func Catalogue() []Metric {
+	return []Metric{
+		{Name: Info, Type: "gauge", Labels: []string{"name", "extension", "revision", "lifecycle"},
+			Help: "1 for each revision. lifecycle is Active, Paused, Archived or Deleting."},
+		{Name: Condition, Type: "gauge", Labels: []string{"name", "condition", "status"},
+			Help: "1 for the status (True, False, Unknown) that a condition of a revision has; the others are not exposed. An archived revision that has nothing left to do has none."},
+		{Name: Seconds, Type: "gauge", Labels: []string{"name", "condition", "status"},
+			Help: "For how many seconds a condition of a revision has had its status."},
+		{Name: Objects, Type: "gauge", Labels: []string{"name", "state"},
+			Help: "Objects of a revision by state: Available (as the manifest says, and ready), Unready (as the manifest says), Pending (not or not yet as the manifest says), Superseded (belongs to a newer revision)."},
+		{Name: Failing, Type: "gauge", Labels: []string{"name", "reason"},
+			Help: "Objects that hold a revision back, by the reason in its status; those that status only counts have the reason Omitted."},
+		{Name: Transitions, Type: "counter", Labels: []string{"name", "condition", "status"},
+			Help: "How often a condition of a revision became that status, the first time included."},
+		{Name: Durations, Type: "histogram", Labels: []string{"condition", "status"},
+			Help: "For how many seconds conditions had had a status when it ended, over all revisions."},
+		{Name: PlanPhase, Type: "gauge", Labels: []string{"name", "profile", "phase"},
+			Help: "1 for the phase that a ConfigurationPlan is in; the others are not exposed."},
+		{Name: PlanCondition, Type: "gauge", Labels: []string{"name", "profile", "condition", "status"},
+			Help: "1 for the status (True, False, Unknown) that a condition of a ConfigurationPlan has; the others are not exposed."},
+		{Name: PlanItems, Type: "gauge", Labels: []string{"name", "profile", "state"},
+			Help: "Items of a ConfigurationPlan by state: Pending, InProgress, Completed, Failed, Skipped. States that no item is in are not exposed."},
+		{Name: PlanReview, Type: "gauge", Labels: []string{"name", "profile"},
+			Help: "For how many seconds a computed ConfigurationPlan has been waiting for its approval; 0 when none does."},
+		{Name: PlanEntries, Type: "counter", Labels: []string{"profile", "phase"},
+			Help: "How often a ConfigurationPlan of a profile came into a phase and stayed there for a while."},
+		{Name: Phases, Type: "histogram", Labels: []string{"phase"},
+			Help: "Seconds from the first write of a phase until all its objects were ready. Phases that a change of leader interrupted are left out."},
+		{Name: Requests, Type: "counter", Labels: []string{"verb", "reason"},
+			Help: "Requests sent to the target cluster, retries included, by what they were for."},
+		{Name: Repairs, Type: "counter", Labels: []string{"kind", "manager"},
+			Help: "Objects that were brought back to their manifest, by kind and by the field manager that had changed them."},
+		{Name: Contests, Type: "counter", Labels: []string{"kind", "manager"},
+			Help: "How often an object was left as it is for a while, because it is changed back again and again."},
+		{Name: Leader, Type: "gauge", EveryReplica: true,
+			Help: "1 where the controllers run, else 0."},
+		{Name: Degraded, Type: "gauge", EveryReplica: true,
+			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, or the embedded etcd does not run, and nothing is served; else 0."},
+		{Name: Full, Type: "gauge", EveryReplica: true,
+			Help: "1 while etcd has reached its quota and takes no writes; else 0."},
+		{Name: Unreadable, Type: "gauge", Labels: []string{"kind"}, EveryReplica: true,
+			Help: "How many records cannot be read from the store, by kind: clusterextensionrevisions, configurationplans, head, inventory, runs, claim; /readyz/store-records names them."},
+		{Name: VolumeFree, Type: "gauge", EveryReplica: true,
+			Help: "Bytes that are free on the volume of --data-dir; not exposed with an etcd elsewhere."},
+		{Name: VolumeReserve, Type: "gauge", EveryReplica: true,
+			Help: "Bytes that must be free on the volume of --data-dir before anything is added to the store; not exposed with an etcd elsewhere."},
+		{Name: Expiry, Type: "gauge", Labels: []string{"certificate"}, EveryReplica: true,
+			Help: "When a certificate ends, as a Unix time: serving is the one that is shown, authority the one that all replicas share. Both are renewed in time unless they come from files."},
+		{Name: Skew, Type: "gauge", EveryReplica: true,
+			Help: "By how many seconds the clock of this machine is ahead of the host cluster's, by the host's last answer."},
+	}
+}
+
+// described returns the metric of that name.
+func described(name string) Metric {
+	all := Catalogue()
+	return all[slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })]
+}
+
+// Desc is for metrics that are made when somebody scrapes.
+func Desc(name string) *prometheus.Desc {
+	m := described(name)
+	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+}
+
+// Counter returns the counter of that name.
+func Counter(name string) *prometheus.CounterVec {
+	m := described(name)
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+}
+
+// Histogram returns the histogram of that name, with these upper bounds.
+func Histogram(name string, buckets []float64) *prometheus.HistogramVec {
+	m := described(name)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets}, m.Labels)
+}

@@ -1,0 +1,53 @@
+// Package planwork turns items of a plan into work for the engine: the same for the
+// controller that executes them and for endpoints that say what they would do.
+package planwork
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// Names are the marks on targets. There is no label: targets belong to others, and
+// are watched by name.
+func Names() observe.Names {
+	return observe.Names{AppliedAnnotation: v1alpha1.AppliedHashAnnotation, ManagerPrefix: v1alpha1.FieldManagerPrefix}
+}
+
+// Ref names a target, and the content that it is to have.
+func Ref(target v1alpha1.TargetRef, digest string) manifest.Ref {
+	kind := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
+	return manifest.Ref{
+		ID:      manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: target.Namespace, Name: target.Name},
+		Version: kind.Version, Digest: manifest.Digest(digest),
+	}
+}
+
+// Bodies are manifests at hand.
+type Bodies map[manifest.Digest][]byte
+
+// Body implements rollout.Bodies.
+func (b Bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
+	body, found := b[ref.Digest]
+	if !found {
+		return nil, fmt.Errorf("there is no manifest %s", ref.Digest)
+	}
+	return body, nil
+}
+
+// Alone is the work of one item by itself, for a preview: key tells its layer apart from
+// those of other questions. With remove the target is to go.
+func Alone(profile v1alpha1.ProfileName, key, item string, ref manifest.Ref, remove bool, bodies Bodies) rollout.Work {
+	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: remove}}
+	return rollout.Work{
+		Owner: string(profile), Bodies: bodies,
+		Layers: []rollout.Layer{{Key: key, Revision: 1, Stages: []stage.Stage{{Phase: item, Steps: []stage.Step{step}}}}},
+	}
+}

@@ -1,0 +1,160 @@
+// Package livediff says what a plan would change in the cluster now, for whoever asks.
+package livediff
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
+	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
+)
+
+// Differ says what a plan would change now, for the caller of a request, as far as
+// they may read and change the targets. It keeps nothing.
+type Differ struct {
+	Authorizer authorizer.UnconditionalAuthorizer
+	Previewer  *preview.Previewer
+	// Kinds tells how objects of a kind are reached, as a *targetclient.Client.
+	Kinds interface {
+		Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+	}
+	Packs interface {
+		Objects(ctx context.Context, root string) ([]manifest.Object, error)
+	}
+	Schema   diffschema.Schema
+	Redactor *redact.Redactor
+}
+
+// Diff compares the targets as they are with the plan.
+func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error) {
+	objects, err := d.Packs.Objects(ctx, plan.Status.Manifests)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of plan %s: %w", plan.Name, err))
+	}
+	manifests := planwork.Bodies{}
+	for _, object := range objects {
+		manifests[object.Digest] = object.JSON
+	}
+	var items []hco.PlanDiffItem
+	for _, item := range plan.Status.Items {
+		out, err := d.item(ctx, plan, item, manifests)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, out)
+	}
+	return items, nil
+}
+
+// item compares one target.
+func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, manifests planwork.Bodies) (hco.PlanDiffItem, error) {
+	out := hco.PlanDiffItem{Name: item.Name, TargetRef: item.TargetRef}
+	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
+	lacks, err := d.lacks(ctx, ref, "get", "patch")
+	if meta.IsNoMatchError(err) {
+		out.Message = "its kind is not served"
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	if lacks != "" {
+		out.Message = "you may not " + lacks
+		return out, nil
+	}
+	work := planwork.Alone(v1alpha1.ProfileName(plan.Spec.Profile), "diff", item.Name, ref, item.Action == hco.ItemDelete, manifests)
+	found, err := d.Previewer.Preview(ctx, work, nil)
+	if err != nil {
+		return out, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
+	}
+	for _, seen := range found.Items {
+		if err := d.show(ctx, &out, item, seen); err != nil {
+			return out, apierrors.NewInternalError(err)
+		}
+	}
+	return out, nil
+}
+
+// show fills in what the cluster said.
+func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanItem, seen preview.Item) error {
+	out.Stale = seen.Fingerprint != item.Fingerprint
+	if seen.Failure != nil {
+		out.Message = governance.Clip(seen.Failure.Message)
+		return nil
+	}
+	before, err := governance.Live(seen.Before)
+	if err != nil {
+		return err
+	}
+	after, err := governance.Live(seen.After)
+	if err != nil {
+		return err
+	}
+	before, after = governance.Unmarked(before), governance.Unmarked(after)
+	if before == nil && after == nil || before != nil && after != nil && before.Digest == after.Digest {
+		out.Message = "it is as it should be"
+		return nil
+	}
+	change := diff.Compare(ctx, before, after, diff.Options{Schema: d.Schema, Redactor: d.Redactor})
+	out.Diff, out.Message = change.Unified, change.NotCompared
+	return nil
+}
+
+// Lacks returns the right to read a target that the caller does not have. Of a kind
+// that is not served nobody can be asked: it is not read either.
+func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error) {
+	lacks, err := d.lacks(ctx, target, "get")
+	if meta.IsNoMatchError(err) {
+		return fmt.Sprintf("get %s, whose kind is not served", target.ID), nil
+	}
+	return lacks, err
+}
+
+// lacks is the first of some rights on a target that the caller does not have.
+func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string) (string, error) {
+	mapping, err := d.Kinds.Served(ctx, target.GroupVersionKind())
+	if meta.IsNoMatchError(err) {
+		return "", err
+	}
+	if err != nil {
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
+	}
+	for _, verb := range verbs {
+		asked := right.Right{Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Namespace: target.Namespace, Name: target.Name}
+		allowed, err := d.may(ctx, asked)
+		if err != nil {
+			return "", apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", asked, err))
+		}
+		if !allowed {
+			return asked.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// may tells whether the caller has a right.
+func (d *Differ) may(ctx context.Context, asked right.Right) (bool, error) {
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return false, fmt.Errorf("the request has no user")
+	}
+	decision, _, err := d.Authorizer.Authorize(ctx, asked.Of(caller))
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}

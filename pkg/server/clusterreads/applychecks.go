@@ -1,0 +1,196 @@
+package clusterreads
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/applycheck"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/targetcluster"
+)
+
+const (
+	// typesAge is for how long types of a cluster are taken without asking whether they
+	// are still so. What they refuse is asked again at once; what they no longer refuse
+	// rightly, the preflight of the rollout will.
+	typesAge = 5 * time.Minute
+	// maxDocuments bounds the documents of all clusters that are kept, and
+	// maxDocumentBytes each of them: larger ones are not read. Types take about as much
+	// memory as their document.
+	maxDocuments     = 16
+	maxDocumentBytes = 4 << 20
+)
+
+// applyChecks says what server-side apply would refuse of manifests, with the types of the
+// cluster into which they go.
+type applyChecks struct {
+	builtin *applycheck.BuiltinTypes
+	// here is the cluster of revisions that name none.
+	here    *rest.Config
+	targets *Ways
+
+	mu        sync.Mutex
+	documents map[documentKey]*document
+}
+
+type documentKey struct {
+	secret  string
+	version schema.GroupVersion
+}
+
+// document is the types of one group version.
+type document struct {
+	types *applycheck.OpenAPI // nil when the cluster does not have the group version
+	hash  string
+	read  time.Time
+}
+
+func newApplyChecks(h *host.Host, target *targetcluster.Cluster, targets *Ways) (*applyChecks, error) {
+	builtin, err := applycheck.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	here := h.ConfigFor("applycheck")
+	if target != nil {
+		here = target.Config("applycheck")
+	}
+	return &applyChecks{builtin: builtin, here: here, targets: targets, documents: map[documentKey]*document{}}, nil
+}
+
+// Check implements clusterextensionrevision.ApplyCheck.
+func (a *applyChecks) Check(ctx context.Context, secret string, objects []manifest.Object) ([]applycheck.Refusal, error) {
+	return applycheck.Check(ctx, a.builtin, &clusterTypes{checks: a, secret: secret}, objects)
+}
+
+// clusterTypes are the types of one cluster, for one request.
+type clusterTypes struct {
+	checks *applyChecks
+	secret string
+	client rest.Interface
+	// index has where each document is; nil while nobody had to know.
+	index map[string]string
+}
+
+var _ applycheck.Cluster = &clusterTypes{}
+
+// TypeOf implements applycheck.Cluster. A document is read again only when the cluster
+// has another one.
+func (c *clusterTypes) TypeOf(ctx context.Context, kind schema.GroupVersionKind, fresh bool) (*applycheck.Type, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostReadTimeout)
+	defer cancel()
+	key := documentKey{c.secret, kind.GroupVersion()}
+	known := c.checks.known(key)
+	if known == nil || fresh || time.Since(known.read) > typesAge {
+		var err error
+		if known, err = c.refresh(ctx, key, known); err != nil {
+			return nil, err
+		}
+	}
+	if known.types == nil {
+		return nil, nil
+	}
+	return known.types.TypeOf(kind), nil
+}
+
+func (c *clusterTypes) refresh(ctx context.Context, key documentKey, known *document) (*document, error) {
+	if err := c.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	address := c.index[pathOf(key.version)]
+	if known != nil && known.hash == address {
+		c.checks.keep(key, &document{types: known.types, hash: address, read: time.Now()})
+		return known, nil
+	}
+	read := &document{hash: address, read: time.Now()}
+	if address != "" {
+		content, err := c.client.Get().RequestURI(address).SetHeader("Accept", "application/json").Do(ctx).Raw()
+		if err != nil {
+			return nil, fmt.Errorf("reading the types of %s: %w", key.version, err)
+		}
+		if len(content) > maxDocumentBytes {
+			return nil, fmt.Errorf("reading the types of %s: the document has %d bytes, %d are read", key.version, len(content), maxDocumentBytes)
+		}
+		if read.types, err = applycheck.NewOpenAPI(content); err != nil {
+			return nil, fmt.Errorf("reading the types of %s: %w", key.version, err)
+		}
+	}
+	c.checks.keep(key, read)
+	return read, nil
+}
+
+// readIndex reads which documents the cluster has, once for a request. Their addresses have
+// a digest of their content.
+func (c *clusterTypes) readIndex(ctx context.Context) error {
+	if c.index != nil {
+		return nil
+	}
+	config := c.checks.here
+	if c.secret != "" {
+		way, err := c.checks.targets.to(ctx, c.secret)
+		if err != nil {
+			return err
+		}
+		config = way.config
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for types: %w", err)
+	}
+	c.client = client.RESTClient()
+	content, err := c.client.Get().AbsPath("/openapi/v3").Do(ctx).Raw()
+	if err != nil {
+		return fmt.Errorf("reading which types the cluster has: %w", err)
+	}
+	var index struct {
+		Paths map[string]struct {
+			ServerRelativeURL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(content, &index); err != nil {
+		return fmt.Errorf("reading which types the cluster has: %w", err)
+	}
+	c.index = make(map[string]string, len(index.Paths))
+	for path, entry := range index.Paths {
+		c.index[path] = entry.ServerRelativeURL
+	}
+	return nil
+}
+
+// pathOf is where a group version is served.
+func pathOf(version schema.GroupVersion) string {
+	if version.Group == "" {
+		return "api/" + version.Version
+	}
+	return "apis/" + version.String()
+}
+
+func (a *applyChecks) known(key documentKey) *document {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.documents[key]
+}
+
+// keep keeps a document, in place of the oldest one when there are too many.
+func (a *applyChecks) keep(key documentKey, read *document) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.documents[key] = read
+	if len(a.documents) <= maxDocuments {
+		return
+	}
+	var oldest documentKey
+	for candidate, one := range a.documents {
+		if before, found := a.documents[oldest]; !found || one.read.Before(before.read) {
+			oldest = candidate
+		}
+	}
+	delete(a.documents, oldest)
+}

@@ -1,0 +1,76 @@
+// Package clusterreads is what endpoints read in clusters: owners and definitions for
+// rollbacks, what a rollout would change now, what a plan would change now, and how
+// profiles are. What a caller is shown of it depends on their own rights.
+package clusterreads
+
+import (
+	"context"
+
+	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/targetcluster"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+)
+
+// Options are what is needed to read.
+type Options struct {
+	Host *host.Host
+	// Target is nil when revisions are rolled out into the host. Ways are for revisions
+	// that name a cluster themselves.
+	Target     *targetcluster.Cluster
+	Ways       *Ways
+	Authorizer authorizer.UnconditionalAuthorizer
+	Accounts   *serviceaccounts.Accounts
+	Redactor   *redact.Redactor
+	// Chain lists the revisions of a chain.
+	Chain       func(ctx context.Context, name string) ([]hub.ClusterExtensionRevision, error)
+	Inventories *chain.Inventories
+	Packs       *pack.Store
+	Profiles    []profile.Profile
+	// Types are those of Kubernetes, for diffs.
+	Types diffschema.Schema
+}
+
+// Reads are all of these.
+type Reads struct {
+	Options
+	// Rollbacks knows owners and definitions.
+	Rollbacks Rollbacks
+	// Live compares revisions with the cluster that they are rolled out into.
+	Live revisiondiff.Live
+	// ApplyCheck knows what the cluster that they go into would refuse.
+	ApplyCheck clusterextensionrevision.ApplyCheck
+}
+
+// Rollbacks reads what rolling back depends on.
+type Rollbacks interface {
+	clusterextensionrevision.Owners
+	revisionrollback.StoredVersions
+}
+
+// New makes the clients. It sends no request.
+func New(options Options) (*Reads, error) {
+	r := &Reads{Options: options}
+	var err error
+	if r.Rollbacks, err = newHostReads(options.Host, options.Target, options.Ways); err != nil {
+		return nil, err
+	}
+	if r.Live, err = r.newLive(); err != nil {
+		return nil, err
+	}
+	if r.ApplyCheck, err = newApplyChecks(options.Host, options.Target, options.Ways); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,103 @@
+package clusterreads
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/targetcluster"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
+)
+
+// hostReadTimeout bounds one question to the host.
+const hostReadTimeout = 5 * time.Second
+
+// hostReads is what endpoints read in the host, in this process's own name: it
+// needs the right to get clusterextensions and customresourcedefinitions. The latter
+// are read in the target cluster where that is another one.
+type hostReads struct {
+	client, target dynamic.Interface
+	// targets are those of revisions that name one.
+	targets *Ways
+}
+
+var (
+	_ clusterextensionrevision.Owners = &hostReads{}
+	_ revisionrollback.StoredVersions = &hostReads{}
+)
+
+func newHostReads(h *host.Host, target *targetcluster.Cluster, targets *Ways) (*hostReads, error) {
+	client, err := dynamic.NewForConfig(h.ConfigFor("rollback"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for rollbacks: %w", err)
+	}
+	reads := &hostReads{client: client, target: client, targets: targets}
+	if target == nil {
+		return reads, nil
+	}
+	if reads.target, err = dynamic.NewForConfig(target.Config("rollback")); err != nil {
+		return nil, fmt.Errorf("making a client for rollbacks: %w", err)
+	}
+	return reads, nil
+}
+
+// Generation returns the generation of a ClusterExtension. Who else owns a
+// revision is not known to make revisions.
+func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error) {
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil || version.Group != hub.GroupName || owner.Kind != "ClusterExtension" {
+		return 0, fmt.Errorf("reading the generation of %s %s: only that of a ClusterExtension means something here", owner.Kind, owner.Name)
+	}
+	found, err := get(ctx, r.client, version.WithResource("clusterextensions"), owner.Name)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("reading ClusterExtension %s: %w", owner.Name, err)
+	case found.GetUID() != owner.UID:
+		return 0, fmt.Errorf("reading ClusterExtension %s: it has uid %s, the revision's owner had %s", owner.Name, found.GetUID(), owner.UID)
+	}
+	return found.GetGeneration(), nil
+}
+
+// StoredVersions returns in which versions custom resources of a kind may be
+// stored; none when there is no such kind.
+func (r *hostReads) StoredVersions(ctx context.Context, secret, name string) ([]string, error) {
+	client := r.target
+	if secret != "" {
+		way, err := r.targets.to(ctx, secret)
+		if err != nil {
+			return nil, err
+		}
+		if client, err = dynamic.NewForConfig(way.config); err != nil {
+			return nil, fmt.Errorf("making a client for rollbacks: %w", err)
+		}
+	}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	found, err := get(ctx, client, definitions, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	versions, _, err := unstructured.NestedStringSlice(found.Object, "status", "storedVersions")
+	if err != nil {
+		return nil, fmt.Errorf("reading status of CustomResourceDefinition %s: %w", name, err)
+	}
+	return versions, nil
+}
+
+func get(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, name string) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostReadTimeout)
+	defer cancel()
+	return client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+}

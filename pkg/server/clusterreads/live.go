@@ -1,0 +1,161 @@
+package clusterreads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
+	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+)
+
+// newLive makes what compares revisions with the cluster.
+func (r *Reads) newLive() (liveAnywhere, error) {
+	here := cluster{
+		config: r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), rights: r.Authorizer,
+		who: r.Accounts.User(serviceaccounts.Reader()), role: r.Accounts.Remedy(serviceaccounts.Reader()),
+		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
+			return r.workAlone(ctx, revision, "")
+		},
+	}
+	if r.Target != nil {
+		elsewhere, err := newTargetRights(r.Authorizer, v1alpha1.DefaultTarget, here.config)
+		if err != nil {
+			return liveAnywhere{}, err
+		}
+		here.rights, here.who, here.role = elsewhere, elsewhere.self, "give the user of --target-kubeconfig the rights that docs/how-to/target-cluster.md lists"
+	}
+	made, err := r.newLiveIn(here)
+	return liveAnywhere{Reads: r, here: made}, err
+}
+
+// cluster is how one cluster is read.
+type cluster struct {
+	config *rest.Config
+	// rights says what users may see there; who looks for them, and role is what gives
+	// them the rights to, for people.
+	rights authorizer.UnconditionalAuthorizer
+	who    user.Info
+	role   string
+	work   live.Work
+}
+
+// newLiveIn makes what compares revisions with one cluster.
+func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
+	door, err := targetclient.New(targetclient.Options{Config: c.config, Redactor: r.Redactor})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for live diffs: %w", err)
+	}
+	return live.New(live.Deps{
+		Authorizer: c.rights,
+		Previewer:  preview.New(preview.Options{Reader: door, Trier: door, Names: rev.Names(), Parallel: previewsAtOnce}),
+		Kinds:      door,
+		Work:       c.work,
+		Reader:     c.who,
+		Role:       c.role,
+		Clock:      clock.RealClock{},
+	}), nil
+}
+
+// previewsAtOnce bounds the requests of one live diff that are in flight.
+const previewsAtOnce = 16
+
+// workAlone is what a rollout of one revision into a cluster would work on, and the
+// version of the inventory that it was made from. The cluster is empty for the one of
+// revisions that name none.
+func (r *Reads) workAlone(ctx context.Context, revision *hub.ClusterExtensionRevision, cluster string) (rollout.Work, int64, error) {
+	name, _, ok := hub.ChainOf(revision.Name)
+	if !ok {
+		return rollout.Work{}, 0, fmt.Errorf("%q is not the name of a revision", revision.Name)
+	}
+	stored, version, err := r.Inventories.Load(ctx, name)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	if err := rev.CheckCluster(stored, cluster); err != nil {
+		return rollout.Work{}, 0, err
+	}
+	all, err := r.Chain(ctx, name)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	others, err := rev.FromHub(all...)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	one, err := rev.FromHub(*revision)
+	if err != nil {
+		return rollout.Work{}, 0, err
+	}
+	work, err := rev.Alone(name, &one[0], others, stored)
+	return work, version, err
+}
+
+// liveAnywhere compares revisions with the cluster that they are rolled out into.
+type liveAnywhere struct {
+	*Reads
+	here *live.Live
+}
+
+var _ revisiondiff.Live = liveAnywhere{}
+
+// Preview implements revisiondiff.Live. Who may not use the cluster of a Secret learns
+// nothing of it, not even whether there is one.
+func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
+	secret := question.Revision.Target()
+	if secret == "" {
+		return l.here.Preview(ctx, question)
+	}
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return revisiondiff.Preview{}, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	switch decision, _, err := l.Authorizer.Authorize(ctx, privilege.Using(caller, secret)); {
+	case decision == authorizer.DecisionAllow:
+	case err != nil:
+		return revisiondiff.Preview{}, apierrors.NewServiceUnavailable("asking what you may do: " + err.Error())
+	default:
+		return revisiondiff.Preview{Withheld: len(question.Manifests)}, nil
+	}
+	way, err := l.Ways.to(ctx, secret)
+	if err == nil {
+		way.once.Do(func() { way.live, way.err = l.into(way, secret) })
+		err = way.err
+	}
+	if err != nil {
+		return revisiondiff.Preview{}, apierrors.NewServiceUnavailable("what a rollout would change now cannot be told: " + err.Error())
+	}
+	return way.live.Preview(ctx, question)
+}
+
+// into makes what compares with the cluster of a Secret.
+func (l liveAnywhere) into(way *way, secret string) (*live.Live, error) {
+	rights, err := newTargetRights(l.Authorizer, secret, way.config)
+	if err != nil {
+		return nil, err
+	}
+	return l.newLiveIn(cluster{
+		config: way.config, rights: rights, who: rights.self,
+		role: "give the user of its kubeconfig the rights that docs/how-to/target-cluster.md lists",
+		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
+			return l.workAlone(ctx, revision, way.cluster)
+		},
+	})
+}

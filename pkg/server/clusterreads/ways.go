@@ -1,0 +1,117 @@
+package clusterreads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/penstock-project/penstock/pkg/server/host"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
+	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+// mostWays bounds the clusters to which requests keep a way.
+const mostWays = 16
+
+// Ways are the ways to the clusters of Secrets for what requests ask: any replica
+// answers those, while only the leader follows Secrets. A Secret is read for each of
+// them, so that one which is gone or another one is noticed at once.
+type Ways struct {
+	client    kubernetes.Interface
+	namespace string
+	visitor   target.Visitor
+
+	mu   sync.Mutex
+	ways map[string]*way
+}
+
+// way is the way by one state of a Secret.
+type way struct {
+	version string
+	// cluster is which one it is (see target.Visitor).
+	cluster string
+	config  *rest.Config
+	link    *kubeconfig.Link
+
+	// live compares with the cluster; it is made when it is asked for first.
+	once sync.Once
+	live *live.Live
+	err  error
+}
+
+// NewWays returns ways by the Secrets of a namespace of the host. It sends no request.
+func NewWays(h *host.Host, namespace string, visitor target.Visitor) (*Ways, error) {
+	client, err := kubernetes.NewForConfig(h.ConfigFor("targets"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for kubeconfigs of targets: %w", err)
+	}
+	return &Ways{client: client, namespace: namespace, visitor: visitor, ways: map[string]*way{}}, nil
+}
+
+// to returns the way by a Secret. The cluster is looked at when the Secret is another
+// one than before; it is not made ours by reading.
+func (r *Ways) to(ctx context.Context, name string) (*way, error) {
+	refuse := func(err error) error {
+		return &target.UnavailableError{Secret: r.namespace + "/" + name, Why: err}
+	}
+	secret, err := r.client.CoreV1().Secrets(r.namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, refuse(errors.New("there is no such Secret"))
+	case err != nil:
+		return nil, refuse(fmt.Errorf("it cannot be read: %w", err))
+	}
+	version := string(secret.UID) + "/" + secret.ResourceVersion
+	r.mu.Lock()
+	known := r.ways[name]
+	r.mu.Unlock()
+	if known != nil && known.version == version {
+		return known, nil
+	}
+	config, err := target.Config(secret)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	found := &way{version: version, link: kubeconfig.NewLink()}
+	if found.cluster, err = r.visitor.Look(ctx, config); err != nil {
+		return nil, refuse(err)
+	}
+	if err := found.link.Lead(config); err != nil {
+		return nil, refuse(err)
+	}
+	found.config = found.link.Config()
+	found.config.UserAgent = r.visitor.UserAgent
+	r.keep(name, found)
+	return found, nil
+}
+
+// errReplaced is why nothing goes by what a Secret was before.
+var errReplaced = errors.New("its kubeconfig was replaced, or not used for long")
+
+// keep keeps a way in place of the one before.
+func (r *Ways) keep(name string, next *way) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	drop := func(name string) {
+		if before := r.ways[name]; before != nil {
+			before.link.Lose(errReplaced)
+			delete(r.ways, name)
+		}
+	}
+	drop(name)
+	for other := range r.ways {
+		if len(r.ways) < mostWays {
+			break
+		}
+		drop(other)
+	}
+	r.ways[name] = next
+}

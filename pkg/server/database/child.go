@@ -1,0 +1,143 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/server/memory"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
+)
+
+const (
+	// childArgument has this program run the embedded etcd, for another process of it.
+	// It is a flag, so that a program that does not know it ends.
+	childArgument = "--embedded-etcd"
+	// longOutage is after how long without the embedded etcd clients wait too long
+	// before they look for it again: then everything is begun anew.
+	longOutage = 10 * time.Second
+	// outageLook is how often it is asked whether it runs.
+	outageLook = 2 * time.Second
+	// hangPatience is how long an embedded etcd may leave questions unanswered while
+	// this process stops, hangLook how often it is asked. With the end of etcd that is a
+	// third of the 30 s that a Pod has.
+	hangPatience = 5 * time.Second
+	hangLook     = 500 * time.Millisecond
+	// livenessKey is no key of ours.
+	livenessKey = "health"
+)
+
+// childCommand runs the embedded etcd with the program that this process runs.
+func childCommand() ([]string, error) {
+	if runtime.GOOS == "linux" {
+		// Also when the file was replaced.
+		return []string{"/proc/self/exe", childArgument}, nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program, to run the embedded etcd with it: %w", err)
+	}
+	return []string{program, childArgument}, nil
+}
+
+// IsStoreProcess tells whether a program with these arguments is to be the embedded
+// etcd of another process: then its main does nothing but RunStoreProcess.
+func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == childArgument }
+
+// RunStoreProcess is the embedded etcd of the process at the other end of standard
+// input and output. It returns the code to exit with.
+//
+// What tells a group of processes to end is for the parent, who still has to write, and
+// then ends this one.
+func RunStoreProcess() int {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return etcd.ServeChild(os.Stdin, os.Stdout, func(ctx context.Context, server *etcd.Server) {
+		memory.New(func() {
+			if err := server.GiveBack(); err != nil {
+				fmt.Fprintf(os.Stderr, "the pages of the database stay in memory: %s\n", err)
+			}
+		}).GiveBack(ctx)
+	})
+}
+
+// Down says why the embedded etcd does not run, nil while it does; one elsewhere is no
+// concern of ours (see package storehealth).
+func (d *Database) Down() error {
+	if d.Embedded == nil {
+		return nil
+	}
+	_, reason := d.Embedded.Down()
+	if reason == nil {
+		return nil
+	}
+	return &storeguard.DownError{Reason: reason}
+}
+
+// AfterOutage calls again when the embedded etcd is back after a long time, and returns.
+// Clients of etcd look for it less and less often, up to every two minutes, and not all of
+// them are ours: everything is to be begun anew.
+func (d *Database) AfterOutage(ctx context.Context, again func()) {
+	if d.Embedded == nil {
+		return
+	}
+	ticker := time.NewTicker(outageLook)
+	defer ticker.Stop()
+	var gone time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		switch since, reason := d.Embedded.Down(); {
+		case reason != nil:
+			gone = since
+		case !gone.IsZero() && since.Sub(gone) > longOutage:
+			klog.FromContext(ctx).Info("The embedded etcd is back; starting over", "after", since.Sub(gone).Round(time.Second))
+			again()
+			return
+		default:
+			gone = time.Time{}
+		}
+	}
+}
+
+// EndHung ends the embedded etcd when it does not answer for hangPatience, because it
+// hangs or is gone, and tells whether it has. It asks until ctx ends, and is for a process
+// that stops: requests that are under way would wait for etcd until their time is over,
+// which is longer than a Pod has to end, and the process for them.
+func (d *Database) EndHung(ctx context.Context) bool {
+	if d.Embedded == nil {
+		return false
+	}
+	for deadline := time.Now().Add(hangPatience); ; {
+		asked, cancel := context.WithDeadline(ctx, deadline)
+		// A read that the member has to agree to, and not one that it answers from memory
+		// while its disk hangs.
+		_, err := d.Client.Get(asked, livenessKey, clientv3.WithCountOnly())
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			deadline = time.Now().Add(hangPatience)
+		case !time.Now().Before(deadline):
+			klog.FromContext(ctx).Info("The embedded etcd does not answer; stopping without it", "asked", hangPatience, "reason", err.Error())
+			d.Embedded.Close()
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(hangLook):
+		}
+	}
+}

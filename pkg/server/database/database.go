@@ -1,0 +1,120 @@
+// Package database is the etcd that the store is in: embedded, as a process of its own, or
+// elsewhere.
+package database
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+)
+
+// DefaultQuota is at which size of its database the embedded etcd takes no more writes.
+const DefaultQuota = "4Gi"
+
+const (
+	dialTimeout = 20 * time.Second
+	keepalive   = 30 * time.Second
+	// retryMost is how long a client waits at most before it looks again for an etcd
+	// that is gone. By itself it would wait up to two minutes when etcd is back, and
+	// this client outlives an outage (see AfterOutage).
+	retryMost = 3 * time.Second
+	// maxMessage bounds what etcd may answer with in one message, in
+	// bytes: a listing of many records is larger than gRPC's default of 4 MiB.
+	maxMessage = 64 << 20
+)
+
+// Database is the etcd behind everything: embedded or elsewhere.
+type Database struct {
+	Client *clientv3.Client
+	// Embedded is nil for an etcd elsewhere.
+	Embedded *etcd.Process
+}
+
+// Prefix is where everything of ours is in etcd. Group and resource follow it by
+// themselves in what the generic API server keeps.
+const Prefix = "/penstock"
+
+// Config says which etcd.
+type Config struct {
+	// DataDir and QuotaBytes are of the embedded one, which runs when there is a directory.
+	DataDir    string
+	QuotaBytes int64
+	// Transport leads to an etcd elsewhere. Open writes to it where the embedded one is.
+	Transport *storagebackend.TransportConfig
+}
+
+// Open starts the embedded etcd, or connects to the external one.
+func Open(ctx context.Context, c Config) (*Database, error) {
+	db := &Database{}
+	if c.DataDir != "" {
+		command, err := childCommand()
+		if err != nil {
+			return nil, err
+		}
+		embedded, err := etcd.StartProcess(ctx, etcd.Config{
+			DataDir:    c.DataDir,
+			QuotaBytes: c.QuotaBytes,
+			Log:        klog.FromContext(ctx).WithName("etcd"),
+		}, command...)
+		if err != nil {
+			return nil, err
+		}
+		db.Embedded = embedded
+		c.Transport.ServerList = []string{embedded.Endpoint()}
+	}
+	client, err := newClient(*c.Transport)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	db.Client = client
+	return db, nil
+}
+
+func newClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
+	again := backoff.DefaultConfig
+	again.MaxDelay = retryMost
+	config := clientv3.Config{
+		Endpoints:            to.ServerList,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepalive,
+		DialKeepAliveTimeout: dialTimeout,
+		MaxCallRecvMsgSize:   maxMessage,
+		DialOptions:          []grpc.DialOption{grpc.WithUserAgent("penstock"), grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: dialTimeout})},
+		// What fails is returned to the caller, who knows what it means.
+		Logger: zap.NewNop(),
+	}
+	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
+		tls := transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}
+		var err error
+		if config.TLS, err = tls.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
+		}
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd at %v: %w", to.ServerList, err)
+	}
+	return client, nil
+}
+
+// Close ends the embedded etcd, and the connection.
+func (d *Database) Close() {
+	if d.Client != nil {
+		// The connection is gone either way.
+		_ = d.Client.Close()
+	}
+	if d.Embedded != nil {
+		d.Embedded.Close()
+	}
+}

@@ -1,0 +1,244 @@
+// Package deployment writes what people apply who do not leave it to --register: rights,
+// identities and webhooks, as YAML. All of it is made of what the code asks for.
+package deployment
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/server/certificates"
+	"github.com/penstock-project/penstock/pkg/server/registration"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
+)
+
+// reasonedRule is a rule with what it is for.
+type reasonedRule struct {
+	why  string
+	rule rbacv1.PolicyRule
+}
+
+func to(why, group string, resources []string, verbs []string, names ...string) reasonedRule {
+	return reasonedRule{why, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, ResourceNames: names, Verbs: verbs}}
+}
+
+// all is shorthand for lists in rules.
+func all(words ...string) []string { return words }
+
+// clusterRights are what this process does in the host in its own name.
+func clusterRights() []reasonedRule {
+	var rights []reasonedRule
+	for _, f := range host.Features() {
+		for _, resource := range f.Lists {
+			rights = append(rights, to(f.Name, resource.Group, all(resource.Resource), all("list", "watch")))
+		}
+		for _, resource := range f.Gets {
+			rights = append(rights, to(f.Name, resource.Group, all(resource.Resource), all("get")))
+		}
+	}
+	return append(rights,
+		to("NamespaceLifecycle: a namespace that is not known yet", "", all("namespaces"), all("get")),
+		to(host.PriorityAndFairness, "flowcontrol.apiserver.k8s.io", all("flowschemas/status"), all("patch")),
+		to("rollback: the generation of an owner, and who is held by one", hub.GroupName, all("clusterextensions"), all("get", "list", "watch")),
+		to("rollback: in which versions objects are stored", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get")),
+		to("what happened to revisions", "", all("events"), all("create", "patch")),
+	)
+}
+
+// registrationRights are what --register takes besides. Whoever gives rights must
+// have them, or escalate and bind.
+func registrationRights(versions []schema.GroupVersion) []reasonedRule {
+	apiServices := make([]string, 0, len(versions))
+	for _, version := range versions {
+		apiServices = append(apiServices, registration.APIServiceName(version))
+	}
+	names, limited := jobNames(serviceaccounts.Jobs()), jobNames(slices.DeleteFunc(serviceaccounts.Jobs(), func(j serviceaccounts.Job) bool { return j.Limit == nil }))
+	const admission = "admissionregistration.k8s.io"
+	policies := all("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+	return []reasonedRule{
+		to("--register: the namespace", "", all("namespaces"), all("create")),
+		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("create", "list", "watch")),
+		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("get", "patch"), apiServices...),
+		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
+		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
+		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),
+		to("--register: policies that limit the jobs, and that check the author of a freeze", admission, policies, all("create")),
+		to("--register: policies that limit the jobs, and that check the author of a freeze", admission, policies, all("patch"), append(limited, v1alpha1.FreezeConfigMap)...),
+		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("create")),
+		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("get", "patch"), registration.WebhookConfiguration),
+	}
+}
+
+// namespaceRights are what this process does in its own namespace.
+func namespaceRights() []reasonedRule {
+	names := jobNames(serviceaccounts.Jobs())
+	return []reasonedRule{
+		to("the certificate authority", "", all("secrets"), all("create")),
+		to("the certificate authority", "", all("secrets"), all("update"), certificates.AuthoritySecret),
+		to("kubeconfigs of targets", "", all("secrets"), all("get", "list", "watch")),
+		to("the witness of the store", "", all("configmaps"), all("create")),
+		to("the witness of the store", "", all("configmaps"), all("get", "update"), storeguard.WitnessName),
+		to("the freeze", "", all("configmaps"), all("list", "watch"), v1alpha1.FreezeConfigMap),
+		to("leader election", "coordination.k8s.io", all("leases"), all("create")),
+		to("leader election", "coordination.k8s.io", all("leases"), all("get", "update"), leadership.LeaseName),
+		to("tokens of jobs", "", all("serviceaccounts/token"), all("create"), names...),
+		to("--register: identities of jobs", "", all("serviceaccounts"), all("create")),
+		to("--register: identities of jobs", "", all("serviceaccounts"), all("list", "watch", "patch"), names...),
+		to("--register: where it is reached", "", all("services"), all("create")),
+		to("--register: where it is reached", "", all("services"), all("get", "list", "watch", "patch"), registration.ServiceName),
+	}
+}
+
+func jobNames(jobs []serviceaccounts.Job) []string {
+	names := make([]string, len(jobs))
+	for i, j := range jobs {
+		names[i] = j.Name
+	}
+	return names
+}
+
+// WriteServerRights writes what this process takes in the host as YAML: its
+// ServiceAccount and the rights that it uses. It is made of what the code asks for, so
+// that none is forgotten or left over. Versions are those that are registered.
+func WriteServerRights(w io.Writer, namespace string, versions []schema.GroupVersion) error {
+	y := &manifests{w: w}
+	y.text("# What the server does in its own name, --register included; what jobs do is in rbac-engine.yaml. Generated by\n" +
+		"# hack/update-deploy.sh. TestLeastRights runs the server with these rights alone.\n")
+	y.object("", "v1", "ServiceAccount", registration.ServiceAccount, namespace, nil)
+	own := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: registration.ServiceAccount, Namespace: namespace}
+	y.role("", "penstock-server", "", append(clusterRights(), registrationRights(versions)...))
+	y.bind("penstock-server", "", "ClusterRole", "penstock-server", own)
+	y.role("", "penstock-server", namespace, namespaceRights())
+	y.bind("penstock-server", namespace, "Role", "penstock-server", own)
+	// Who the callers are, and what they may do.
+	y.bind("penstock-delegation", "", "ClusterRole", "system:auth-delegator", own)
+	y.bind("penstock-authentication", metav1.NamespaceSystem, "Role", "extension-apiserver-authentication-reader", own)
+	return y.err
+}
+
+// WriteJobRights writes the identities of jobs as YAML, as --register applies them.
+func WriteJobRights(w io.Writer, namespace string) error {
+	y := &manifests{w: w}
+	y.text("# What jobs do, each in a name of its own: docs/reference/identities.md. Generated by hack/update-deploy.sh;\n" +
+		"# --register keeps them so.\n")
+	for _, j := range serviceaccounts.Jobs() {
+		y.object("", "v1", "ServiceAccount", j.Name, namespace, nil)
+		rights := make([]reasonedRule, len(j.Rules))
+		for i, rule := range j.Rules {
+			rights[i] = reasonedRule{rule: rule}
+		}
+		y.role("", j.Name, "", rights)
+		y.bind(j.Name, "", "ClusterRole", j.Name, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: j.Name, Namespace: namespace})
+		if j.Limit != nil {
+			y.apply("", serviceaccounts.LimitPolicy(j, serviceaccount.MakeUsername(namespace, j.Name)))
+			y.apply("", serviceaccounts.LimitBinding(j))
+		}
+	}
+	y.apply("# The author of a freeze gives their own name.\n", registration.FreezePolicy(namespace))
+	y.apply("", registration.FreezeBinding())
+	return y.err
+}
+
+// manifests writes YAML documents, rules with comments.
+type manifests struct {
+	w   io.Writer
+	err error
+}
+
+func (m *manifests) text(text string) {
+	if m.err == nil {
+		_, m.err = io.WriteString(m.w, text)
+	}
+}
+
+// apply writes an object that is one already.
+func (m *manifests) apply(comment string, object any) {
+	out, err := yaml.Marshal(object)
+	if err != nil && m.err == nil {
+		m.err = fmt.Errorf("writing a %T: %w", object, err)
+	}
+	m.text("---\n" + comment + string(out))
+}
+
+func (m *manifests) object(comment, apiVersion, kind, name, namespace string, rest map[string]any) {
+	metadata := map[string]any{"name": name}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	object := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
+	for key, value := range rest {
+		object[key] = value
+	}
+	m.apply(comment, object)
+}
+
+func (m *manifests) role(comment, name, namespace string, rights []reasonedRule) {
+	kind := "Role"
+	if namespace == "" {
+		kind = "ClusterRole"
+	}
+	m.object(comment, rbacv1.SchemeGroupVersion.String(), kind, name, namespace, nil)
+	m.text("rules:\n")
+	last := ""
+	for _, r := range rights {
+		if r.why != last {
+			m.text("# " + r.why + "\n")
+			last = r.why
+		}
+		line := fmt.Sprintf("- {apiGroups: %s, resources: %s", flow(r.rule.APIGroups), flow(r.rule.Resources))
+		if len(r.rule.ResourceNames) > 0 {
+			line += ", resourceNames: " + flow(r.rule.ResourceNames)
+		}
+		m.text(line + ", verbs: " + flow(r.rule.Verbs) + "}\n")
+	}
+}
+
+// flow is a list in one line.
+func flow(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if quoted[i] = word; word == "" || word == "*" {
+			quoted[i] = fmt.Sprintf("%q", word)
+		}
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+func (m *manifests) bind(name, namespace, kind, role string, subject rbacv1.Subject) {
+	binding := "RoleBinding"
+	if namespace == "" {
+		binding = "ClusterRoleBinding"
+	}
+	m.object("", rbacv1.SchemeGroupVersion.String(), binding, name, namespace, map[string]any{
+		"roleRef":  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role},
+		"subjects": []rbacv1.Subject{subject},
+	})
+}
+
+// WriteWebhooks writes the registration of the webhooks, as --register applies it,
+// but for the bundle that verifies our certificate.
+func WriteWebhooks(w io.Writer, namespace string, webhooks []webhook.Webhook) error {
+	y := &manifests{w: w}
+	y.text("# The webhooks for kinds of the cluster. Generated by hack/update-deploy.sh; docs/reference/webhooks.md explains it.\n" +
+		"# clientConfig.caBundle is missing: it is tls.crt of Secret penstock-ca, or what verifies --tls-cert-file.\n")
+	y.apply("", webhook.Configuration(registration.WebhookConfiguration, webhooks, webhook.Address{Namespace: namespace, Service: registration.ServiceName, Port: servicePort}))
+	return y.err
+}
+
+// servicePort is where the Service of a deployment listens.
+const servicePort = 443

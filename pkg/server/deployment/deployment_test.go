@@ -1,0 +1,62 @@
+package deployment_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/deployment"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/server/registration"
+)
+
+var update = flag.Bool("update", false, "write artifacts/deploy anew")
+
+// What people apply is made of what the code asks for. That it is enough, and that
+// nothing is refused, is for the suites to show that run under it.
+func TestDeploy(t *testing.T) {
+	options, err := server.NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhooks, err := options.Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(io.Writer, string) error{
+		"base/rbac.yaml": func(w io.Writer, namespace string) error {
+			return deployment.WriteServerRights(w, namespace, server.Versions())
+		},
+		"base/rbac-engine.yaml": deployment.WriteJobRights,
+		"webhooks.yaml": func(w io.Writer, namespace string) error {
+			return deployment.WriteWebhooks(w, namespace, webhooks)
+		},
+		"base/rbac-users.yaml": registration.WriteUserRoles,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var made bytes.Buffer
+			if err := write(&made, server.DefaultNamespace); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("..", "..", "..", "artifacts", "deploy", name)
+			if *update {
+				if err := os.WriteFile(path, made.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(found), made.String()); diff != "" {
+				t.Errorf("%s is not what the code asks for; run hack/update-deploy.sh (-found +want):\n%s", path, diff)
+			}
+		})
+	}
+}

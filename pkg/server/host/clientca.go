@@ -1,0 +1,111 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes"
+	certutil "k8s.io/client-go/util/cert"
+)
+
+// The ConfigMap in which the host says whose client certificates to trust, and
+// its keys: users' own, and those of the proxy that speaks for users.
+const (
+	authenticationConfigMap = "extension-apiserver-authentication"
+	clientCAKey             = "client-ca-file"
+	proxyCAKey              = "requestheader-client-ca-file"
+	proxyNamesKey           = "requestheader-allowed-names"
+)
+
+const (
+	clientCATimeout = 30 * time.Second
+	clientCAPoll    = 5 * time.Millisecond
+)
+
+// PrimeClientCAs returns when the authorities of client certificates are loaded,
+// and keeps them up to date from then on.
+//
+// The library starts loading them together with serving, and in between takes
+// the host's proxy for a stranger: users get 401, the host finds us unavailable,
+// and, worse, a connection that was made while only one of the two authorities
+// was known stays without a client certificate for as long as it lives, because
+// the TLS handshake asked for one of the other authority.
+func PrimeClientCAs(ctx context.Context, config *genericapiserver.RecommendedConfig, client kubernetes.Interface) error {
+	authorities := config.SecureServing.ClientCA
+	runner, ok := authorities.(dynamiccertificates.ControllerRunner)
+	if !ok {
+		return nil
+	}
+	found, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading configmap %s/%s: %w", metav1.NamespaceSystem, authenticationConfigMap, err)
+	}
+	proxy := config.Authentication.RequestHeaderConfig
+	if proxy != nil && len(proxy.CAContentProvider.CurrentCABundleContent()) == 0 && found.Data[proxyCAKey] == "" {
+		return fmt.Errorf("configmap %s/%s has no %s: kube-apiserver was started without --%s, and cannot send requests to other API servers",
+			metav1.NamespaceSystem, authenticationConfigMap, proxyCAKey, proxyCAKey)
+	}
+	if err := refuseSharedCA(found.Data); err != nil {
+		return fmt.Errorf("configmap %s/%s: %w", metav1.NamespaceSystem, authenticationConfigMap, err)
+	}
+	go runner.Run(ctx, 1)
+	config.SecureServing.ClientCA = started{authorities}
+
+	loaded := func(context.Context) (bool, error) {
+		if proxy != nil && len(proxy.CAContentProvider.CurrentCABundleContent()) == 0 {
+			return false, nil
+		}
+		clients := bytes.TrimSpace([]byte(found.Data[clientCAKey]))
+		return bytes.Contains(authorities.CurrentCABundleContent(), clients), nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, clientCAPoll, clientCATimeout, true, loaded); err != nil {
+		return fmt.Errorf("loading the authorities of client certificates from configmap %s/%s: %w",
+			metav1.NamespaceSystem, authenticationConfigMap, err)
+	}
+	return nil
+}
+
+// refuseSharedCA refuses a host where whoever has any client certificate could
+// speak for anybody: an authority of users' certificates is one of the proxy's,
+// too, and any name may be the proxy's.
+func refuseSharedCA(data map[string]string) error {
+	var names []string
+	if text := data[proxyNamesKey]; text != "" {
+		if err := json.Unmarshal([]byte(text), &names); err != nil {
+			return fmt.Errorf("reading %s: %w", proxyNamesKey, err)
+		}
+	}
+	if len(names) > 0 || data[clientCAKey] == "" || data[proxyCAKey] == "" {
+		return nil
+	}
+	users, err := certutil.ParseCertsPEM([]byte(data[clientCAKey]))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", clientCAKey, err)
+	}
+	proxies, err := certutil.ParseCertsPEM([]byte(data[proxyCAKey]))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", proxyCAKey, err)
+	}
+	for _, proxy := range proxies {
+		for _, user := range users {
+			if bytes.Equal(proxy.RawSubjectPublicKeyInfo, user.RawSubjectPublicKeyInfo) {
+				return fmt.Errorf("the authority %q signs users' certificates (%s) and the proxy's (%s), and %s is empty: any user could speak for any other. "+
+					"Start kube-apiserver with --requestheader-allowed-names, or with an authority of its own for the proxy",
+					proxy.Subject.CommonName, clientCAKey, proxyCAKey, proxyNamesKey)
+			}
+		}
+	}
+	return nil
+}
+
+// started is a provider that runs already: the server is not to run it again.
+type started struct {
+	dynamiccertificates.CAContentProvider
+}

@@ -1,0 +1,226 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
+)
+
+// Feature is a part of the generic API server that reads resources of the host.
+// An informer that cannot list makes it unusable: an admission plugin then
+// answers every write with 403 after ten seconds, for ever.
+type Feature struct {
+	// Name is the admission plugin's, or what the log calls it.
+	Name string
+	// Lists names the resources that it lists and watches.
+	Lists []schema.GroupVersionResource
+	// Gets names the resources that it reads one by one.
+	Gets []schema.GroupVersionResource
+	// Optional features are switched off when a right is missing. What
+	// enforces somebody's policy is not optional: it is either not there on
+	// this host, or we may read it, or we do not start.
+	Optional bool
+}
+
+// PriorityAndFairness is the name of the only feature that is no plugin.
+const PriorityAndFairness = "APIPriorityAndFairness"
+
+// Features are what we would like to have. The versions are those that the
+// library's informers use.
+func Features() []Feature {
+	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	flow := schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
+	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	return []Feature{
+		{Name: lifecycle.PluginName, Lists: []schema.GroupVersionResource{{Version: "v1", Resource: "namespaces"}}},
+		{Name: mutatingpolicy.PluginName, Lists: []schema.GroupVersionResource{
+			admission.WithResource("mutatingadmissionpolicies"), admission.WithResource("mutatingadmissionpolicybindings")}},
+		{Name: mutatingwebhook.PluginName, Lists: []schema.GroupVersionResource{admission.WithResource("mutatingwebhookconfigurations")}},
+		{Name: validatingpolicy.PluginName, Lists: []schema.GroupVersionResource{
+			admission.WithResource("validatingadmissionpolicies"), admission.WithResource("validatingadmissionpolicybindings")}},
+		{Name: validatingwebhook.PluginName, Lists: []schema.GroupVersionResource{admission.WithResource("validatingwebhookconfigurations")}},
+		{Name: privilege.PluginName, Gets: []schema.GroupVersionResource{rbac.WithResource("roles"), rbac.WithResource("clusterroles")}},
+		{Name: PriorityAndFairness, Optional: true, Lists: []schema.GroupVersionResource{
+			flow.WithResource("flowschemas"), flow.WithResource("prioritylevelconfigurations")}},
+	}
+}
+
+// delegated are the rights without which no request can be answered at all.
+func delegated() []accessreview.Access {
+	rights := []accessreview.Access{
+		{Verb: "create", Resource: schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}},
+		{Verb: "create", Resource: schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}},
+	}
+	// It says whose client certificates to trust.
+	for _, verb := range []string{"get", "list", "watch"} {
+		rights = append(rights, accessreview.Access{
+			Verb:      verb,
+			Resource:  schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			Namespace: metav1.NamespaceSystem,
+			Name:      authenticationConfigMap,
+		})
+	}
+	return rights
+}
+
+// findings are what the host offers.
+type findings struct {
+	// served resources of the host.
+	served map[schema.GroupVersionResource]bool
+	// allowed rights of ours.
+	allowed map[accessreview.Access]bool
+}
+
+// Off is a feature that is not used, and why.
+type Off struct {
+	Name, Reason string
+}
+
+// Without asks the host, and says which features this process goes without, given what a
+// person has disabled already. An error lists every right that is missing, or says which
+// question was not answered.
+func Without(ctx context.Context, client kubernetes.Interface, disabled []string) ([]Off, error) {
+	found, err := find(ctx, client, Features())
+	if err != nil {
+		return nil, err
+	}
+	return decide(Features(), disabled, found)
+}
+
+// decide says which features are switched off, given what the host offers and
+// what a person has disabled already. Its error lists every right that is
+// missing, so that one round of granting is enough.
+func decide(wanted []Feature, disabled []string, found findings) ([]Off, error) {
+	var without []Off
+	var missing []string
+	for _, right := range delegated() {
+		if !found.allowed[right] {
+			missing = append(missing, right.String()+" (to authenticate and authorize requests)")
+		}
+	}
+	for _, f := range wanted {
+		if slices.Contains(disabled, f.Name) {
+			continue
+		}
+		absent, forbidden := f.lacks(found)
+		switch {
+		case len(absent) > 0:
+			without = append(without, Off{f.Name, "the host does not serve " + strings.Join(absent, ", ")})
+		case len(forbidden) > 0 && f.Optional:
+			without = append(without, Off{f.Name, "the right is missing to " + strings.Join(forbidden, ", ")})
+		case len(forbidden) > 0:
+			for _, right := range forbidden {
+				missing = append(missing, fmt.Sprintf("%s (for admission plugin %s)", right, f.Name))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("the host does not grant this process the right to\n  %s\n"+
+			"Grant it, or switch an admission plugin off with --disable-admission-plugins: what it enforces then does not hold for Penstock's resources",
+			strings.Join(missing, "\n  "))
+	}
+	return without, nil
+}
+
+func (f Feature) lacks(found findings) (absent, forbidden []string) {
+	for _, resource := range f.Lists {
+		if !found.served[resource] {
+			absent = append(absent, resource.GroupVersion().String()+" "+resource.Resource)
+		}
+	}
+	for _, right := range f.rights() {
+		if !found.allowed[right] && (right.Verb == "get" || found.served[right.Resource]) {
+			forbidden = append(forbidden, right.String())
+		}
+	}
+	return absent, forbidden
+}
+
+// rights that the feature needs.
+func (f Feature) rights() []accessreview.Access {
+	var rights []accessreview.Access
+	for _, resource := range f.Lists {
+		rights = append(rights, accessreview.Access{Verb: "list", Resource: resource}, accessreview.Access{Verb: "watch", Resource: resource})
+	}
+	for _, resource := range f.Gets {
+		rights = append(rights, accessreview.Access{Verb: "get", Resource: resource})
+	}
+	return rights
+}
+
+// find asks the host. All questions are asked at the same time; any that is not
+// answered is an error, never a "no".
+func find(ctx context.Context, client kubernetes.Interface, wanted []Feature) (findings, error) {
+	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[accessreview.Access]bool{}}
+	questions := delegated()
+	versions := map[schema.GroupVersion]bool{}
+	for _, f := range wanted {
+		for _, resource := range f.Lists {
+			versions[resource.GroupVersion()] = true
+		}
+		questions = append(questions, f.rights()...)
+	}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	for version := range versions {
+		group.Go(func() error {
+			resources, err := servedResources(client, version)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, resource := range resources {
+				found.served[version.WithResource(resource)] = true
+			}
+			return nil
+		})
+	}
+	for _, question := range questions {
+		group.Go(func() error {
+			allowed, err := accessreview.Allowed(ctx, client, question)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found.allowed[question] = allowed
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return findings{}, err
+	}
+	return found, nil
+}
+
+func servedResources(client kubernetes.Interface, version schema.GroupVersion) ([]string, error) {
+	list, err := client.Discovery().ServerResourcesForGroupVersion(version.String())
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the host what it serves in %s: %w", version, err)
+	}
+	var names []string
+	for _, resource := range list.APIResources {
+		names = append(names, resource.Name)
+	}
+	return names, nil
+}

@@ -1,0 +1,178 @@
+// Package host is the way to the cluster that Penstock extends: how it is reached, how far
+// the clocks differ, which client certificates it vouches for, and which parts of the
+// generic API server it has what they need for.
+package host
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// hostRetry is how often an unreachable host is tried at start, and
+	// hostComplain how often we say so.
+	hostRetry    = time.Second
+	hostComplain = 15 * time.Second
+	// defaultCredentialsPatience is how long a host may refuse our credentials at start.
+	defaultCredentialsPatience = time.Minute
+
+	// Hosts of 1.oldestMinor to 1.newestMinor are what we are tested with.
+	oldestMinor, newestMinor = 34, 36
+)
+
+// Host is the cluster that Penstock extends: the kube-apiserver that sends us
+// requests, says who may do what, and keeps what must outlive our store.
+type Host struct {
+	config  *rest.Config
+	version string
+	// skew of this machine's clock against the host's.
+	skew *clockSkew
+	// credentialsPatience is how long the host may refuse our credentials at start.
+	credentialsPatience time.Duration
+}
+
+// New reads a kubeconfig file, or takes the in-cluster configuration when
+// the path is empty. Version is ours, for the user agent.
+func New(kubeconfig, version string) (*Host, error) {
+	config, err := loadKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	// The host has priority and fairness; a limit of our own would only delay
+	// what it would admit.
+	config.QPS = -1
+	skew := &clockSkew{now: time.Now, log: klog.Background().WithName("clock")}
+	config.Wrap(skew.wrap)
+	return &Host{config: config, version: version, skew: skew, credentialsPatience: defaultCredentialsPatience}, nil
+}
+
+func loadKubeconfig(path string) (*rest.Config, error) {
+	if path == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("finding the host cluster: --kubeconfig is not set, and this process does not run in a pod: %w", err)
+		}
+		return config, nil
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig %s: %w", path, err)
+	}
+	return config, nil
+}
+
+// doubtOf says why a version of the host is not one that we are tested with, or
+// nothing. What a host lacks is found out by asking it, not by its version.
+func doubtOf(gitVersion string) string {
+	version, err := utilversion.ParseSemantic(gitVersion)
+	switch {
+	case err != nil:
+		return "it cannot be read: " + err.Error()
+	case version.Major() != 1 || version.Minor() < oldestMinor:
+		return fmt.Sprintf("the oldest one is 1.%d", oldestMinor)
+	case version.Minor() > newestMinor:
+		return fmt.Sprintf("the newest one is 1.%d", newestMinor)
+	}
+	return ""
+}
+
+// UserAgent names a part of this process, so that the host's audit log tells
+// apart who asked for what.
+func (h *Host) UserAgent(component string) string {
+	return "penstock/" + h.version + "/" + component
+}
+
+// ClockSkew is by how many seconds this machine's clock is ahead of the host's, by the
+// host's last answer.
+func (h *Host) ClockSkew() float64 { return h.skew.seconds() }
+
+// Config is the client configuration that all others are made of; do not change it.
+func (h *Host) Config() *rest.Config { return h.config }
+
+// ConfigFor returns a client configuration for a part of this process.
+func (h *Host) ConfigFor(component string) *rest.Config {
+	config := rest.CopyConfig(h.config)
+	config.UserAgent = h.UserAgent(component)
+	return config
+}
+
+// WithUserAgent makes clients that a library builds by itself say who they are.
+func (h *Host) WithUserAgent(component string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return &userAgentRoundTripper{agent: h.UserAgent(component), next: next}
+	}
+}
+
+type userAgentRoundTripper struct {
+	agent string
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *userAgentRoundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("User-Agent", t.agent)
+	return t.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper lets client-go see through, to close idle connections.
+func (t *userAgentRoundTripper) WrappedRoundTripper() http.RoundTripper {
+	return t.next
+}
+
+// Wait returns when the host answers, or with an error when ctx ends. Nothing
+// can be concluded from a host that does not answer: whether this is a first
+// start or a lost store is written down there. A host that answers and does not take
+// our credentials is waited for as long as it takes to renew a token in a file, and is
+// an error then: somebody has to correct them.
+func (h *Host) Wait(ctx context.Context) error {
+	config := h.ConfigFor("start")
+	config.Timeout = 5 * time.Second
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for the host cluster: %w", err)
+	}
+	log := klog.FromContext(ctx)
+	var complained, refused time.Time
+	for {
+		version, err := client.ServerVersion()
+		if err == nil {
+			log.Info("Reached the host cluster", "server", h.config.Host, "version", version.GitVersion)
+			if doubt := doubtOf(version.GitVersion); doubt != "" {
+				log.Info("The host cluster's version is not one that Penstock is tested with", "version", version.GitVersion, "reason", doubt)
+			}
+			return nil
+		}
+		switch unauthorized := apierrors.IsUnauthorized(err); {
+		case !unauthorized:
+			refused = time.Time{}
+		case refused.IsZero():
+			refused = time.Now()
+		case time.Since(refused) > h.credentialsPatience:
+			return fmt.Errorf("the host cluster %s answers, and does not take the credentials: put others into the kubeconfig or token file: %w", h.config.Host, err)
+		}
+		if time.Since(complained) > hostComplain {
+			complained = time.Now()
+			if refused.IsZero() {
+				log.Error(err, "The host cluster does not answer; trying again until it does", "server", h.config.Host)
+			} else {
+				log.Error(err, "The host cluster answers, and does not take the credentials; trying again for a while", "server", h.config.Host, "patience", h.credentialsPatience)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the host cluster %s: %w (last error: %w)", h.config.Host, context.Cause(ctx), err)
+		case <-time.After(hostRetry):
+		}
+	}
+}

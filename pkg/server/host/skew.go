@@ -1,0 +1,89 @@
+package host
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+const (
+	// skewLimit is how far clocks may differ before we say so: the host's answers
+	// tell its time in whole seconds, and may have been under way.
+	skewLimit = time.Minute
+	// skewComplain is how often we say so.
+	skewComplain = 10 * time.Minute
+)
+
+// clockSkew compares the clock of this machine with the host's, by the Date of the
+// host's answers. Nothing of ours breaks at once when they differ; what breaks
+// later, certificates, tokens and leases, does not say why.
+type clockSkew struct {
+	now func() time.Time
+	log klog.Logger
+
+	mu         sync.Mutex
+	skew       time.Duration
+	complained time.Time
+}
+
+// wrap is for rest.Config.
+func (s *clockSkew) wrap(next http.RoundTripper) http.RoundTripper {
+	return &skewRoundTripper{skew: s, next: next}
+}
+
+type skewRoundTripper struct {
+	skew *clockSkew
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *skewRoundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	sent := t.skew.now()
+	response, err := t.next.RoundTrip(request)
+	if err == nil {
+		t.skew.observe(response.Header.Get("Date"), sent)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go see through, to close idle connections.
+func (t *skewRoundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// observe takes the Date of an answer to a request. The answer was made between
+// then and now: what lies in between is no skew.
+func (s *clockSkew) observe(date string, sent time.Time) {
+	host, err := http.ParseTime(date)
+	if err != nil {
+		return
+	}
+	now := s.now()
+	var skew time.Duration
+	switch {
+	case host.Add(time.Second).Before(sent):
+		skew = sent.Sub(host)
+	case host.After(now):
+		skew = now.Sub(host)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skew = skew
+	if skew.Abs() < skewLimit || now.Sub(s.complained) < skewComplain {
+		return
+	}
+	s.complained = now
+	direction := "ahead of"
+	if skew < 0 {
+		direction = "behind"
+	}
+	s.log.Error(nil, "The clock of this machine is "+direction+" the host cluster's. Certificates, tokens and leases are judged by both: set the clock (NTP)",
+		"difference", skew.Abs().Round(time.Second).String(), "here", now.UTC().Format(time.RFC3339), "host", host.UTC().Format(time.RFC3339))
+}
+
+// seconds is by how much this machine's clock is ahead of the host's.
+func (s *clockSkew) seconds() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.skew.Seconds()
+}

@@ -1,0 +1,100 @@
+// Package initializers gives admission plugins what they need of the host and of this
+// process.
+package initializers
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/admission"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/openapi"
+)
+
+// servePoll is how often it is asked whether this process serves already.
+const servePoll = 50 * time.Millisecond
+
+// ownSchemas gives the MutatingAdmissionPolicy plugin the schemas of our kinds,
+// the only ones it ever admits here, from this process. By itself it would ask
+// the host every five seconds for the list of all schemas, for ever, and would
+// not know ours before the host has aggregated them.
+type ownSchemas struct {
+	client  openapi.Client
+	stopped <-chan struct{}
+
+	mu    sync.Mutex
+	paths map[string]openapi.GroupVersion
+}
+
+var _ openapi.Client = &ownSchemas{}
+
+// Paths implements openapi.Client. The first call waits until this process
+// serves; what it finds never changes.
+func (s *ownSchemas) Paths() (map[string]openapi.GroupVersion, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.paths) == 0 {
+		paths, err := s.client.Paths()
+		if err == nil && len(paths) > 0 {
+			s.paths = paths
+			break
+		}
+		select {
+		case <-s.stopped:
+			return nil, fmt.Errorf("reading our own schemas: the server stops (last error: %w)", err)
+		case <-time.After(servePoll):
+		}
+	}
+	return s.paths, nil
+}
+
+// Schemas are for those of the library, whose own initializers do not: they give plugins what the library's own do not.
+func Schemas(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+	host, err := kubernetes.NewForConfig(c.ClientConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for admission: %w", err)
+	}
+	hostDiscovery, err := discovery.NewDiscoveryClientForConfig(c.ClientConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for admission: %w", err)
+	}
+	ours, err := discovery.NewDiscoveryClientForConfig(c.LoopbackClientConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making a loopback client for admission: %w", err)
+	}
+	schemas := &ownSchemas{client: ours.OpenAPIV3(), stopped: c.DrainedNotify()}
+	client := clientWithSchemas{Interface: host, discovery: discoveryWithSchemas{DiscoveryClient: hostDiscovery, schemas: schemas}}
+	return []admission.PluginInitializer{schemaInitializer{client}}, nil
+}
+
+// schemaInitializer replaces the client that the library has set before.
+type schemaInitializer struct {
+	client kubernetes.Interface
+}
+
+// Initialize implements admission.PluginInitializer.
+func (i schemaInitializer) Initialize(plugin admission.Interface) {
+	if policies, ok := plugin.(*mutatingpolicy.Plugin); ok {
+		policies.SetExternalKubeClientSet(i.client)
+	}
+}
+
+type clientWithSchemas struct {
+	kubernetes.Interface
+	discovery discovery.DiscoveryInterfaces
+}
+
+// Discovery implements kubernetes.Interface.
+func (c clientWithSchemas) Discovery() discovery.DiscoveryInterfaces { return c.discovery }
+
+type discoveryWithSchemas struct {
+	*discovery.DiscoveryClient
+	schemas openapi.Client
+}
+
+// OpenAPIV3 implements discovery.OpenAPIV3SchemaInterface.
+func (d discoveryWithSchemas) OpenAPIV3() openapi.Client { return d.schemas }

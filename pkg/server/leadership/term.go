@@ -1,0 +1,112 @@
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+// termGrace is how long controllers may take to finish what they are at when
+// the term ends.
+const termGrace = 5 * time.Second
+
+// Controller is a loop that runs where this replica is the leader.
+type Controller struct {
+	// Name for logs and errors.
+	Name string
+	// Start adds the loop to the term's manager, which starts it. It is called
+	// anew in each term, with a new manager.
+	Start func(ctx context.Context, term Term) error
+}
+
+// Term is what controllers have while this replica is the leader. Nothing of it
+// may be used afterwards, but for the store.
+type Term struct {
+	// Manager has clients and caches for our own API. What is added to it runs
+	// until the term ends.
+	Manager manager.Manager
+	// Host is for clients of the host cluster in the name of this process. It has no
+	// rate limit.
+	Host *rest.Config
+	// Namespace of the host for everything that belongs to this process.
+	Namespace string
+	// Target is for clients of the cluster that revisions are rolled out to, in the
+	// name of the engine.
+	Target *rest.Config
+	// Visitor finds out which other clusters are, and makes them ours.
+	Visitor target.Visitor
+	// Executor is for clients of the host cluster that execute plans: it has the
+	// rights that the profiles need, and no others.
+	Executor *rest.Config
+	// Redactor hides what is not to be in messages, events and logs.
+	Redactor *redact.Redactor
+	// Liveness is where a loop says how one can see that it hangs.
+	Liveness *Liveness
+	// Metrics takes metrics of the term; nobody sees them when it has ended.
+	Metrics prometheus.Registerer
+	// Records are the part of the store that is not behind our API.
+	database.Records
+}
+
+// runTerm is one term: a manager cannot be started twice, so it makes a new one. It returns when ctx has ended and everything has stopped, or
+// with the error that ended it before.
+func (l *Leadership) runTerm(ctx context.Context) error {
+	defer l.Term.Liveness.reset()
+	term := l.Term
+	term.Metrics = l.Metrics.begin()
+	defer l.Metrics.end()
+	// Parts of controller-runtime use its global logger, whatever the manager's
+	// is. Only the first call counts.
+	ctrllog.SetLogger(klog.Background())
+	mgr, err := manager.New(l.Loopback, manager.Options{
+		Scheme:   l.Scheme,
+		Cache:    ctrlcache.Options{NewInformer: l.newInformer},
+		NewCache: newTermCache(ctx),
+		Logger:   klog.FromContext(ctx),
+		// The API server serves metrics and health of the whole process.
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress:  "0",
+		GracefulShutdownTimeout: ptr.To(termGrace),
+		// The names of the last term's controllers would be taken.
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return fmt.Errorf("making the controllers' manager: %w", err)
+	}
+	term.Manager = mgr
+	for _, controller := range l.Controllers {
+		if err := controller.Start(ctx, term); err != nil {
+			return fmt.Errorf("starting controller %s: %w", controller.Name, err)
+		}
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the controllers: %w", err)
+	}
+	return nil
+}
+
+// newInformer takes revisions, of which there may be thousands, from this process
+// and everything else from the server it is given.
+func (l *Leadership) newInformer(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	if _, ok := example.(*v1alpha1.ClusterExtensionRevision); ok {
+		from = l.Revisions
+	}
+	return cache.NewSharedIndexInformer(from, example, resync, indexers)
+}

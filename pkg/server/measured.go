@@ -1,0 +1,49 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	servermetrics "github.com/penstock-project/penstock/pkg/server/metrics"
+	"github.com/penstock-project/penstock/pkg/server/registration"
+)
+
+// measured is what this server tells of itself and of its controllers.
+func (s *Server) measured() (prometheus.Gatherer, error) {
+	process := prometheus.NewRegistry()
+	err := process.Register(servermetrics.Process{
+		Leading:    s.term.Leading,
+		Degraded:   func() bool { return s.decision.Degraded != "" || s.database.Down() != nil },
+		Full:       s.health.Full,
+		Unreadable: func() map[string]int { return storehealth.UnreadableByKind(s.unreadable, database.Prefix) },
+		Volume:     s.health.Volume,
+		Expiries:   s.expiries,
+		Skew:       s.host.ClockSkew,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("registering the metrics of the server: %w", err)
+	}
+	gatherers := servermetrics.FirstWins{process, s.term}
+	if embedded := s.database.Embedded; embedded != nil {
+		gatherers = append(gatherers, embedded)
+	}
+	return gatherers, nil
+}
+
+// expiries of the certificate that is shown, and of the authority behind it.
+func (s *Server) expiries() map[string]time.Time {
+	ends := map[string]time.Time{}
+	if cert := s.generic.SecureServingInfo.Cert; cert != nil {
+		shown, _ := cert.CurrentCertKeyContent()
+		ends["serving"] = registration.Expiry(shown)
+	}
+	if authority := s.trust.Authority(); authority != nil {
+		ends["authority"] = registration.Expiry(authority.PEM)
+	}
+	return ends
+}

@@ -1,0 +1,64 @@
+// Package metrics serves what the process measures: the generic API server, the controllers
+// of the term, the embedded etcd, and what each replica tells of itself.
+package metrics
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
+	"k8s.io/component-base/metrics/legacyregistry"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+)
+
+// Handler serves what the generic API server and the controllers measure, and
+// what is measured of one server and its embedded etcd. Each has a registry of its own.
+func Handler(own ...prometheus.Gatherer) http.Handler {
+	// The stock route registers the API server's metrics when it is installed;
+	// only that is wanted here.
+	routes.DefaultMetrics{}.Install(mux.NewPathRecorderMux("unused"))
+	gatherer := append(FirstWins(own), legacyregistry.DefaultGatherer, ctrlmetrics.Registry, notEtcd{prometheus.DefaultGatherer})
+	return promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+// notEtcd leaves out what etcd would measure if it ran in this process. It does not, and
+// its database of 0 bytes would be taken for that of the one that does.
+type notEtcd struct{ prometheus.Gatherer }
+
+// Gather implements prometheus.Gatherer.
+func (g notEtcd) Gather() ([]*dto.MetricFamily, error) {
+	families, err := g.Gatherer.Gather()
+	families = slices.DeleteFunc(families, func(family *dto.MetricFamily) bool { return etcd.Measures(family.GetName()) })
+	return families, err
+}
+
+// FirstWins merges registries. What several of them measure (the Go runtime, for
+// one) is taken from the first.
+type FirstWins []prometheus.Gatherer
+
+// Gather implements prometheus.Gatherer.
+func (g FirstWins) Gather() ([]*dto.MetricFamily, error) {
+	var merged []*dto.MetricFamily
+	var errs []error
+	seen := map[string]bool{}
+	for _, gatherer := range g {
+		families, err := gatherer.Gather()
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, family := range families {
+			if !seen[family.GetName()] {
+				seen[family.GetName()] = true
+				merged = append(merged, family)
+			}
+		}
+	}
+	return merged, errors.Join(errs...)
+}

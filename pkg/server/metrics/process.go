@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"time"
+
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Process are the metrics that each replica exposes, whether or not it leads.
+type Process struct {
+	// Leading tells whether controllers run here, Full whether the store takes no
+	// writes, Degraded whether it is
+	// one that must not be served. Both are required.
+	Leading, Full, Degraded func() bool
+	// Unreadable is how many records of the store cannot be read, by kind. It is
+	// required.
+	Unreadable func() map[string]int
+	// Volume is how many bytes are free where the store is, and must be; ok is false
+	// where that is not known. It is required.
+	Volume func() (free, reserve uint64, ok bool)
+	// Expiries are the times when certificates end, by name; zero times are left
+	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
+	// required.
+	Expiries func() map[string]time.Time
+	Skew     func() float64
+}
+
+// Describe implements prometheus.Collector.
+func (p Process) Describe(out chan<- *prometheus.Desc) {
+	out <- catalogue.Desc(catalogue.Leader)
+	out <- catalogue.Desc(catalogue.Degraded)
+	out <- catalogue.Desc(catalogue.Full)
+	out <- catalogue.Desc(catalogue.Unreadable)
+	out <- catalogue.Desc(catalogue.VolumeFree)
+	out <- catalogue.Desc(catalogue.VolumeReserve)
+	out <- catalogue.Desc(catalogue.Expiry)
+	out <- catalogue.Desc(catalogue.Skew)
+}
+
+// Collect implements prometheus.Collector.
+func (p Process) Collect(out chan<- prometheus.Metric) {
+	for name, is := range map[string]func() bool{catalogue.Leader: p.Leading, catalogue.Degraded: p.Degraded, catalogue.Full: p.Full} {
+		value := 0.0
+		if is() {
+			value = 1
+		}
+		out <- prometheus.MustNewConstMetric(catalogue.Desc(name), prometheus.GaugeValue, value)
+	}
+	for kind, records := range p.Unreadable() {
+		out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.Unreadable), prometheus.GaugeValue, float64(records), kind)
+	}
+	if free, reserve, ok := p.Volume(); ok {
+		out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.VolumeFree), prometheus.GaugeValue, float64(free))
+		out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.VolumeReserve), prometheus.GaugeValue, float64(reserve))
+	}
+	for name, end := range p.Expiries() {
+		if !end.IsZero() {
+			out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.Expiry), prometheus.GaugeValue, float64(end.Unix()), name)
+		}
+	}
+	out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.Skew), prometheus.GaugeValue, p.Skew())
+}

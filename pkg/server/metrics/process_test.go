@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+)
+
+func TestProcess(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	leading := true
+	if err := registry.Register(process(func() bool { return leading })); err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"penstock_store_full{} 0", "penstock_store_unreadable_records{kind=head} 2", "penstock_store_volume_free_bytes{} 3", "penstock_store_volume_reserve_bytes{} 4", `penstock_certificate_expiration_timestamp_seconds{certificate=serving} 1.7e+09`, "penstock_host_clock_skew_seconds{} -2.5"}
+	for _, want := range [][]string{{"penstock_leader{} 1", "penstock_store_degraded{} 0"}, {"penstock_leader{} 0", "penstock_store_degraded{} 1"}} {
+		if diff := cmp.Diff(slices.Sorted(slices.Values(append(want, others...))), series(t, registry)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		leading = false
+	}
+}
+
+// process exposes something for each metric.
+func process(leading func() bool) Process {
+	return Process{
+		Leading: leading, Degraded: func() bool { return !leading() }, Full: func() bool { return false },
+		Expiries: func() map[string]time.Time {
+			return map[string]time.Time{"serving": time.Unix(1.7e9, 0), "authority": {}}
+		},
+		Skew:       func() float64 { return -2.5 },
+		Unreadable: func() map[string]int { return map[string]int{"head": 2} },
+		Volume:     func() (uint64, uint64, bool) { return 3, 4, true },
+	}
+}
+
+// What is registered is what the catalogue lists of every replica, and nothing else.
+func TestCatalogue(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(process(func() bool { return true })); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]string{}, map[string]string{}
+	for _, family := range families {
+		var labels []string
+		for _, l := range family.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		got[family.GetName()] = fmt.Sprintf("%s %v %s", strings.ToLower(family.GetType().String()), labels, family.GetHelp())
+	}
+	for _, m := range catalogue.Catalogue() {
+		if m.EveryReplica {
+			want[m.Name] = fmt.Sprintf("%s %v %s", m.Type, m.Labels, m.Help)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// series are the samples of a registry, as in an expression.
+func series(t *testing.T, registry *prometheus.Registry) []string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%s", l.GetName(), l.GetValue()))
+			}
+			out = append(out, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), m.GetGauge().GetValue()))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/server/clusterreads"
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/snapshots"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
+	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
+	"github.com/penstock-project/penstock/pkg/server/targetcluster"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/identity"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+// newStoreHealth is told of the database by itself, and by the volume that it is on.
+func newStoreHealth(o *Options, db *database.Database) *storehealth.Health {
+	options := storehealth.Options{Client: db.Client, Full: clusterextensionrevision.StoreFull}
+	if db.Embedded != nil {
+		options.Down, options.Volume = db.Down, volume.Of(o.DataDir)
+	}
+	return storehealth.New(options)
+}
+
+// newSnapshots returns what takes snapshots, or nil when nobody wants any.
+func newSnapshots(o *Options, db *database.Database, registry metrics.KubeRegistry) (*snapshots.Snapshots, error) {
+	if o.SnapshotDir == "" {
+		return nil, nil
+	}
+	return snapshots.New(snapshots.Options{Dir: o.SnapshotDir, Interval: o.SnapshotInterval, Keep: o.SnapshotKeep, Save: db.Embedded.Save, Metrics: registry})
+}
+
+// switchOff disables what this host does not offer, and says so.
+func switchOff(ctx context.Context, o *Options, client kubernetes.Interface) error {
+	disabled := o.Recommended.Admission.DisablePlugins
+	if !o.Recommended.Features.EnablePriorityAndFairness {
+		disabled = append(disabled, host.PriorityAndFairness)
+	}
+	without, err := host.Without(ctx, client, disabled)
+	if err != nil {
+		return err
+	}
+	for _, off := range without {
+		klog.FromContext(ctx).Info("Going without a feature", "feature", off.Name, "reason", off.Reason)
+		if off.Name == host.PriorityAndFairness {
+			o.Recommended.Features.EnablePriorityAndFairness = false
+			continue
+		}
+		o.Recommended.Admission.DisablePlugins = append(o.Recommended.Admission.DisablePlugins, off.Name)
+	}
+	return nil
+}
+
+// establish compares the store of this process with what the host remembers.
+func establish(ctx context.Context, o *Options, h *host.Host, db *database.Database) (storeguard.Decision, error) {
+	client, err := kubernetes.NewForConfig(h.ConfigFor("identity"))
+	if err != nil {
+		return storeguard.Decision{}, fmt.Errorf("making a client for the store's witness: %w", err)
+	}
+	return storeguard.New(storeguard.Options{
+		Store:      identity.NewStore(db.Client, database.Prefix),
+		ConfigMaps: client.CoreV1().ConfigMaps(o.Namespace),
+		Namespace:  o.Namespace,
+		Forget:     chain.NewInventories(db.Client, database.Prefix).ForgetAll,
+		Down:       db.Down,
+		Accept:     o.AcceptIdentity,
+	}).Establish(ctx)
+}
+
+// findTarget finds out which cluster revisions are rolled out into.
+func (s *Server) findTarget(ctx context.Context) error {
+	if s.decision.Degraded != "" {
+		return nil // nothing is rolled out
+	}
+	o := s.options
+	var err error
+	if s.ways, err = clusterreads.NewWays(s.host, o.Namespace, s.visitor()); err != nil {
+		return err
+	}
+	if o.TargetKubeconfig != "" {
+		s.target, err = targetcluster.New(targetcluster.Options{
+			File: o.TargetKubeconfig, Accept: o.AcceptTarget, Visitor: s.visitor(),
+			Inventories: s.records.Inventories, UserAgent: s.host.UserAgent,
+		})
+		return err
+	}
+	if err := targetcluster.CheckHost(ctx, s.records.Inventories, o.AcceptTarget); err != nil {
+		s.decision = storeguard.Decision{Degraded: storeguard.DegradedMessage(err.Error(), "start it again with one of these")}
+	}
+	return nil
+}
+
+// visitor asks clusters which they are.
+func (s *Server) visitor() target.Visitor {
+	return target.Visitor{Store: s.decision.Identity.ID, UserAgent: s.host.UserAgent("target")}
+}
+
+// newAccounts makes the identities of jobs in the host.
+func newAccounts(o *Options, h *host.Host) (*serviceaccounts.Accounts, error) {
+	client, err := kubernetes.NewForConfig(h.ConfigFor("identities"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the identities of jobs: %w", err)
+	}
+	return serviceaccounts.New(serviceaccounts.Options{
+		Client: client, Config: h.Config(), UserAgent: h.UserAgent, Namespace: o.Namespace, Create: o.Register,
+	}), nil
+}

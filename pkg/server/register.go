@@ -1,0 +1,48 @@
+package server
+
+import (
+	"fmt"
+
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
+	"github.com/penstock-project/penstock/pkg/server/registration"
+)
+
+// addRegistration prepares what makes and keeps the registration, and who tells
+// all concerned when the certificate authority is another.
+func (s *Server) addRegistration() error {
+	o := s.options
+	config := s.host.ConfigFor("registration")
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for registration: %w", err)
+	}
+	metadatas, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for registration: %w", err)
+	}
+	var objects []managedobject.Object
+	if o.Register {
+		services, err := aggregator.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("making a client for registration: %w", err)
+		}
+		wanted := registration.Options{
+			Core: core, Aggregator: services, Accounts: s.accounts, Jobs: s.target.HostJobs(), Namespace: o.Namespace,
+			Host: o.RegisterHost, Port: o.Recommended.SecureServing.BindPort,
+			Trust: s.trust, Versions: Versions(), Webhooks: s.webhooks,
+		}
+		if o.RegisterServicePort != 0 {
+			wanted.ExternalService, wanted.Port = true, o.RegisterServicePort
+		}
+		s.registration = registration.New(wanted)
+		objects = s.registration.Objects()
+	}
+	s.keeper = registration.NewKeeper(core, metadatas, o.Namespace, objects, s.trust)
+	s.trust.AddListener(s.keeper)
+	return nil
+}

@@ -1,0 +1,292 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/store/identity"
+
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/memory"
+
+	"github.com/google/uuid"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/server/storeguard"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
+)
+
+// readyPoll is how often a starting server looks whether it is ready. It asks
+// itself, not the host, and stops when it is.
+const readyPoll = 50 * time.Millisecond
+
+// undecidedRetry is how often to try again while degraded for want of an answer.
+const undecidedRetry = 5 * time.Second
+
+// Run serves until ctx ends, and returns nil then.
+//
+//  1. The store: one process per data directory, before anything else is touched.
+//  2. The host: it is waited for, because it knows whether the store is the right one.
+//  3. The server, of both (see newServer).
+//  4. Serve; when ready, register; when leading, run the controllers.
+//
+// Everything is stopped in reverse order. A run that is degraded because it could
+// not be found out what the store is ends as soon as it can, and steps 2 to 4 are
+// done again, on the same port. So they are after an embedded etcd was away for long.
+// Nothing that becomes of the store ends the process.
+func Run(ctx context.Context, o *Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if err := o.Run.ComponentGlobalsRegistry.Set(); err != nil {
+		return fmt.Errorf("setting feature gates: %w", err)
+	}
+	cluster, err := host.New(o.Kubeconfig, o.Version)
+	if err != nil {
+		return err
+	}
+	db, err := database.Open(ctx, o.database())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go memory.New(nil).GiveBack(running)
+	stopping, stopped := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopped()
+	hung, ended := make(chan struct{}), make(chan error, 1)
+	defer context.AfterFunc(ctx, func() {
+		if db.EndHung(stopping) {
+			close(hung)
+		}
+	})()
+	go func() { ended <- runUntilEnd(running, o, cluster, db) }()
+	select {
+	case err = <-ended:
+	case <-hung:
+		// Requests wait for an etcd that is gone. Nothing of them can be written.
+		return nil
+	}
+	if err != nil && ctx.Err() != nil {
+		// What was cut off by the end of ctx is no failure.
+		klog.FromContext(ctx).Info("Stopped before everything was done", "doing", err.Error())
+		return nil
+	}
+	return err
+}
+
+// runUntilEnd runs until ctx ends, anew whenever what the store is has to be decided.
+func runUntilEnd(ctx context.Context, o *Options, h *host.Host, db *database.Database) error {
+	err := runUntilDecided(ctx, o, h, db)
+	for errors.Is(err, errDecided) {
+		klog.FromContext(ctx).Info("It can be told now what the store is; starting over")
+		err = runUntilDecided(ctx, o, h, db)
+	}
+	return err
+}
+
+// errDecided ends a run that was degraded for want of an answer, when the answer
+// is there.
+var errDecided = errors.New("it is known now what the store is")
+
+// runUntilDecided runs until ctx ends, or what the store is has to be decided anew:
+// then the error is errDecided.
+func runUntilDecided(ctx context.Context, o *Options, h *host.Host, db *database.Database) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go db.AfterOutage(ctx, func() { cancel(errDecided) })
+	err := runOn(ctx, o, h, db)
+	if errors.Is(context.Cause(ctx), errDecided) {
+		return errDecided
+	}
+	return err
+}
+
+func runOn(ctx context.Context, o *Options, h *host.Host, db *database.Database) error {
+	if err := h.Wait(ctx); err != nil {
+		return err
+	}
+	run := o.forRun()
+	server, err := newServer(ctx, run, h, db)
+	if err != nil {
+		return err
+	}
+	// Another run must be found where this one was; its listener is closed then.
+	o.Recommended.SecureServing.BindPort, o.Recommended.SecureServing.Listener = run.Recommended.SecureServing.BindPort, nil
+	return server.run(ctx)
+}
+
+// replicaIdentity names this replica as a candidate for the lease. With an embedded
+// store it is that store: whoever serves it next, wherever, follows at once. Replicas
+// that share an etcd have it in common, so each has a name of its own.
+func replicaIdentity(o *Options, store identity.Identity) string {
+	if !o.external() {
+		return "store_" + store.ID
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = "unknown"
+	}
+	return hostname + "_" + uuid.NewString()
+}
+
+// run serves until ctx ends and everything has stopped.
+func (s *Server) run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	// The others must end also when serving fails.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := s.generic.AddPostStartHook("penstock", func(hook genericapiserver.PostStartHookContext) error {
+		// A hook that waits holds readiness up, and an error of it ends the
+		// process: so it only starts things.
+		for _, run := range s.parts(hook.LoopbackClientConfig) {
+			running.Go(func() { run(ctx) })
+		}
+		if again := s.decision.Again; again != nil {
+			running.Go(func() { cancelWhenDecided(ctx, again, undecidedRetry, cancel) })
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("adding the post-start hook: %w", err)
+	}
+	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	if errors.Is(context.Cause(ctx), errDecided) {
+		return errDecided
+	}
+	return nil
+}
+
+// cancelWhenDecided tries again and again to find out what the store is, and
+// cancels when that is known. It returns when ctx ends, too.
+func cancelWhenDecided(ctx context.Context, again func(context.Context) error, interval time.Duration, cancel context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+		if again(ctx) == nil {
+			cancel(errDecided)
+			return
+		}
+	}
+}
+
+// parts are what runs beside the API.
+func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
+	parts := []func(context.Context){
+		func(ctx context.Context) { s.announce(ctx, loopback) },
+		s.trust.Run,
+		s.health.Run,
+	}
+	if s.decision.Degraded != "" {
+		return parts
+	}
+	if keeper := s.decision.Keeper; keeper != nil {
+		parts = append(parts, keeper.Run)
+	}
+	if target := s.target; target != nil {
+		parts = append(parts, target.Run)
+	}
+	if s.snapshots != nil {
+		parts = append(parts, s.snapshots.Run)
+	}
+	if len(s.options.Controllers) > 0 {
+		leading := s.leadership(loopback)
+		parts = append(parts, func(ctx context.Context) {
+			s.accounts.Wait(ctx)
+			storehealth.WhileReachable(ctx, s.health.Unreachable, leading.Run)
+		})
+	}
+	return parts
+}
+
+// leadership runs the controllers where this replica leads.
+func (s *Server) leadership(loopback *rest.Config) *leadership.Leadership {
+	return leadership.New(leadership.Options{
+		Controllers: s.options.Controllers,
+		Term: leadership.Term{
+			Host: s.host.ConfigFor("controllers"), Target: s.target.ConfigFor(serviceaccounts.Engine(), s.accounts),
+			Executor:  s.accounts.ConfigFor(serviceaccounts.Executor()),
+			Namespace: s.options.Namespace, Visitor: s.visitor(), Redactor: s.redactor, Liveness: s.liveness, Records: s.records,
+		},
+		Loopback: loopback, Scheme: s.scheme, Revisions: s.api.revisions.Revision.Local(), Metrics: s.term,
+		Host: s.host.ConfigFor("leader-election"), Identity: replicaIdentity(s.options, s.decision.Identity), Times: s.options.leaseTimes(),
+	})
+}
+
+// announce waits until the server is ready, registers it, says so, and keeps the
+// registration.
+func (s *Server) announce(ctx context.Context, loopback *rest.Config) {
+	log := klog.FromContext(ctx)
+	if err := s.waitReady(ctx, loopback); err != nil {
+		return
+	}
+	if reason := s.decision.Degraded; reason != "" {
+		log.Error(nil, "Serving nothing but discovery", "reason", reason)
+	} else {
+		log.Info("Ready", "port", s.port())
+	}
+	if s.registration != nil {
+		if err := s.registration.Run(ctx); err != nil {
+			return
+		}
+	}
+	if s.options.Ready != nil {
+		s.options.Ready(Serving{Port: s.port(), Loopback: loopback, CABundle: s.trust.Bundle()})
+	}
+	s.keeper.Run(ctx)
+}
+
+func (s *Server) port() int {
+	_, port, err := s.generic.SecureServingInfo.HostPort()
+	if err != nil {
+		return 0
+	}
+	return port
+}
+
+// waitReady returns when every check of readiness passes, but for those of the
+// store's identity, room and records: discovery is to be reached also when we are
+// degraded.
+func (s *Server) waitReady(ctx context.Context, loopback *rest.Config) error {
+	client, err := rest.HTTPClientFor(loopback)
+	if err != nil {
+		return fmt.Errorf("making a loopback client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, loopback.Host+"/readyz?exclude="+storeguard.CheckName+"&exclude="+storehealth.CheckName+"&exclude="+storehealth.RecordsCheckName, nil)
+		if err != nil {
+			return fmt.Errorf("asking for readiness: %w", err)
+		}
+		if response, err := client.Do(request); err == nil {
+			// Only the status matters; a body that cannot be closed is gone.
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(readyPoll):
+		}
+	}
+}

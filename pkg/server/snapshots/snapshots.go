@@ -1,0 +1,196 @@
+// Package snapshots takes copies of the embedded store at intervals, and removes old ones.
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// prefix and suffix enclose the time in a snapshot's name. Names
+	// sort by time.
+	prefix     = "penstock-"
+	timeLayout = "20060102T150405Z"
+	suffix     = ".db"
+
+	// DefaultInterval and DefaultKeep are how often, and how many; MinInterval is the least
+	// that may be asked for.
+	DefaultInterval = time.Hour
+	MinInterval     = time.Minute
+	DefaultKeep     = 24
+	// retry is how long to wait after a failure, if the interval is not
+	// shorter.
+	retry = time.Minute
+	// timeout bounds one. A disk that takes longer is no place for it.
+	timeout = 10 * time.Minute
+)
+
+// Snapshots are copies of the embedded store in a directory, taken at intervals,
+// the newest of which are kept. Files with other names are left alone.
+type Snapshots struct {
+	dir      string
+	interval time.Duration
+	keep     int
+	// save writes the store as it is now to a file that is complete when it
+	// appears.
+	save    func(ctx context.Context, path string) error
+	metrics *gauges
+}
+
+// Run takes snapshots until ctx ends. The first is due an interval after the
+// newest that is there, of this run or another.
+func (s *Snapshots) Run(ctx context.Context) {
+	log := klog.FromContext(ctx).WithName("snapshots")
+	wait, err := s.due(time.Now())
+	if err != nil {
+		log.Error(err, "The snapshots that are there could not be read", "dir", s.dir)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		now := time.Now()
+		path, err := s.take(ctx, now)
+		wait = s.interval
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			wait = min(wait, retry)
+			s.metrics.failed()
+			log.Error(err, "There is no new snapshot of the store; trying again", "after", wait)
+		default:
+			s.metrics.taken(now)
+			log.Info("Took a snapshot of the store", "file", path)
+		}
+	}
+}
+
+// due is how long the next snapshot has time.
+func (s *Snapshots) due(now time.Time) (time.Duration, error) {
+	names, err := s.list()
+	if err != nil || len(names) == 0 {
+		return 0, err
+	}
+	newest, _ := takenAt(names[len(names)-1])
+	if newest.After(now) {
+		return 0, nil // the clock was wrong then, or is now
+	}
+	s.metrics.taken(newest)
+	return max(0, newest.Add(s.interval).Sub(now)), nil
+}
+
+// take saves a snapshot, and removes those that are too many.
+func (s *Snapshots) take(ctx context.Context, now time.Time) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	path := filepath.Join(s.dir, prefix+now.UTC().Format(timeLayout)+suffix)
+	if err := s.save(ctx, path); err != nil {
+		return "", err
+	}
+	names, err := s.list()
+	if err != nil {
+		return "", err
+	}
+	var errs []error
+	for _, name := range names[:max(0, len(names)-s.keep)] {
+		errs = append(errs, os.Remove(filepath.Join(s.dir, name)))
+	}
+	return path, errors.Join(errs...)
+}
+
+// list returns the names of the snapshots, the oldest first.
+func (s *Snapshots) list() ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if _, ok := takenAt(entry.Name()); ok && entry.Type().IsRegular() {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// takenAt returns when the snapshot of a name was taken, or false for a file
+// that is none.
+func takenAt(name string) (time.Time, bool) {
+	text, ok := strings.CutPrefix(name, prefix)
+	if !ok {
+		return time.Time{}, false
+	}
+	if text, ok = strings.CutSuffix(text, suffix); !ok {
+		return time.Time{}, false
+	}
+	taken, err := time.Parse(timeLayout, text)
+	return taken, err == nil
+}
+
+// gauges tell how old the newest snapshot is.
+type gauges struct {
+	newest, interval metrics.GaugeMetric
+	failures         metrics.CounterMetric
+}
+
+// newGauges registers the metrics. One registry can have them once.
+func newGauges(registry metrics.KubeRegistry, interval time.Duration) *gauges {
+	newest := metrics.NewGauge(&metrics.GaugeOpts{
+		Name:           "penstock_snapshot_timestamp_seconds",
+		Help:           "Unix time of the newest snapshot of the store; 0 when there is none yet.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	every := metrics.NewGauge(&metrics.GaugeOpts{
+		Name:           "penstock_snapshot_interval_seconds",
+		Help:           "How often a snapshot of the store is to be taken.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	failures := metrics.NewCounter(&metrics.CounterOpts{
+		Name:           "penstock_snapshot_failures_total",
+		Help:           "Snapshots of the store that could not be taken, or after which old ones could not be removed.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	registry.MustRegister(newest, every, failures)
+	newest.Set(0)
+	every.Set(interval.Seconds())
+	return &gauges{newest: newest, interval: every, failures: failures}
+}
+
+func (m *gauges) taken(at time.Time) { m.newest.Set(float64(at.Unix())) }
+
+func (m *gauges) failed() { m.failures.Inc() }
+
+// Options say where snapshots go, and how many.
+type Options struct {
+	// Dir is created when absent. Every Interval a snapshot is put there, and the newest
+	// Keep stay.
+	Dir      string
+	Interval time.Duration
+	Keep     int
+	// Save writes the store as it is now to a file that is complete when it appears.
+	Save func(ctx context.Context, path string) error
+	// Metrics takes the metrics; one registry can have them once.
+	Metrics metrics.KubeRegistry
+}
+
+// New returns what takes snapshots. It makes the directory.
+func New(o Options) (*Snapshots, error) {
+	// They hold the Secrets of all revisions.
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating the directory for snapshots: %w", err)
+	}
+	return &Snapshots{dir: o.Dir, interval: o.Interval, keep: o.Keep, save: o.Save, metrics: newGauges(o.Metrics, o.Interval)}, nil
+}

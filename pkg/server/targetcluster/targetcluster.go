@@ -1,0 +1,204 @@
+// Package targetcluster is the way to the cluster that revisions are rolled out into when
+// that is not the host.
+package targetcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+const (
+	// lookInterval is how often the kubeconfig is read; retryFirst is how long to
+	// wait for the next try to reach the cluster, doubling up to retryMax.
+	lookInterval = 2 * time.Second
+	retryFirst   = time.Second
+	retryMax     = 10 * time.Second
+	// tryTimeout bounds one try.
+	tryTimeout = 10 * time.Second
+)
+
+// Cluster is the one that revisions are rolled out into when it is not the host
+// (--target-kubeconfig). Nothing reaches it before it was found to be the one that
+// the store knows, and to be ours; until then, all that is asked of it fails with
+// the reason, as when it cannot be reached.
+type Cluster struct {
+	// file has the kubeconfig.
+	file string
+	// accepted names a cluster that a person decided for, see --accept-target.
+	accepted  string
+	visitor   target.Visitor
+	userAgent func(part string) string
+	// checkTarget records which cluster the inventories are about.
+	checkTarget func(ctx context.Context, cluster string, forget bool) error
+	link        *kubeconfig.Link
+	// interval is how often the file is read.
+	interval time.Duration
+}
+
+// Options say where it is.
+type Options struct {
+	// File has the kubeconfig.
+	File string
+	// Accept names a cluster that a person decided for, see --accept-target.
+	Accept      string
+	Visitor     target.Visitor
+	Inventories *chain.Inventories
+	// UserAgent names a part of this process in the cluster's audit log.
+	UserAgent func(part string) string
+}
+
+// New reads the kubeconfig: one that is no good ends the start, when somebody looks; one
+// that gets so later is told in status.
+func New(o Options) (*Cluster, error) {
+	t := &Cluster{
+		file: o.File, accepted: o.Accept, visitor: o.Visitor, userAgent: o.UserAgent,
+		checkTarget: o.Inventories.Aim, link: kubeconfig.NewLink(), interval: lookInterval,
+	}
+	_, _, err := t.read()
+	return t, err
+}
+
+// Config is for clients of the target cluster.
+func (t *Cluster) Config(component string) *rest.Config {
+	config := t.link.Config()
+	config.UserAgent = t.userAgent(component)
+	return config
+}
+
+func (t *Cluster) read() ([]byte, *rest.Config, error) {
+	raw, err := os.ReadFile(t.file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --target-kubeconfig: %w", err)
+	}
+	config, err := kubeconfig.Parse(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --target-kubeconfig %s: %w", t.file, err)
+	}
+	return raw, config, nil
+}
+
+// Run leads the link to where the file says, and follows the file, until ctx ends.
+func (t *Cluster) Run(ctx context.Context) {
+	log := klog.FromContext(ctx).WithName("target")
+	ctx = klog.NewContext(ctx, log)
+	var used []byte
+	wait, told := retryFirst, ""
+	for {
+		raw, config, err := t.read()
+		switch {
+		case err == nil && used != nil && bytes.Equal(raw, used):
+			wait = t.interval
+		case err == nil:
+			err = t.lead(ctx, config)
+			if err == nil {
+				used, wait, told = raw, t.interval, ""
+				log.Info("Rolling out into another cluster", "server", config.Host)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			wait = min(2*wait, retryMax)
+			if err.Error() != told {
+				told = err.Error()
+				log.Error(err, "The kubeconfig of the target cluster cannot be used; trying again", "before", stays(used != nil && !misled(err)))
+			}
+			if used == nil || misled(err) {
+				t.link.Lose(err)
+				used = nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// stays says what becomes of the kubeconfig before.
+func stays(inUse bool) string {
+	if inUse {
+		return "stays in use"
+	}
+	return "none is in use: nothing is rolled out"
+}
+
+// misled is true when the kubeconfig leads to a cluster that is not the one that is
+// meant: then nothing is done in either. While it is only not known where it leads,
+// the way in use stays: what is wrong with it, the cluster says by itself.
+func misled(err error) bool {
+	var elsewhere *chain.AimedElsewhereError
+	var claimed *target.ClaimedError
+	return errors.As(err, &elsewhere) || errors.As(err, &claimed)
+}
+
+// lead goes to a cluster once it is found to be the one that is meant: what is known
+// to have been rolled out is there.
+func (t *Cluster) lead(ctx context.Context, config *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	_, err := t.visitor.Enter(ctx, config, func(ctx context.Context, name string) error {
+		if err := t.checkTarget(ctx, name, t.accepted == name); err != nil {
+			return fmt.Errorf("%w: remove it there first, or give it up with --accept-target=%s", err, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.link.Lead(config)
+}
+
+// ConfigFor is for a job that is done in the cluster that revisions are rolled out into: in
+// a name of its own in the host, which a nil Cluster is, and as the kubeconfig says
+// elsewhere.
+func (t *Cluster) ConfigFor(j serviceaccounts.Job, accounts *serviceaccounts.Accounts) *rest.Config {
+	if t == nil {
+		return accounts.ConfigFor(j)
+	}
+	return t.Config(j.Name)
+}
+
+// HostJobs are those that are done in the host: nobody needs the rights there to write
+// what revisions say somewhere else.
+func (t *Cluster) HostJobs() []serviceaccounts.Job {
+	if t == nil {
+		return serviceaccounts.Jobs()
+	}
+	return slices.DeleteFunc(serviceaccounts.Jobs(), func(j serviceaccounts.Job) bool { return j.Name == serviceaccounts.Engine().Name })
+}
+
+// Name is what requesters need the right to use, empty for the host.
+func (t *Cluster) Name() string {
+	if t == nil {
+		return ""
+	}
+	return v1alpha1.DefaultTarget
+}
+
+// CheckHost makes sure that what was rolled out into another cluster is not made anew in
+// the host because a flag is missing. Accept is a person's decision, as in Options.
+func CheckHost(ctx context.Context, inventories *chain.Inventories, accept string) error {
+	err := inventories.Aim(ctx, "", accept == acceptHost)
+	var elsewhere *chain.AimedElsewhereError
+	if errors.As(err, &elsewhere) {
+		return fmt.Errorf("%w: give --target-kubeconfig, or give it up with --accept-target=%s", err, acceptHost)
+	}
+	return err
+}
+
+// acceptHost is the value of --accept-target for the host.
+const acceptHost = "host"
