@@ -25,6 +25,10 @@ func retired() map[string]string {
 		"astray": "target error", "recollections": "memory", "mind": "memory",
 		"sighted": "watched", "overreach": "conflicts", "unowned": "conflicts",
 		"powers": "privilege", "deaf": "unreachable",
+		"aim": "check the target", "aimed": "recorded for a target", "sight": "findings", "shelf": "what it keeps",
+		"story": "history, log or scenario", "stories": "histories", "tell": "notify, report, print", "telling": "notify, report",
+		"teller": "sender", "world": "what it is: a cluster, a plane, a host", "worlds": "what they are", "unseen": "unknown",
+		"wayback": "rollback",
 	}
 }
 

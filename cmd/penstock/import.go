@@ -82,7 +82,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 	}
 	checked := heard.Take()
 	if options.check {
-		if err := i.tell(checked); err != nil {
+		if err := i.printWarnings(checked); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(i.out, "%s can be imported; nothing was written\n", text.Count(i.count, "extension"))
@@ -91,7 +91,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 	if err := i.sendAll(ctx, false); err != nil {
 		return fmt.Errorf("not everything was imported; do it again when the cause is removed, and what is missing is added: %w", err)
 	}
-	if err := i.tell(checked); err != nil {
+	if err := i.printWarnings(checked); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(i.out, "%s imported\n", text.Count(i.count, "extension"))
@@ -156,7 +156,7 @@ type outgoing struct {
 	reader *archive.Reader
 }
 
-func (i *importer) tell(warned []string) error {
+func (i *importer) printWarnings(warned []string) error {
 	for _, text := range warned {
 		if _, err := fmt.Fprintf(i.out, "warning: %s\n", text); err != nil {
 			return err

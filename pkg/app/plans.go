@@ -51,8 +51,8 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for the facts of plans: %w", err)
 	}
-	world := plan.NewFactWatch(facts, Profiles(), func() { notify("") })
-	for _, runnable := range []manager.RunnableFunc{watches.Run, world.Run} {
+	factWatch := plan.NewFactWatch(facts, Profiles(), func() { notify("") })
+	for _, runnable := range []manager.RunnableFunc{watches.Run, factWatch.Run} {
 		if err := term.Manager.Add(runnable); err != nil {
 			return fmt.Errorf("adding the watches of plans: %w", err)
 		}
@@ -94,7 +94,7 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 			Jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 			Redactor: term.Redactor,
 		}),
-		World: world, Profiles: Profiles(),
+		Watched: factWatch, Profiles: Profiles(),
 		Packs: term.Packs, Claims: term.Claims, Runs: term.Runs,
 		Rights:  plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
 		Freezes: freeze, Events: recorder, Clock: clock.RealClock{}, Version: s.Version,

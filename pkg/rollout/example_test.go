@@ -16,16 +16,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// shelf keeps manifests by digest.
-type shelf map[manifest.Digest][]byte
+// byDigest keeps manifests by digest.
+type byDigest map[manifest.Digest][]byte
 
-func (s shelf) Body(_ context.Context, ref manifest.Ref) ([]byte, error) { return s[ref.Digest], nil }
+func (s byDigest) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
+	return s[ref.Digest], nil
+}
 
 // install rolls objects out as one phase and returns when they are ready. The
 // inventory is lost with the process here; keep it, and the next process goes on
 // where this one ended.
 func install(ctx context.Context, config *rest.Config, owner string, manifests ...string) error {
-	bodies, phase := shelf{}, stage.Phase{Name: "all"}
+	bodies, phase := byDigest{}, stage.Phase{Name: "all"}
 	for _, text := range manifests {
 		object, err := manifest.Digester{}.FromJSON([]byte(text))
 		if err != nil {

@@ -494,14 +494,14 @@ func (m *model) Delete(_ context.Context, ref manifest.Ref, p targetclient.Preco
 	}
 	have, err := m.guarded(ref, p)
 	if err == nil {
-		m.tell("delete", have)
+		m.note("delete", have)
 		m.deleted[have.uid] = true
 		m.remove(have)
 	}
 	return errors.Join(crash, err)
 }
 
-func (m *model) tell(verb string, have *thing) {
+func (m *model) note(verb string, have *thing) {
 	if m.taking != nil {
 		m.taking(verb, have)
 	}
@@ -531,7 +531,7 @@ func (m *model) Release(_ context.Context, ref manifest.Ref, p targetclient.Prec
 	}
 	have, err := m.guarded(ref, p)
 	if err == nil {
-		m.tell("release", have)
+		m.note("release", have)
 		now := have.clone()
 		now.versions = m.presentIn(used, have.metadata().ManagedFields)
 		m.released[now.uid] = true

@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// previewed is a preview of the layers of a story.
-func previewed(s *rollout.Story, permit preview.Permit) (preview.Preview, error) {
+// previewed is a preview of the layers of a scenario.
+func previewed(s *rollout.Scenario, permit preview.Permit) (preview.Preview, error) {
 	previewer := preview.New(preview.Options{Reader: s, Trier: s, Names: s.Names(), Parallel: 1})
 	return previewer.Preview(context.Background(), s.Work(), permit)
 }
@@ -71,7 +71,7 @@ func TestPreview(t *testing.T) {
 	const x, y = "ConfigMap a/x", "ConfigMap a/y"
 	cases := map[string]struct {
 		reason string
-		given  func(t *testing.T, s *rollout.Story)
+		given  func(t *testing.T, s *rollout.Scenario)
 		permit preview.Permit
 		want   []string
 		// costs are the reads and dry-runs.
@@ -79,19 +79,19 @@ func TestPreview(t *testing.T) {
 	}{
 		"New": {
 			reason: "what is not there is created",
-			given:  func(t *testing.T, s *rollout.Story) { s.Become(s.Revision(1).Phase("p", x+"=1")) },
+			given:  func(t *testing.T, s *rollout.Scenario) { s.Become(s.Revision(1).Phase("p", x+"=1")) },
 			want:   []string{x + " Create none->1"},
 			costs:  []string{"get " + x, "try " + x},
 		},
 		"AtRest": {
 			reason: "what nobody touched is not tried",
-			given:  func(t *testing.T, s *rollout.Story) { s.Roll(t, s.Revision(1).Phase("p", x+"=1")) },
+			given:  func(t *testing.T, s *rollout.Scenario) { s.Roll(t, s.Revision(1).Phase("p", x+"=1")) },
 			want:   []string{x + " Idle"},
 			costs:  []string{"get " + x},
 		},
 		"Drift": {
 			reason: "a value of ours that somebody changed, and who",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Set(rollout.RefOf(x).ID, "data:value", "9", "kubectl-edit")
 			},
@@ -100,7 +100,7 @@ func TestPreview(t *testing.T) {
 		},
 		"ForeignField": {
 			reason: "fields that we do not apply are nobody's drift",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Set(rollout.RefOf(x).ID, "data:theirs", "9", "kubectl-edit")
 			},
@@ -109,7 +109,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Deleted": {
 			reason: "what somebody deleted comes again",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Erase(rollout.RefOf(x).ID)
 			},
@@ -118,7 +118,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Upgrade": {
 			reason: "another content, and what it does not list goes",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1", y+"=1"))
 				s.Become(s.Revision(2).Phase("p", x+"=2"))
 			},
@@ -127,7 +127,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Contested": {
 			reason: "an upgrade takes what somebody changed",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Set(rollout.RefOf(x).ID, "data:value", "9", "kubectl-edit")
 				s.Become(s.Revision(2).Phase("p", x+"=2"))
@@ -137,7 +137,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Collision": {
 			reason: "somebody else's is left alone, and not tried",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Place(rollout.RefOf(x), map[string]string{"value": "theirs"})
 				s.Become(s.Revision(1).Phase("p", x+"=1"))
 			},
@@ -146,7 +146,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Adoption": {
 			reason: "or taken over",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Place(rollout.RefOf(x), map[string]string{"value": "theirs"})
 				s.Become(s.Revision(1).Adopting(stage.AdoptUncontrolled).Phase("p", x+"=1"))
 			},
@@ -155,7 +155,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Terminating": {
 			reason: "what is on its way out is waited for",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Terminate(rollout.RefOf(x).ID)
 			},
@@ -164,7 +164,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Left": {
 			reason: "what is somebody else's by now is not deleted",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Control(rollout.RefOf(x).ID, &metav1.OwnerReference{Kind: "Deployment", Name: "d", Controller: new(true)})
 				s.Become(s.Revision(2))
@@ -174,7 +174,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Released": {
 			reason: "an orphan stays",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Release(1)
 				s.Become()
@@ -184,7 +184,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Refused": {
 			reason: "what the server says no to",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Become(s.Revision(1).Phase("p", x+"=1"))
 				s.Refuse(func(verb string, ref manifest.Ref) error {
 					return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "x", nil)
@@ -195,7 +195,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Unread": {
 			reason: "a read that fails is no object that does not exist",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1", y+"=1"))
 				s.Become(s.Revision(2).Phase("p", x+"=2"))
 				s.Unreadable(&apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "its webhook is away"}})
@@ -205,7 +205,7 @@ func TestPreview(t *testing.T) {
 		},
 		"NamespaceOfTheSame": {
 			reason: "a namespace of the same rollout comes first",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Become(s.Revision(1).Phase("p", "Namespace a=1", x+"=1"))
 				s.Refuse(func(verb string, ref manifest.Ref) error {
 					if ref.Kind == "Namespace" {
@@ -219,7 +219,7 @@ func TestPreview(t *testing.T) {
 		},
 		"OtherNamespace": {
 			reason: "a namespace that nobody makes is a refusal",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Become(s.Revision(1).Phase("p", x+"=1"))
 				s.Refuse(func(verb string, ref manifest.Ref) error {
 					return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a")
@@ -230,7 +230,7 @@ func TestPreview(t *testing.T) {
 		},
 		"ChangesInBetween": {
 			reason: "is looked at once more",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Become(s.Revision(2).Phase("p", x+"=2"))
 				s.Refuse(func(verb string, ref manifest.Ref) error {
@@ -243,7 +243,7 @@ func TestPreview(t *testing.T) {
 		},
 		"ChangesAllTheTime": {
 			reason: "is not waited for",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Become(s.Revision(2).Phase("p", x+"=2"))
 				s.Refuse(func(verb string, ref manifest.Ref) error {
@@ -255,7 +255,7 @@ func TestPreview(t *testing.T) {
 		},
 		"NotPermitted": {
 			reason: "costs no request and is not there",
-			given: func(t *testing.T, s *rollout.Story) {
+			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1", y+"=1"))
 				s.Become(s.Revision(2).Phase("p", "ConfigMap a/z=1"))
 			},
@@ -272,7 +272,7 @@ func TestPreview(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := rollout.NewStory()
+			s := rollout.NewScenario()
 			tc.given(t, s)
 			s.Spent()
 			got, err := previewed(s, tc.permit)
@@ -302,7 +302,7 @@ func TestPreviewOfTheSilent(t *testing.T) {
 	}
 	for name, answer := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := rollout.NewStory()
+			s := rollout.NewScenario()
 			s.Become(s.Revision(1).Phase("p", "ConfigMap a/x=1", "ConfigMap a/y=1"))
 			s.Refuse(func(verb string, ref manifest.Ref) error {
 				if ref.Name == "y" {
@@ -320,7 +320,7 @@ func TestPreviewOfTheSilent(t *testing.T) {
 
 // TestPreviewAsksOnce: whoever permits sees everything at once.
 func TestPreviewAsksOnce(t *testing.T) {
-	s := rollout.NewStory()
+	s := rollout.NewScenario()
 	s.Roll(t, s.Revision(1).Phase("p", "ConfigMap a/x=1", "ConfigMap a/y=1"))
 	s.Become(s.Revision(2).Phase("p", "ConfigMap a/x=2"))
 	var asked []string
@@ -344,7 +344,7 @@ func TestPreviewAsksOnce(t *testing.T) {
 
 func TestPreviewOfCreateOnlyObjects(t *testing.T) {
 	const theirs = "ConfigMap a/default"
-	s := rollout.NewStory()
+	s := rollout.NewScenario()
 	s.Place(rollout.RefOf(theirs), map[string]string{"value": "theirs"})
 	s.Become(s.Revision(1).Phase("a", theirs+"=1@0", "ConfigMap a/other=1@0"))
 	found, err := previewed(s, nil)
@@ -366,7 +366,7 @@ func TestPreviewOfCreateOnlyObjects(t *testing.T) {
 // TestPreviewOfGoneVersions: what goes is found in the version that is served, and of what
 // the server cannot say that is said.
 func TestPreviewOfGoneVersions(t *testing.T) {
-	s := rollout.NewStory()
+	s := rollout.NewScenario()
 	s.ServeWidgets("v1alpha1", "v1")
 	s.Roll(t, s.Revision(1).Phase("base", "Widget.example.com/v1alpha1 a/w=1", "Widget.example.com/v1alpha1 a/z=1"))
 	s.ServeWidgets("v1")

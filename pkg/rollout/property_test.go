@@ -16,10 +16,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// story is a random history of a chain: revisions come and go, the process dies,
+// history is a random history of a chain: revisions come and go, the process dies,
 // stores are lost and put back, watches lag, workloads fail, and other people
 // change, delete and replace things.
-type story struct {
+type history struct {
 	*saga
 	last int64
 	// made counts layers, for keys that are never used twice.
@@ -52,7 +52,7 @@ func pool() []string {
 // TestProperties holds the engine to its one rule, whatever happens.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &story{
+		s := &history{
 			saga: newSaga(), foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{}, stripped: map[types.UID]map[string]bool{},
 			unrecorded: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
 		}
@@ -89,7 +89,7 @@ func TestProperties(t *testing.T) {
 }
 
 // upgrade adds a revision.
-func (s *story) upgrade(t *rapid.T) {
+func (s *history) upgrade(t *rapid.T) {
 	if len(s.layers) > 3 {
 		t.Skip("enough revisions")
 	}
@@ -120,14 +120,14 @@ func (s *story) upgrade(t *rapid.T) {
 }
 
 // key is that of a revision as it is made.
-func (s *story) key(layer Layer) string {
+func (s *history) key(layer Layer) string {
 	s.made++
 	return fmt.Sprintf("uid-%d-of-%d", s.made, layer.Revision)
 }
 
 // watch lets watches go on: all in order, one ahead of the others, or one from
 // anew, so that it leaves out what happened in between.
-func (s *story) watch(t *rapid.T) {
+func (s *history) watch(t *rapid.T) {
 	kind := refOf(rapid.SampledFrom(pool()).Draw(t, "kind")).GroupKind()
 	switch rapid.SampledFrom([]string{"next", "ahead", "anew"}).Draw(t, "how") {
 	case "next":
@@ -140,7 +140,7 @@ func (s *story) watch(t *rapid.T) {
 }
 
 // probe lets all workloads become ready, or one fail that was.
-func (s *story) probe(t *rapid.T) {
+func (s *history) probe(t *rapid.T) {
 	if rapid.Bool().Draw(t, "ready") {
 		s.controllers()
 		return
@@ -150,7 +150,7 @@ func (s *story) probe(t *rapid.T) {
 
 // loseStore saves the store, puts back one that was saved, or makes another one of
 // an export of its revisions.
-func (s *story) loseStore(t *rapid.T) {
+func (s *history) loseStore(t *rapid.T) {
 	how := rapid.SampledFrom([]string{"save", "restore", "import"}).Draw(t, "how")
 	switch {
 	case how == "save" || how == "restore" && s.saved == nil:
@@ -172,7 +172,7 @@ func (s *story) loseStore(t *rapid.T) {
 }
 
 // archive takes any revision away, and leaves what it has when it is deleted so.
-func (s *story) archive(t *rapid.T) {
+func (s *history) archive(t *rapid.T) {
 	if len(s.layers) == 0 {
 		t.Skip("no revision")
 	}
@@ -182,7 +182,7 @@ func (s *story) archive(t *rapid.T) {
 }
 
 // pause pauses or resumes any revision.
-func (s *story) pause(t *rapid.T) {
+func (s *history) pause(t *rapid.T) {
 	if len(s.layers) == 0 {
 		t.Skip("no revision")
 	}
@@ -192,7 +192,7 @@ func (s *story) pause(t *rapid.T) {
 }
 
 // frost freezes the cluster, looks that nothing is written, or ends that.
-func (s *story) frost(t *rapid.T) {
+func (s *history) frost(t *rapid.T) {
 	s.news = true
 	if s.freeze != nil {
 		s.freeze = nil
@@ -207,7 +207,7 @@ func (s *story) frost(t *rapid.T) {
 }
 
 // meddle is what other people do.
-func (s *story) meddle(t *rapid.T) {
+func (s *history) meddle(t *rapid.T) {
 	ref := refOf(rapid.SampledFrom(pool()).Draw(t, "object"))
 	have := s.objects[ref.ID]
 	if have == nil {
@@ -258,7 +258,7 @@ func (s *story) meddle(t *rapid.T) {
 }
 
 // strip notes that an object lost a mark.
-func (s *story) strip(uid types.UID, mark string) {
+func (s *history) strip(uid types.UID, mark string) {
 	if s.stripped[uid] == nil {
 		s.stripped[uid] = map[string]bool{}
 	}
@@ -267,12 +267,12 @@ func (s *story) strip(uid types.UID, mark string) {
 
 // strange is true for objects of which nobody may be able to tell that they were ours. A
 // store that was lost does not tell that we meant to make them.
-func (s *story) strange(uid types.UID) bool {
+func (s *history) strange(uid types.UID) bool {
 	return len(s.stripped[uid]) > 1 || len(s.stripped[uid]) > 0 && s.lost
 }
 
 // note remembers what the layers may adopt.
-func (s *story) note() {
+func (s *history) note() {
 	for _, layer := range s.layers {
 		for _, stg := range layer.Stages {
 			for _, step := range stg.Steps {
@@ -284,7 +284,7 @@ func (s *story) note() {
 	}
 }
 
-func (s *story) reconcile(t *rapid.T) {
+func (s *history) reconcile(t *rapid.T) {
 	if _, err := s.pass(); err != nil {
 		t.Fatalf("reconciling: %v", err)
 	}
@@ -292,7 +292,7 @@ func (s *story) reconcile(t *rapid.T) {
 
 // crash lets the process die at one of its next writes, before or behind it. What
 // the next one sees first may be older than what this one knew.
-func (s *story) crash(t *rapid.T) {
+func (s *history) crash(t *rapid.T) {
 	s.fuse = rapid.IntRange(0, 6).Draw(t, "writes")
 	s.lastWriteLands = rapid.Bool().Draw(t, "lands")
 	if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
@@ -307,7 +307,7 @@ func (s *story) crash(t *rapid.T) {
 }
 
 // check is what holds at any moment.
-func (s *story) check(t *rapid.T) {
+func (s *history) check(t *rapid.T) {
 	for key, n := range s.reached {
 		if s.stored.Reached[key] < n {
 			t.Errorf("layer %s had reached %d stages, and now %d", key, n, s.stored.Reached[key])
@@ -335,7 +335,7 @@ func (s *story) check(t *rapid.T) {
 }
 
 // end lets everything come to rest and compares the cluster with the rule.
-func (s *story) end(t *rapid.T) {
+func (s *history) end(t *rapid.T) {
 	s.again(t)
 	// What layers want can be written then, and nothing was before in any other version
 	// that is still known.
@@ -390,7 +390,7 @@ func (s *story) end(t *rapid.T) {
 
 // twice: to apply again what is there, by whoever knows nothing of it, changes
 // nothing.
-func (s *story) twice(t *rapid.T) {
+func (s *history) twice(t *rapid.T) {
 	before := s.contents()
 	s.reimport(s.key)
 	s.settle(t)
@@ -400,7 +400,7 @@ func (s *story) twice(t *rapid.T) {
 }
 
 // contents are the values of all objects that are not somebody else's.
-func (s *story) contents() map[types.UID]map[string]string {
+func (s *history) contents() map[types.UID]map[string]string {
 	contents := map[types.UID]map[string]string{}
 	for _, o := range s.objects {
 		if _, theirs := s.foreign[o.uid]; !theirs {
@@ -411,7 +411,7 @@ func (s *story) contents() map[types.UID]map[string]string {
 }
 
 // compare holds one object to its manifest.
-func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
+func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 	if o == nil {
 		t.Errorf("%s is missing", step.ID)
 		return
@@ -458,7 +458,7 @@ func (s *story) compare(t *rapid.T, step stage.Step, o *thing) {
 
 // quiet: what is at rest costs nothing, also for a new process, but for what it
 // has to find out again about objects that no label shows.
-func (s *story) quiet(t *rapid.T) {
+func (s *history) quiet(t *rapid.T) {
 	s.spent()
 	if _, err := s.pass(); err != nil {
 		t.Fatalf("reconciling: %v", err)

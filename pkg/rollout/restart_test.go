@@ -165,7 +165,7 @@ func TestRestartChangesNothing(t *testing.T) {
 
 // version changes which versions of a kind are served, or takes the server away that
 // converts between them.
-func (s *story) version(t *rapid.T) {
+func (s *history) version(t *rapid.T) {
 	now := defined{versions: map[string]bool{}, away: rapid.Bool().Draw(t, "away")}
 	for _, version := range versionPool() {
 		switch rapid.SampledFrom([]string{"served", "listed", "gone"}).Draw(t, version) {
@@ -181,7 +181,7 @@ func (s *story) version(t *rapid.T) {
 func versionPool() []string { return []string{"v1", "v1alpha1", "v2"} }
 
 // heal serves the kind again, in some versions and in no others.
-func (s *story) heal(versions ...string) {
+func (s *history) heal(versions ...string) {
 	now := defined{versions: map[string]bool{}}
 	for _, version := range versions {
 		now.versions[version] = true
@@ -190,7 +190,7 @@ func (s *story) heal(versions ...string) {
 }
 
 // versionsInUse are those that layers want the kind in, or one.
-func (s *story) versionsInUse() []string {
+func (s *history) versionsInUse() []string {
 	used := map[string]bool{}
 	for _, layer := range s.layers {
 		for _, stg := range layer.Stages {
@@ -209,7 +209,7 @@ func (s *story) versionsInUse() []string {
 
 // again is a restart that is to make no difference. What a process that watches by name
 // has seen of an object, another one has to find out.
-func (s *story) again(t *rapid.T) {
+func (s *history) again(t *rapid.T) {
 	if definition := s.kinds[widgets()]; definition.away {
 		definition.away = false
 		s.define(widgets(), definition)

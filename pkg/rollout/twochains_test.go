@@ -23,9 +23,9 @@ type pair struct {
 	unrecorded map[types.UID]bool
 	// acting is the chain whose pass is running.
 	acting string
-	// aimed are deletes of what is the other's, by uid; the server refuses them when
+	// misdirected are deletes of what is the other's, by uid; the server refuses them when
 	// they are guarded.
-	aimed map[types.UID]string
+	misdirected map[types.UID]string
 }
 
 // beside is another chain in the same cluster.
@@ -71,15 +71,15 @@ func (p *pair) watchDeletes(verb string, ref manifest.Ref) error {
 	}
 	label := have.fields["labels:"+testNames().ChainLabel]
 	if label.value != "" && label.value != p.acting && slices.Contains(label.by, "penstock/"+label.value) {
-		p.aimed[have.uid] = fmt.Sprintf("%s deleted %s, which is %s's", p.acting, ref.ID, label.value)
+		p.misdirected[have.uid] = fmt.Sprintf("%s deleted %s, which is %s's", p.acting, ref.ID, label.value)
 	}
 	return nil
 }
 
 func (p *pair) pass(t *rapid.T, s *saga) Report {
-	p.acting, p.aimed = s.owner, map[types.UID]string{}
+	p.acting, p.misdirected = s.owner, map[types.UID]string{}
 	report, err := s.pass()
-	for uid, what := range p.aimed {
+	for uid, what := range p.misdirected {
 		if s.deleted[uid] {
 			t.Fatal(what)
 		}
@@ -92,7 +92,7 @@ func (p *pair) pass(t *rapid.T, s *saga) Report {
 
 // crash lets a pass of one end at a write, and a new process begin.
 func (p *pair) crash(t *rapid.T, s *saga) {
-	p.acting, p.aimed = s.owner, map[types.UID]string{}
+	p.acting, p.misdirected = s.owner, map[types.UID]string{}
 	s.fuse, s.lastWriteLands = rapid.IntRange(0, 4).Draw(t, "writes"), rapid.Bool().Draw(t, "lands")
 	if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
 		t.Fatalf("reconciling %s: %v", s.owner, err)

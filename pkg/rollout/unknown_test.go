@@ -48,20 +48,20 @@ func TestUnknown(t *testing.T) {
 		trouble        error
 		meddle         func(*saga)
 		want           string
-		unseen         bool
+		unknown        bool
 	}{
 		"all is seen":     {reason: "all is well", want: ""},
-		"no answer yet":   {reason: "the watches have just been opened", hidden: map[manifest.ID]bool{x: true, y: true}, want: ReasonWaiting, unseen: true},
-		"one is not seen": {reason: "the others are right", hidden: map[manifest.ID]bool{x: true}, want: ReasonWaiting, unseen: true},
+		"no answer yet":   {reason: "the watches have just been opened", hidden: map[manifest.ID]bool{x: true, y: true}, want: ReasonWaiting, unknown: true},
+		"one is not seen": {reason: "the others are right", hidden: map[manifest.ID]bool{x: true}, want: ReasonWaiting, unknown: true},
 		"not what is read": {
-			reason: "another chain's probe asked first, and reads less", partly: map[manifest.ID]bool{y: true}, want: ReasonProbe, unseen: true,
+			reason: "another chain's probe asked first, and reads less", partly: map[manifest.ID]bool{y: true}, want: ReasonProbe, unknown: true,
 		},
 		"unreachable": {
-			reason: "a server that does not answer says nothing", hidden: map[manifest.ID]bool{x: true}, want: ReasonUnreachable, unseen: true,
+			reason: "a server that does not answer says nothing", hidden: map[manifest.ID]bool{x: true}, want: ReasonUnreachable, unknown: true,
 			trouble: &url.Error{Op: "Get", URL: "https://host", Err: errors.New("connection refused")},
 		},
 		"unreachable since": {
-			reason: "what was right when it was seen last may be so still", stale: map[manifest.ID]bool{x: true, y: true}, want: ReasonUnreachable, unseen: true,
+			reason: "what was right when it was seen last may be so still", stale: map[manifest.ID]bool{x: true, y: true}, want: ReasonUnreachable, unknown: true,
 			trouble: &url.Error{Op: "Get", URL: "https://host", Err: errors.New("connection refused")},
 		},
 		"refused since": {
@@ -95,8 +95,8 @@ func TestUnknown(t *testing.T) {
 			if failing := layer.Phases[0].Failures; len(failing) > 0 {
 				got = failing[0].Reason
 			}
-			if got != tc.want || layer.Unknown != tc.unseen || layer.Complete != (tc.want == "") {
-				t.Errorf("%s: %q unseen=%t, want %q unseen=%t: %v", tc.reason, got, layer.Unknown, tc.want, tc.unseen, lines(report))
+			if got != tc.want || layer.Unknown != tc.unknown || layer.Complete != (tc.want == "") {
+				t.Errorf("%s: %q unknown=%t, want %q unknown=%t: %v", tc.reason, got, layer.Unknown, tc.want, tc.unknown, lines(report))
 			}
 			if writes, reads := s.spent(); len(writes)+len(reads) > 0 {
 				t.Errorf("%s: requests were made: %v %v", tc.reason, writes, reads)

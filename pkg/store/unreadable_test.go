@@ -27,8 +27,8 @@ func (withoutLeases) Grant(context.Context, int64) (*clientv3.LeaseGrantResponse
 func TestUnreadableRecords(t *testing.T) {
 	ctx, kv, keys := t.Context(), storetest.NewMemory(), store.NewKeys("/p")
 	unreadable := store.NewUnreadable(kv)
-	heads, inventories := chain.NewHeads(kv, "/p").Telling(unreadable), chain.NewInventories(kv, "/p").Telling(unreadable)
-	runs, claims := run.New(kv, "/p").Telling(unreadable), claim.New(withoutLeases{kv}, "/p").Telling(unreadable)
+	heads, inventories := chain.NewHeads(kv, "/p").Noting(unreadable), chain.NewInventories(kv, "/p").Noting(unreadable)
+	runs, claims := run.New(kv, "/p").Noting(unreadable), claim.New(withoutLeases{kv}, "/p").Noting(unreadable)
 	for kind, tc := range map[string]struct {
 		key  string
 		read func() error

@@ -36,8 +36,8 @@ func secret(name, key, text string) *corev1.Secret {
 
 func to(server string) string { return strings.ReplaceAll(leads, "SERVER", server) }
 
-// world is a host with Secrets, and clusters by their address.
-type world struct {
+// hostWithTargets is a host with Secrets, and clusters by their address.
+type hostWithTargets struct {
 	t        *testing.T
 	client   *fake.Clientset
 	targets  *Targets
@@ -46,8 +46,8 @@ type world struct {
 	ended    chan string
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, client: fake.NewClientset(), notified: make(chan string, 100), opened: make(chan string, 10), ended: make(chan string, 10)}
+func newHostWithTargets(t *testing.T) *hostWithTargets {
+	w := &hostWithTargets{t: t, client: fake.NewClientset(), notified: make(chan string, 100), opened: make(chan string, 10), ended: make(chan string, 10)}
 	ctx, cancel := context.WithCancel(t.Context())
 	server := ""
 	w.targets = New(ctx, Options{
@@ -81,7 +81,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // use waits until a chain's answer is a cluster, or an error that has a text.
-func (w *world) use(chain, secret, want string) Cluster {
+func (w *hostWithTargets) use(chain, secret, want string) Cluster {
 	w.t.Helper()
 	deadline := time.After(time.Minute)
 	for {
@@ -98,7 +98,7 @@ func (w *world) use(chain, secret, want string) Cluster {
 	}
 }
 
-func (w *world) gets(from chan string, want string) {
+func (w *hostWithTargets) gets(from chan string, want string) {
 	w.t.Helper()
 	select {
 	case got := <-from:
@@ -110,7 +110,7 @@ func (w *world) gets(from chan string, want string) {
 	}
 }
 
-func (w *world) put(secret *corev1.Secret) {
+func (w *hostWithTargets) put(secret *corev1.Secret) {
 	w.t.Helper()
 	secrets := w.client.CoreV1().Secrets("penstock")
 	if _, err := secrets.Update(w.t.Context(), secret, metav1.UpdateOptions{}); err == nil {
@@ -124,7 +124,7 @@ func (w *world) put(secret *corev1.Secret) {
 // TestTargets: one engine for each cluster, from when the first chain needs it until the
 // last one does not, and told of whatever becomes of the Secret.
 func TestTargets(t *testing.T) {
-	w := newWorld(t)
+	w := newHostWithTargets(t)
 	if _, err := w.targets.Use("a", "hosted"); !errors.Is(err, ErrNotYet) {
 		t.Errorf("at first: %v", err)
 	}

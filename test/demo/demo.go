@@ -63,7 +63,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	// Deferred, so that it happens when an act panics, too.
 	defer func() {
 		interrupted := ctx.Err() != nil
-		d.tell(err, interrupted)
+		d.explain(err, interrupted)
 		if d.Keep && d.server != nil && !interrupted {
 			d.sayHowToReach(complete, len(requests))
 			return
@@ -137,8 +137,8 @@ func (d *demo) perform(ctx context.Context) error {
 	return nil
 }
 
-// tell prints what went wrong.
-func (d *demo) tell(err error, interrupted bool) {
+// explain prints what went wrong.
+func (d *demo) explain(err error, interrupted bool) {
 	if err == nil {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 
 // storeLost: all there is left of the store is an archive. The cluster still has
 // what was rolled out, and keeps it.
-func storeLost(w world) {
+func storeLost(w sharedPlane) {
 	server := w.program.Serve(w.t, w, w.dataDir)
 	ns := w.namespace("lost")
 	first := revision("lost", 1).phase("all", configMap(ns, "a", "x=1"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
@@ -107,7 +107,7 @@ func storeLost(w world) {
 
 // accepted serves a data directory that the cluster does not know, in spite of what
 // the refusal says of it.
-func (w world) accepted(dataDir, says string) *penstock.Server {
+func (w sharedPlane) accepted(dataDir, says string) *penstock.Server {
 	w.t.Helper()
 	refused := w.program.Launch(w.t, w, dataDir)
 	refused.Await(w.t, "--accept-identity=")
@@ -126,7 +126,7 @@ func (w world) accepted(dataDir, says string) *penstock.Server {
 }
 
 // exported exports twice and returns the file.
-func (w world) exported(flags ...string) string {
+func (w sharedPlane) exported(flags ...string) string {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	var contents []string
@@ -156,7 +156,7 @@ func (w world) exported(flags ...string) string {
 	return path
 }
 
-func (w world) imported(path string, flags ...string) penstock.Output {
+func (w sharedPlane) imported(path string, flags ...string) penstock.Output {
 	w.t.Helper()
 	out := w.program.Run(w.t, "", append([]string{"import", "--kubeconfig", w.Kubeconfig(), path}, flags...)...)
 	if out.ExitCode != 0 {
@@ -166,7 +166,7 @@ func (w world) imported(path string, flags ...string) penstock.Output {
 }
 
 // rows are the cells of a table without those that tell ages.
-func (w world) rows(table string) []string {
+func (w sharedPlane) rows(table string) []string {
 	w.t.Helper()
 	encoded, err := json.Marshal(strings.Fields(table))
 	if err != nil {
@@ -176,7 +176,7 @@ func (w world) rows(table string) []string {
 }
 
 // exportRights: who may not read a Secret gets no archive, not even a part of one.
-func exportRights(w world) {
+func exportRights(w sharedPlane) {
 	ns := w.namespace("export-rights")
 	w.roll(revision("export-rights", 1).phase("all", secret(ns, "s", "hunter2"), configMap(ns, "a", "x=1")))
 	user := w.User("exporter", "exporters")

@@ -19,7 +19,7 @@ const metricsGroup = "external.metrics.k8s.io"
 // autoscaled: the replicas of a Deployment belong to Kubernetes' own
 // HorizontalPodAutoscaler once it has set them, through an upgrade too, although the
 // manifest has its own idea of them. Nothing of that is drift.
-func autoscaled(w world) {
+func autoscaled(w sharedPlane) {
 	ns := w.namespace("autoscaled")
 	queue := w.measured("queue", 3)
 	web := func(image string) object {
@@ -71,7 +71,7 @@ func autoscaled(w world) {
 }
 
 // measured serves an external metric, whose value can be changed, until the test ends.
-func (w world) measured(metric string, value int64) *atomic.Int64 {
+func (w sharedPlane) measured(metric string, value int64) *atomic.Int64 {
 	w.t.Helper()
 	var current atomic.Int64
 	current.Store(value)

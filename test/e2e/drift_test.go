@@ -9,7 +9,7 @@ import (
 
 // drift: whatever someone does to what was rolled out is undone, and an event
 // says what it was and who.
-func drift(w world) {
+func drift(w sharedPlane) {
 	ns := w.namespace("drift")
 	meddle := map[string]struct {
 		do     func(name string)
@@ -105,7 +105,7 @@ func asRolledOut(o *unstructured.Unstructured) error {
 }
 
 // additions: what a user adds beside what we apply stays theirs, over upgrades too.
-func additions(w world) {
+func additions(w sharedPlane) {
 	ns := w.namespace("additions")
 	draft := func(number int) draft {
 		return revision("additions", number).phase("all", deployment(ns, "server", fmt.Sprintf("example.com/server:v%d", number)))
@@ -143,7 +143,7 @@ func additions(w world) {
 
 // replaced: another object under the same name is somebody else's, whatever it
 // was copied from.
-func replaced(w world) {
+func replaced(w sharedPlane) {
 	ns := w.namespace("replaced")
 	w.roll(revision("replaced", 1).phase("all", configMap(ns, "a", "x=1")))
 	in := "--namespace=" + ns
@@ -162,7 +162,7 @@ func replaced(w world) {
 }
 
 // namespaceDeleted: what takes everything along is made again, with everything.
-func namespaceDeleted(w world) {
+func namespaceDeleted(w sharedPlane) {
 	const ns = "namespacedeleted"
 	in := "--namespace=" + ns
 	w.roll(revision("namespacedeleted", 1).
@@ -187,7 +187,7 @@ func namespaceDeleted(w world) {
 }
 
 // kindDeleted: so are a definition and its instances.
-func kindDeleted(w world) {
+func kindDeleted(w sharedPlane) {
 	ns := w.namespace("kinddeleted")
 	w.roll(revision("kinddeleted", 1).phase("crds", definition("Pier")).phase("piers", instance("Pier", ns, "mine")).phase("last", configMap(ns, "last", "x=1")))
 	uid := w.read(".metadata.uid", "pier", "mine", "--namespace="+ns)

@@ -21,8 +21,8 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// world is the shared control plane with Penstock on it, as a test sees it.
-type world struct {
+// sharedPlane is the shared control plane with Penstock on it, as a test sees it.
+type sharedPlane struct {
 	*cluster.Cluster
 	t       *testing.T
 	program *penstock.Program
@@ -32,8 +32,8 @@ type world struct {
 	client dynamic.Interface
 }
 
-// scenario is a test in the shared world.
-type scenario func(w world)
+// scenario is a test in the shared sharedPlane.
+type scenario func(w sharedPlane)
 
 func TestPenstock(t *testing.T) {
 	t.Parallel()
@@ -128,17 +128,17 @@ func rolloutScenarios() map[string]scenario {
 }
 
 // host is a control plane on which no server runs yet.
-func host(t *testing.T) world {
+func host(t *testing.T) sharedPlane {
 	t.Helper()
 	c := cluster.Start(t, cluster.Workloads())
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{Cluster: c, t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), client: client}
+	return sharedPlane{Cluster: c, t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), client: client}
 }
 
-func start(t *testing.T) world {
+func start(t *testing.T) sharedPlane {
 	t.Helper()
 	w := host(t)
 	w.server = w.program.Serve(t, w.Cluster, w.dataDir)
@@ -153,15 +153,15 @@ func start(t *testing.T) world {
 	return w
 }
 
-// in returns the world for a subtest: what fails, fails there.
-func (w world) in(t *testing.T) world {
+// in returns the sharedPlane for a subtest: what fails, fails there.
+func (w sharedPlane) in(t *testing.T) sharedPlane {
 	w.Cluster, w.t = w.Cluster.In(t), t
 	return w
 }
 
 // group runs scenarios, as many at a time as go test allows, and returns when all
 // have ended.
-func (w world) group(name string, scenarios map[string]scenario) {
+func (w sharedPlane) group(name string, scenarios map[string]scenario) {
 	w.t.Run(name, func(t *testing.T) {
 		for name, do := range scenarios {
 			t.Run(name, func(t *testing.T) {
@@ -173,11 +173,11 @@ func (w world) group(name string, scenarios map[string]scenario) {
 }
 
 // run runs one scenario.
-func (w world) run(name string, do scenario) {
+func (w sharedPlane) run(name string, do scenario) {
 	w.t.Run(name, func(t *testing.T) { w.in(t).do(do) })
 }
 
-func (w world) do(do scenario) {
+func (w sharedPlane) do(do scenario) {
 	select {
 	case <-w.server.Ended():
 		w.t.Fatalf("the server has ended:\n%s", w.server.Log())

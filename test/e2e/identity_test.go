@@ -12,7 +12,7 @@ const engineUser = "system:serviceaccount:penstock-system:penstock-engine"
 
 // ownRights: in all that was done so far Penstock has lacked no right in its own
 // name, and has written objects of extensions in the engine's name only.
-func ownRights(w world) {
+func ownRights(w sharedPlane) {
 	own := w.Audit().Since(0, plane.ByUser(penstock.Username))
 	if denied := own.Where(func(r plane.Request) bool { return r.Code == 403 }); len(denied) > 0 {
 		w.t.Errorf("requests of Penstock itself without a right:\n%s", denied)

@@ -24,7 +24,7 @@ func ours(r plane.Request) bool {
 func byPenstock(r plane.Request) bool { return strings.HasPrefix(r.UserAgent, "penstock/") }
 
 // quiet waits until nothing of ours was sent for some seconds.
-func (w world) quiet() {
+func (w sharedPlane) quiet() {
 	w.t.Helper()
 	for range 20 {
 		mark := w.Audit().Mark()
@@ -38,7 +38,7 @@ func (w world) quiet() {
 }
 
 // idle: what is rolled out costs nothing but watches that are open.
-func idle(w world) {
+func idle(w sharedPlane) {
 	const silence = 20 * time.Second
 	ns := w.namespace("idle")
 	// The server spells these otherwise than the manifest does.
@@ -73,7 +73,7 @@ func idle(w world) {
 
 // restart: a new process finds everything as it should be, and does nothing but
 // what there is to do.
-func restart(w world) {
+func restart(w sharedPlane) {
 	in := "--namespace=idle"
 	w.server.Stop(w.t)
 	// Something to do: when it is done, everything else was looked at too.

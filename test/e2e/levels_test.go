@@ -49,20 +49,20 @@ func gate(namespace string) object {
 }
 
 // opens lets a rollout through a gate.
-func (w world) opens(namespace string) {
+func (w sharedPlane) opens(namespace string) {
 	w.t.Helper()
 	w.MustKubectl("patch", "configmap", "gate", "--namespace="+namespace, "--type=merge", "-p", `{"data":{"open":"yes"}}`)
 }
 
 // whole is all of an object: fields, managers, version.
-func (w world) whole(namespace, name string) string {
+func (w sharedPlane) whole(namespace, name string) string {
 	w.t.Helper()
 	return w.MustKubectl("get", "configmap", name, "--namespace="+namespace, "-o", "json", "--show-managed-fields")
 }
 
 // users makes a ConfigMap of the user's, and returns a check that nobody has
 // touched it since.
-func (w world) users(namespace, name string) (untouched func()) {
+func (w sharedPlane) users(namespace, name string) (untouched func()) {
 	w.t.Helper()
 	w.MustKubectlInput(configMap(namespace, name, "from=user").String(), "create", "-f", "-")
 	before := w.whole(namespace, name)
@@ -75,7 +75,7 @@ func (w world) users(namespace, name string) (untouched func()) {
 }
 
 // levels: the defaults come last, and whatever a user has made by then stays theirs.
-func levels(w world) {
+func levels(w sharedPlane) {
 	ns := w.namespace("levels")
 	in := "--namespace=" + ns
 	before := w.users(ns, "before")
@@ -134,7 +134,7 @@ func levels(w world) {
 
 // levelRace has the user's object made when our own create is on its way: behind
 // our look, and in the API server before what it stores.
-func levelRace(w world) {
+func levelRace(w sharedPlane) {
 	ns := w.namespace("levelrace")
 	var asked, raced atomic.Bool
 	var made string
@@ -167,7 +167,7 @@ func levelRace(w world) {
 
 // webhook has every create of a ConfigMap in a namespace looked at before it is
 // stored.
-func (w world) webhook(namespace string, look func(*admissionv1.AdmissionRequest)) {
+func (w sharedPlane) webhook(namespace string, look func(*admissionv1.AdmissionRequest)) {
 	w.t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -197,7 +197,7 @@ func (w world) webhook(namespace string, look func(*admissionv1.AdmissionRequest
 
 // levelRefusals: what cannot be rolled out as written is refused on every way in,
 // all of it at once.
-func levelRefusals(w world) {
+func levelRefusals(w sharedPlane) {
 	create := []string{"create", "-f", "-"}
 	ns := "default"
 	bad := revision("levelbad", 1).phase("all",

@@ -8,7 +8,7 @@ import (
 
 // collision: the object of somebody else keeps its whole phase back, untouched,
 // until they remove it.
-func collision(w world) {
+func collision(w sharedPlane) {
 	ns := w.namespace("collision")
 	in := "--namespace=" + ns
 	w.MustKubectlInput(configMap(ns, "taken", "x=theirs").String(), "create", "-f", "-")
@@ -33,7 +33,7 @@ func collision(w world) {
 }
 
 // owned makes a ConfigMap whose controller is another one, and returns it.
-func (w world) owned(ns, name string) {
+func (w sharedPlane) owned(ns, name string) {
 	w.t.Helper()
 	w.MustKubectlInput(configMap(ns, name+"-owner").String(), "create", "-f", "-")
 	o := configMap(ns, name, "x=theirs")
@@ -45,7 +45,7 @@ func (w world) owned(ns, name string) {
 }
 
 // adoption: who asks for it gets objects that exist already.
-func adoption(w world) {
+func adoption(w sharedPlane) {
 	ns := w.namespace("adoption")
 	in := "--namespace=" + ns
 	w.MustKubectlInput(configMap(ns, "bare", "x=theirs", "old=theirs").String(), "create", "-f", "-")
@@ -70,7 +70,7 @@ func adoption(w world) {
 }
 
 // sharing: of two extensions with the same object the first has it.
-func sharing(w world) {
+func sharing(w sharedPlane) {
 	ns := w.namespace("sharing")
 	in := "--namespace=" + ns
 	w.roll(revision("sharing-a", 1).phase("all", configMap(ns, "shared", "x=a")))
@@ -89,7 +89,7 @@ func sharing(w world) {
 
 // controlled: whoever becomes the controller of our object has it when we
 // leave.
-func controlled(w world) {
+func controlled(w sharedPlane) {
 	ns := w.namespace("controlled")
 	in := "--namespace=" + ns
 	w.roll(revision("controlled", 1).phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1")))

@@ -25,7 +25,7 @@ func planFile(name string, spec ...string) string {
 }
 
 // phase waits until a plan is in a phase.
-func (w world) phase(name, want string) {
+func (w sharedPlane) phase(name, want string) {
 	w.t.Helper()
 	out := w.Kubectl("wait", timeout, "--for=jsonpath={.status.phase}="+want, "configplan/"+name)
 	if out.ExitCode != 0 {
@@ -34,13 +34,13 @@ func (w world) phase(name, want string) {
 }
 
 // planSays fails unless a field of a plan contains all texts.
-func (w world) planSays(name, path string, texts ...string) {
+func (w sharedPlane) planSays(name, path string, texts ...string) {
 	w.t.Helper()
 	w.says(w.read(path, "configplan", name), texts...)
 }
 
 // post sends a request to a subresource of a plan.
-func (w world) post(name, subresource, kind, spec string) (stdout string, err error) {
+func (w sharedPlane) post(name, subresource, kind, spec string) (stdout string, err error) {
 	w.t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":%q,"spec":%s}`, kind, spec)
 	out := w.KubectlInput(body, "create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/"+subresource, "-f", "-")
@@ -50,7 +50,7 @@ func (w world) post(name, subresource, kind, spec string) (stdout string, err er
 	return out.Stdout, nil
 }
 
-func (w world) mustPost(name, subresource, kind, spec string) string {
+func (w sharedPlane) mustPost(name, subresource, kind, spec string) string {
 	w.t.Helper()
 	out, err := w.post(name, subresource, kind, spec)
 	if err != nil {
@@ -59,19 +59,19 @@ func (w world) mustPost(name, subresource, kind, spec string) string {
 	return out
 }
 
-func (w world) approvePlan(name string) {
+func (w sharedPlane) approvePlan(name string) {
 	w.t.Helper()
 	hash := w.read(".status.planHash", "configplan", name)
 	w.mustPost(name, "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q,"comment":"CHG-1"}`, hash))
 }
 
-func (w world) action(name, action string) {
+func (w sharedPlane) action(name, action string) {
 	w.t.Helper()
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"action":%q}}`, action))
 }
 
 // approveAsSaid approves the plan that waits by the command that its message has.
-func (w world) approveAsSaid(name string) {
+func (w sharedPlane) approveAsSaid(name string) {
 	w.t.Helper()
 	message := w.read(".status.message", "configplan", name)
 	_, command, found := strings.Cut(message, "kubectl patch configplan "+name+" --type=merge -p '")
@@ -83,7 +83,7 @@ func (w world) approveAsSaid(name string) {
 }
 
 // approveAsRead approves the plan in the state that is there now, and no other.
-func (w world) approveAsRead(name string) {
+func (w sharedPlane) approveAsRead(name string) {
 	w.t.Helper()
 	version := w.read(".metadata.resourceVersion", "configplan", name)
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"spec":{"action":"Apply"}}`, version))
@@ -91,7 +91,7 @@ func (w world) approveAsRead(name string) {
 
 // refusesBlindApproval fails unless Apply without a word about what was reviewed is
 // refused, with what to do instead.
-func (w world) refusesBlindApproval(name string) {
+func (w sharedPlane) refusesBlindApproval(name string) {
 	w.t.Helper()
 	out := w.Kubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"action":"Apply"}}`)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.approvedPlanHash: Required value") || !strings.Contains(out.Stderr, "kubectl patch configplan "+name) {
@@ -107,7 +107,7 @@ func descheduler() []string {
 // plans is what an administrator does with ConfigurationPlans, on the real
 // definitions. There is one profile, and one plan holds it: all of it is one
 // story after the other.
-func plans(w world) {
+func plans(w sharedPlane) {
 	if _, err := os.Stat(crdsDir); err != nil {
 		w.t.Skipf("%s is not here: the definitions of other projects are kept beside the repository", crdsDir)
 	}
@@ -124,7 +124,7 @@ func plans(w world) {
 	go operator.Run(ctx)
 	run("Review", reviewPlan)
 	run("Lock", lockedProfile)
-	run("Execute", func(w world) { executePlan(w, operator) })
+	run("Execute", func(w sharedPlane) { executePlan(w, operator) })
 	run("Drift", planDrift)
 	run("Stale", stalePlan)
 	run("Rollback", rollbackPlan)
@@ -134,7 +134,7 @@ func plans(w world) {
 }
 
 // prerequisites come after the plan, without a restart.
-func prerequisites(w world) {
+func prerequisites(w sharedPlane) {
 	w.MustKubectlInput(planFile("rebalance"), "create", "-f", "-")
 	w.phase("rebalance", "PrerequisiteFailed")
 	w.planSays("rebalance", ".status.message", "KubeDescheduler", "install the Kube Descheduler Operator")
@@ -183,7 +183,7 @@ func ofTargets(r plane.Request) bool {
 
 // reviewPlan shows what would change, whose fields would be taken, and changes
 // nothing.
-func reviewPlan(w world) {
+func reviewPlan(w sharedPlane) {
 	w.value("4", ".status.updatedMachineCount", "mcp/worker")
 	mark := w.Audit().Mark()
 	w.mustPost("rebalance", "retry", "PlanRetryRequest", "{}")
@@ -239,13 +239,13 @@ func reviewPlan(w world) {
 }
 
 // profile fails unless the row of the profile says all of these.
-func (w world) profile(texts ...string) {
+func (w sharedPlane) profile(texts ...string) {
 	w.t.Helper()
 	w.says(w.MustKubectl("get", "configurationprofiles", "-o", "wide"), append([]string{"LoadAwareRebalancing", "live-migrates virtual machines"}, texts...)...)
 }
 
 // profileAPI is what kubectl can do with profiles besides listing them.
-func (w world) profileAPI() {
+func (w sharedPlane) profileAPI() {
 	w.says(w.MustKubectl("get", "configprofile", "LoadAwareRebalancing", "-o", "yaml"), "kind: ConfigurationProfile\n", "state: Inactive", "plan: rebalance",
 		"definition: kubedeschedulers.operator.openshift.io", "name: enable-psi-metrics", "action: Create", "reboot: true", "mode Automatic starts real evictions")
 	w.says(w.MustKubectl("get", "configurationprofiles", "-o", "json"), `"kind": "List"`, `"impactSeverity": "High"`)
@@ -256,7 +256,7 @@ func (w world) profileAPI() {
 }
 
 // lockedProfile is held by one plan at a time.
-func lockedProfile(w world) {
+func lockedProfile(w sharedPlane) {
 	out := w.KubectlInput(planFile("second"), "create", "-f", "-")
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, `plan "rebalance" holds profile LoadAwareRebalancing`) {
 		w.t.Errorf("a second plan: %s", out)
@@ -267,7 +267,7 @@ func lockedProfile(w world) {
 }
 
 // executePlan goes item by item, and waits for the pool as it really is.
-func executePlan(w world, operator *pools.Operator) {
+func executePlan(w sharedPlane, operator *pools.Operator) {
 	operator.Held.Store(true)
 	w.approvePlan("rebalance")
 	w.phase("rebalance", "InProgress")
@@ -307,7 +307,7 @@ func executePlan(w world, operator *pools.Operator) {
 }
 
 // untilPlan waits until a field of a plan contains a text.
-func (w world) untilPlan(name, path, text string) {
+func (w sharedPlane) untilPlan(name, path, text string) {
 	w.t.Helper()
 	w.eventually(func() (string, string) {
 		return w.read(path, "configplan", name), w.Kubectl("get", "configplan", name, "-o", "yaml").Stdout
@@ -315,7 +315,7 @@ func (w world) untilPlan(name, path, text string) {
 }
 
 // planDrift is told and not undone; enforcing it is another approval.
-func planDrift(w world) {
+func planDrift(w sharedPlane) {
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
 	w.phase("rebalance", "Drifted")
 	w.planSays("rebalance", ".status.message", ".spec.mode was changed by mallory", "set spec.action to DryRun, then review and approve")
@@ -340,7 +340,7 @@ func planDrift(w world) {
 }
 
 // stalePlan is not executed: what was reviewed is not there any more.
-func stalePlan(w world) {
+func stalePlan(w sharedPlane) {
 	w.MustKubectl("patch", "configplan", "rebalance", "--type=merge", "-p",
 		`{"spec":{"action":"DryRun","options":{"loadAwareRebalancing":{"deschedulingIntervalSeconds":600}}}}`)
 	w.phase("rebalance", "ReviewRequired")
@@ -362,7 +362,7 @@ func stalePlan(w world) {
 }
 
 // rollbackPlan is another plan, to be reviewed.
-func rollbackPlan(w world) {
+func rollbackPlan(w sharedPlane) {
 	w.mustPost("rebalance", "rollback", "PlanRollbackRequest", `{"run":1}`)
 	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.items[*].name", "restore-configure-descheduler restore-enable-psi-metrics")
@@ -381,7 +381,7 @@ func rollbackPlan(w world) {
 }
 
 // standingApproval executes the first plan, and no other.
-func standingApproval(w world) {
+func standingApproval(w sharedPlane) {
 	w.MustKubectlInput(planFile("gitops", "action: Apply", "onConflict: Take", "waitTimeout: 5m"), "apply", "--server-side", "-f", "-")
 	w.phase("gitops", "Completed")
 	w.planSays("gitops", ".status.approval", `"mode":"Standing"`, `"run":1`)

@@ -8,7 +8,7 @@ import (
 )
 
 // planRoles is who may do what with plans, by the roles of artifacts/deploy.
-func planRoles(w world) {
+func planRoles(w sharedPlane) {
 	w.MustKubectl("apply", "--server-side", "--force-conflicts", "-f", "../../artifacts/deploy/base/rbac-users.yaml")
 	as := func(user string, roles ...string) *cluster.Access {
 		for _, role := range roles {

@@ -10,7 +10,7 @@ import (
 
 // workedExample is that of the design document, from its manifest to the end of the
 // plan, and what comes after it: an upgrade, and the way back.
-func workedExample(w world) {
+func workedExample(w sharedPlane) {
 	name := strings.TrimSpace(w.MustKubectlInput(`
 apiVersion: hco.kubevirt.io/v1alpha1
 kind: ConfigurationPlan
@@ -55,7 +55,7 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 
 // sequential watches a plan until it is completed: one item at a time, and pools are
 // waited for.
-func (w world) sequential(name string) {
+func (w sharedPlane) sequential(name string) {
 	w.t.Helper()
 	resource := schema.GroupVersionResource{Group: "hco.kubevirt.io", Version: "v1alpha1", Resource: "configurationplans"}
 	waited := false
@@ -82,7 +82,7 @@ func (w world) sequential(name string) {
 
 // upgradedPlan would be another one today: it stays what it is until somebody asks.
 // Other facts of the cluster are as good as another version of the program.
-func upgradedPlan(w world, name string) {
+func upgradedPlan(w sharedPlane, name string) {
 	w.MustKubectlInput(`
 apiVersion: hco.kubevirt.io/v1
 kind: HyperConverged

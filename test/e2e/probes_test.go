@@ -3,7 +3,7 @@ package e2e_test
 import "fmt"
 
 // probes of the spec gate the next phase.
-func probes(w world) {
+func probes(w sharedPlane) {
 	ns := w.namespace("probes")
 	in := "--namespace=" + ns
 	kind := func(group, kind string) map[string]any {

@@ -17,7 +17,7 @@ import (
 )
 
 // kubectlProgram is for runs that Access does not offer: ended by us.
-func (w world) kubectlProgram(ctx context.Context, args ...string) *exec.Cmd {
+func (w sharedPlane) kubectlProgram(ctx context.Context, args ...string) *exec.Cmd {
 	w.t.Helper()
 	tools, err := plane.Tools(ctx, os.Stderr)
 	if err != nil {
@@ -29,7 +29,7 @@ func (w world) kubectlProgram(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // kubectlWith runs kubectl with a variable in its environment.
-func (w world) kubectlWith(variable string, args ...string) string {
+func (w sharedPlane) kubectlWith(variable string, args ...string) string {
 	w.t.Helper()
 	out := w.KubectlEnv([]string{variable}, "", args...)
 	if out.ExitCode != 0 {
@@ -39,7 +39,7 @@ func (w world) kubectlWith(variable string, args ...string) string {
 }
 
 // table has the columns that people and scripts rely on.
-func table(w world) {
+func table(w sharedPlane) {
 	w.roll(small("table", 1))
 	lines := strings.Split(w.MustKubectl("get", "cer", "table-1"), "\n")
 	if want := "NAME      VERSION   STATE    READY   AVAILABLE   PROGRESSING   REASON      AGE"; lines[0] != want {
@@ -68,7 +68,7 @@ func table(w world) {
 }
 
 // watchTable: -w prints a line for every change, the last one when it is gone.
-func watchTable(w world) {
+func watchTable(w sharedPlane) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	cmd := w.kubectlProgram(ctx, "get", "cer", "--selector=penstock.dev/chain=watch", "--watch", "--output-watch-events")
@@ -100,7 +100,7 @@ func watchTable(w world) {
 	_ = cmd.Wait() // it was killed
 }
 
-func selectors(w world) {
+func selectors(w sharedPlane) {
 	w.roll(small("select", 1))
 	w.roll(small("select", 2))
 	w.roll(small("selection", 1))
@@ -135,7 +135,7 @@ func selectors(w world) {
 	w.says(w.MustKubectl("get", "cer", "selection-1"), "True")
 }
 
-func explain(w world) {
+func explain(w sharedPlane) {
 	// The host merges our OpenAPI when it gets to it.
 	out, _ := w.eventually(func() (string, string) {
 		out := w.Kubectl("explain", "cer.spec.phases.objects")
@@ -153,7 +153,7 @@ func explain(w world) {
 }
 
 // manifests are what was written, and kubectl takes them back.
-func manifests(w world) {
+func manifests(w sharedPlane) {
 	w.roll(small("manifests", 1))
 	yaml := w.MustKubectl("get", "cer", "manifests-1", "--subresource=manifests", "-o", "yaml")
 	w.says(yaml, "kind: List", `number: "1"`, "password: hunter2")
@@ -176,7 +176,7 @@ func manifests(w world) {
 }
 
 // reader is a user who may read revisions and their manifests, and nothing else.
-func (w world) reader(name string) {
+func (w sharedPlane) reader(name string) {
 	w.t.Helper()
 	w.MustKubectl("create", "clusterrole", name, "--verb=get,list,watch",
 		"--resource=clusterextensionrevisions.olm.operatorframework.io,clusterextensionrevisions.olm.operatorframework.io/manifests")
@@ -184,7 +184,7 @@ func (w world) reader(name string) {
 }
 
 // hiddenSecrets: what one may not read in the cluster, one may not read here.
-func hiddenSecrets(w world) {
+func hiddenSecrets(w sharedPlane) {
 	w.roll(small("hidden", 1))
 	w.reader("hidden-reader")
 	user := w.User("hidden-reader")
@@ -210,7 +210,7 @@ func hiddenSecrets(w world) {
 // eventually repeats a command until its output passes: rights take effect when
 // kube-apiserver sees them, and refusals are cached for ten seconds; neither can
 // be watched.
-func (w world) eventually(run func() (string, string), passes func(string) bool) (stdout, stderr string) {
+func (w sharedPlane) eventually(run func() (string, string), passes func(string) bool) (stdout, stderr string) {
 	w.t.Helper()
 	err := wait.PollUntilContextTimeout(w.t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		stdout, stderr = run()
@@ -223,7 +223,7 @@ func (w world) eventually(run func() (string, string), passes func(string) bool)
 }
 
 // rights are those of the cluster's RBAC.
-func rights(w world) {
+func rights(w sharedPlane) {
 	w.roll(small("rights", 1))
 	w.reader("rights-reader")
 	user := w.User("rights-reader")

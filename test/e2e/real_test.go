@@ -12,7 +12,7 @@ import (
 const manifestsDir = "../../../shared/data/manifests/cert-manager"
 
 // certManager is installed and upgraded twice, and every object looked at.
-func certManager(w world) {
+func certManager(w sharedPlane) {
 	if _, err := os.Stat(manifestsDir); err != nil {
 		w.t.Skipf("there are no manifests of cert-manager to roll out: %v", err)
 	}
@@ -44,7 +44,7 @@ func certManager(w world) {
 
 // rolledOut looks at every object of a revision: it is there, as the revision
 // says. And nothing else has the chain's label.
-func (w world) rolledOut(name string) {
+func (w sharedPlane) rolledOut(name string) {
 	w.t.Helper()
 	var revision struct {
 		Metadata struct{ Labels map[string]string }

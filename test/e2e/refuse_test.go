@@ -8,7 +8,7 @@ import (
 
 // digestsOf takes a revision as it was read and leaves what a person would keep
 // of it: name, number and the digests.
-func digestsOf(w world, read string) string {
+func digestsOf(w sharedPlane, read string) string {
 	w.t.Helper()
 	var revision map[string]any
 	if err := json.Unmarshal([]byte(read), &revision); err != nil {
@@ -25,7 +25,7 @@ func digestsOf(w world, read string) string {
 }
 
 // digestsOnly: what a revision of the chain holds need not be sent again.
-func digestsOnly(w world) {
+func digestsOnly(w sharedPlane) {
 	w.roll(small("digests", 1))
 	first := digestsOf(w, w.MustKubectl("get", "cer", "digests-1", "-o", "json"))
 	next := func(number int) string {
@@ -49,7 +49,7 @@ func digestsOnly(w world) {
 }
 
 // refusals read as if a person had written them.
-func refusals(w world) {
+func refusals(w sharedPlane) {
 	replaced := func(old, new string) string {
 		whole := small("refused", 2).String()
 		if !strings.Contains(whole, old) {
@@ -109,7 +109,7 @@ func refusals(w world) {
 }
 
 // unknownFields: kubectl's default is to refuse them, at the server.
-func unknownFields(w world) {
+func unknownFields(w sharedPlane) {
 	d := small("unknown", 1).with("colour", "red").String()
 	// kubectl looks into the host's OpenAPI for whether the server can do that,
 	// and the host merges ours when it gets to it.

@@ -8,13 +8,13 @@ import (
 )
 
 // example renders one version of the operator in artifacts/examples.
-func (w world) example(version string, number int) string {
+func (w sharedPlane) example(version string, number int) string {
 	w.t.Helper()
 	return w.program.MustRun(w.t, "", "render", "../../artifacts/examples/lighthouse/"+version, "--extension=lighthouse", fmt.Sprintf("--revision=%d", number))
 }
 
 // lighthouse is installed, upgraded, gets stuck, falls back and is removed.
-func lighthouse(w world) {
+func lighthouse(w sharedPlane) {
 	image := func() string {
 		return w.read(".spec.template.spec.containers[0].image", "deployment", "lighthouse-controller", "--namespace=lighthouse-system")
 	}
@@ -68,7 +68,7 @@ func firstLines(text string, n int) string {
 }
 
 // paused: nothing is written, and status says what would be.
-func paused(w world) {
+func paused(w sharedPlane) {
 	ns := w.namespace("paused")
 	one := revision("paused", 1).phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1"))
 	w.MustKubectlInput(one.with("lifecycleState", "Paused").String(), "create", "-f", "-")
@@ -126,7 +126,7 @@ func failing(o *unstructured.Unstructured, name string) error {
 }
 
 // refusedByHost: what the host does not take keeps its whole phase back.
-func refusedByHost(w world) {
+func refusedByHost(w sharedPlane) {
 	ns := w.namespace("refusedbyhost")
 	bad := deployment(ns, "bad", "example.com/image:v1")
 	bad["spec"].(map[string]any)["replicas"] = -1
@@ -149,7 +149,7 @@ func refusedByHost(w world) {
 }
 
 // namespaceMissing: who makes what is missing need not tell us.
-func namespaceMissing(w world) {
+func namespaceMissing(w sharedPlane) {
 	w.MustKubectlInput(revision("missing", 1).phase("all", configMap("missing", "a", "x=1")).String(), "create", "-f", "-")
 	w.condition("missing-1", "Failing", "True", "ConfigMap missing/a", `namespaces "missing" not found`)
 	w.namespace("missing")
@@ -158,7 +158,7 @@ func namespaceMissing(w world) {
 }
 
 // retention: five archived revisions are kept.
-func retention(w world) {
+func retention(w sharedPlane) {
 	const last = 8
 	for n := 1; n <= last; n++ {
 		w.roll(revision("retention", n).phase("all", configMap("default", "retention", fmt.Sprintf("number=%d", n))))
@@ -174,7 +174,7 @@ func retention(w world) {
 }
 
 // onePhase: kinds know their order, so nobody has to make phases.
-func onePhase(w world) {
+func onePhase(w sharedPlane) {
 	const ns = "onephase"
 	crd := definition("Harbour")
 	w.roll(revision("onephase", 1).phase("all",
@@ -188,7 +188,7 @@ func onePhase(w world) {
 }
 
 // burst: of several revisions at once the last one wins.
-func burst(w world) {
+func burst(w sharedPlane) {
 	ns := w.namespace("burst")
 	const last = 5
 	var all []string
@@ -208,7 +208,7 @@ func burst(w world) {
 }
 
 // kindMissing: nor who installs the definition of a kind.
-func kindMissing(w world) {
+func kindMissing(w sharedPlane) {
 	ns := w.namespace("kindmissing")
 	w.MustKubectlInput(revision("kindmissing", 1).phase("all", instance("Raft", ns, "mine"), configMap(ns, "settings", "x=1")).String(), "create", "-f", "-")
 	w.condition("kindmissing-1", "Progressing", "True", "Raft.rafts.example.com kindmissing/mine", `the cluster serves no kind "Raft"`)
@@ -222,7 +222,7 @@ func kindMissing(w world) {
 }
 
 // scope: what no server could take says what is wrong with it.
-func scope(w world) {
+func scope(w sharedPlane) {
 	ns := w.namespace("scope")
 	for name, tc := range map[string]struct {
 		object object

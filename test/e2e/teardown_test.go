@@ -9,7 +9,7 @@ import (
 
 // teardown goes in reverse: what was rolled out later is gone before what it
 // needs goes.
-func teardown(w world) {
+func teardown(w sharedPlane) {
 	ns := w.namespace("teardown")
 	in := "--namespace=" + ns
 	last := configMap(ns, "last", "x=1")
@@ -38,7 +38,7 @@ func teardown(w world) {
 }
 
 // orphan leaves everything running, without our marks.
-func orphan(w world) {
+func orphan(w sharedPlane) {
 	ns := w.namespace("orphan")
 	in := "--namespace=" + ns
 	draft := func(number int) draft {
@@ -76,7 +76,7 @@ func orphan(w world) {
 
 // acknowledged: a definition takes its instances along only when somebody says
 // so.
-func acknowledged(w world) {
+func acknowledged(w sharedPlane) {
 	ns := w.namespace("acknowledged")
 	w.roll(revision("acknowledged", 1).phase("crds", definition("Anchor")).phase("deploy", configMap(ns, "settings", "x=1")))
 	w.MustKubectlInput(instance("Anchor", ns, "mine").String(), "create", "-f", "-")
@@ -91,7 +91,7 @@ func acknowledged(w world) {
 }
 
 // instanceGone: or when there are none any more.
-func instanceGone(w world) {
+func instanceGone(w sharedPlane) {
 	ns := w.namespace("instancegone")
 	w.roll(revision("instancegone", 1).phase("crds", definition("Buoy")))
 	w.MustKubectlInput(instance("Buoy", ns, "mine").String(), "create", "-f", "-")
@@ -103,7 +103,7 @@ func instanceGone(w world) {
 }
 
 // foreground deletion is garbage collection's affair, which knows our kind.
-func foreground(w world) {
+func foreground(w sharedPlane) {
 	ns := w.namespace("foreground")
 	w.roll(revision("foreground", 1).phase("all", configMap(ns, "a", "x=1")))
 	// Something of the user's hangs on the revision.
@@ -119,7 +119,7 @@ func foreground(w world) {
 }
 
 // unfinished rollouts are torn down as far as they came.
-func unfinished(w world) {
+func unfinished(w sharedPlane) {
 	ns := w.namespace("unfinished")
 	w.MustKubectlInput(revision("unfinished", 1).
 		phase("first", configMap(ns, "first", "x=1")).
@@ -134,7 +134,7 @@ func unfinished(w world) {
 
 // deletedStuck: deleting an upgrade that is stuck gives back what it had taken,
 // as archiving it does.
-func deletedStuck(w world) {
+func deletedStuck(w sharedPlane) {
 	ns := w.namespace("deletedstuck")
 	in := "--namespace=" + ns
 	draft := func(number int, image string) draft {
@@ -156,7 +156,7 @@ func deletedStuck(w world) {
 
 // archivedEarly: what the newest revision lists and has not reached is not
 // deleted with the one before it.
-func archivedEarly(w world) {
+func archivedEarly(w sharedPlane) {
 	ns := w.namespace("archivedearly")
 	in := "--namespace=" + ns
 	draft := func(number int, image string) draft {

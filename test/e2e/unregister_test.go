@@ -8,7 +8,7 @@ import (
 
 // unregister is the way out: what was rolled out runs on, without marks, and
 // nothing waits for Penstock, neither while it still runs nor when it is gone.
-func unregister(w world) {
+func unregister(w sharedPlane) {
 	w.MustKubectl("delete", "configmap", "penstock-store", "--namespace=penstock-system", "--ignore-not-found")
 	server := w.program.Serve(w.t, w, penstock.DataDir(w.t))
 	ns := w.namespace("leaving")

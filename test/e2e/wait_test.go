@@ -43,14 +43,14 @@ func deployments() schema.GroupVersionResource {
 }
 
 // roll creates a revision and returns when it has Succeeded.
-func (w world) roll(d draft) {
+func (w sharedPlane) roll(d draft) {
 	w.t.Helper()
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 	w.succeeded(d.name)
 }
 
 // succeeded waits as a user does.
-func (w world) succeeded(name string) {
+func (w sharedPlane) succeeded(name string) {
 	w.t.Helper()
 	out := w.Kubectl("wait", "--for=condition=Succeeded", "cer/"+name, timeout)
 	if out.ExitCode != 0 {
@@ -59,20 +59,20 @@ func (w world) succeeded(name string) {
 }
 
 // namespace makes a namespace of the scenario's own.
-func (w world) namespace(name string) string {
+func (w sharedPlane) namespace(name string) string {
 	w.t.Helper()
 	w.MustKubectl("create", "namespace", name)
 	return name
 }
 
 // gone waits until an object does not exist.
-func (w world) gone(args ...string) {
+func (w sharedPlane) gone(args ...string) {
 	w.t.Helper()
 	w.MustKubectl(append([]string{"wait", "--for=delete", timeout}, args...)...)
 }
 
 // absent fails when an object exists.
-func (w world) absent(args ...string) {
+func (w sharedPlane) absent(args ...string) {
 	w.t.Helper()
 	out := w.Kubectl(append([]string{"get", "--output=name"}, args...)...)
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "NotFound") {
@@ -81,20 +81,20 @@ func (w world) absent(args ...string) {
 }
 
 // value waits until a field of an object has a value.
-func (w world) value(want, path string, args ...string) {
+func (w sharedPlane) value(want, path string, args ...string) {
 	w.t.Helper()
 	w.MustKubectl(append([]string{"wait", timeout, "--for=jsonpath={" + path + "}=" + want}, args...)...)
 }
 
 // read returns one field of an object, "" for none.
-func (w world) read(path string, args ...string) string {
+func (w sharedPlane) read(path string, args ...string) string {
 	w.t.Helper()
 	return w.MustKubectl(append([]string{"get", "--output=jsonpath={" + path + "}"}, args...)...)
 }
 
 // until watches one object until a check returns nil. It is for what kubectl
 // cannot wait for.
-func (w world) until(resource schema.GroupVersionResource, namespace, name string, check func(*unstructured.Unstructured) error) {
+func (w sharedPlane) until(resource schema.GroupVersionResource, namespace, name string, check func(*unstructured.Unstructured) error) {
 	w.t.Helper()
 	last := fmt.Errorf("it does not exist")
 	_, err := w.watch(w.client.Resource(resource).Namespace(namespace), fields.OneTermEqualSelector("metadata.name", name), func(o *unstructured.Unstructured) bool {
@@ -107,7 +107,7 @@ func (w world) until(resource schema.GroupVersionResource, namespace, name strin
 }
 
 // watch returns the first object that there is or comes and that passes.
-func (w world) watch(client dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
+func (w sharedPlane) watch(client dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	source := &cache.ListWatch{
@@ -132,7 +132,7 @@ func (w world) watch(client dynamic.ResourceInterface, selector fields.Selector,
 
 // condition waits until a condition of a revision has a status and a message
 // with all the texts.
-func (w world) condition(revision, kind, status string, texts ...string) {
+func (w sharedPlane) condition(revision, kind, status string, texts ...string) {
 	w.t.Helper()
 	w.until(revisionsResource(), "", revision, func(o *unstructured.Unstructured) error {
 		c, err := conditionOf(o, kind)
@@ -167,7 +167,7 @@ func conditionOf(o *unstructured.Unstructured, kind string) (metav1.Condition, e
 }
 
 // event waits for an event about a revision that says all the texts.
-func (w world) event(revision, reason string, texts ...string) {
+func (w sharedPlane) event(revision, reason string, texts ...string) {
 	w.t.Helper()
 	events := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default")
 	selector := fields.SelectorFromSet(fields.Set{"involvedObject.name": revision, "reason": reason})
@@ -192,7 +192,7 @@ func containsAll(text string, parts []string) bool {
 }
 
 // says fails when an output lacks one of the texts.
-func (w world) says(output string, texts ...string) {
+func (w sharedPlane) says(output string, texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(output, text) {
@@ -203,7 +203,7 @@ func (w world) says(output string, texts ...string) {
 
 // refused runs kubectl with an input that has to be refused, with a message that
 // has all the texts.
-func (w world) refused(input string, args []string, texts ...string) {
+func (w sharedPlane) refused(input string, args []string, texts ...string) {
 	w.t.Helper()
 	out := w.KubectlInput(input, args...)
 	if out.ExitCode == 0 {

@@ -18,7 +18,7 @@ func small(extension string, number int) draft {
 }
 
 // create is the first thing everybody does: render plain manifests and create.
-func create(w world) {
+func create(w sharedPlane) {
 	dir := w.t.TempDir()
 	for _, o := range []object{manifest("v1", "Namespace", "", "create"), configMap("create", "settings", "colour=red")} {
 		file := filepath.Join(dir, strings.ToLower(o["kind"].(string))+".json")
@@ -44,13 +44,13 @@ func create(w world) {
 }
 
 // version is what a write changes when it changes anything.
-func (w world) version(revision string) string {
+func (w sharedPlane) version(revision string) string {
 	w.t.Helper()
 	return w.read(".metadata.resourceVersion", "cer", revision)
 }
 
 // unchanged fails when a function changes a revision.
-func (w world) unchanged(revision string, do func()) {
+func (w sharedPlane) unchanged(revision string, do func()) {
 	w.t.Helper()
 	before := w.version(revision)
 	do()
@@ -59,7 +59,7 @@ func (w world) unchanged(revision string, do func()) {
 	}
 }
 
-func serverSideApply(w world) {
+func serverSideApply(w sharedPlane) {
 	d := small("serverside", 1).String()
 	w.MustKubectlInput(d, "apply", "--server-side", "-f", "-")
 	w.succeeded("serverside-1")
@@ -80,7 +80,7 @@ func serverSideApply(w world) {
 	w.MustKubectlInput(read, "apply", "--server-side", "--force-conflicts", "-f", "-")
 }
 
-func clientSideApply(w world) {
+func clientSideApply(w sharedPlane) {
 	d := small("clientside", 1).String()
 	w.says(w.MustKubectlInput(d, "apply", "-f", "-"), "clientside-1 created")
 	w.succeeded("clientside-1")
@@ -99,7 +99,7 @@ func clientSideApply(w world) {
 	}
 }
 
-func diff(w world) {
+func diff(w sharedPlane) {
 	d := small("diff", 1)
 	w.roll(d)
 	for _, flag := range []string{"--server-side=false", "--server-side=true"} {
@@ -125,7 +125,7 @@ func diff(w world) {
 	w.says(out.Stderr, "spec.phases[more]")
 }
 
-func edit(w world) {
+func edit(w sharedPlane) {
 	w.roll(small("edit", 1))
 	editor := filepath.Join(w.t.TempDir(), "editor")
 	script := "#!/bin/sh\nsed -i 's/lifecycleState: Active/lifecycleState: Paused/' \"$1\"\n"
@@ -140,7 +140,7 @@ func edit(w world) {
 	})
 }
 
-func immutable(w world) {
+func immutable(w sharedPlane) {
 	d := small("immutable", 1)
 	w.roll(d)
 	other := strings.ReplaceAll(d.String(), `"number": "1"`, `"number": "2"`)
@@ -174,7 +174,7 @@ func immutable(w world) {
 	}
 }
 
-func lifecycleChanges(w world) {
+func lifecycleChanges(w sharedPlane) {
 	w.roll(small("lifecycle", 1))
 	w.MustKubectl("patch", "cer", "lifecycle-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	w.MustKubectl("patch", "cer", "lifecycle-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active","progressDeadlineMinutes":10}}`)
@@ -189,7 +189,7 @@ func lifecycleChanges(w world) {
 	w.says(w.MustKubectl("get", "cer", "lifecycle-1", "--no-headers"), "Archived", "False")
 }
 
-func numbers(w world) {
+func numbers(w sharedPlane) {
 	create := func(number int) { w.MustKubectlInput(small("numbers", number).String(), "create", "-f", "-") }
 	refused := func(number int) {
 		w.t.Helper()
@@ -214,7 +214,7 @@ func numbers(w world) {
 
 // dryRun answers as the write would and stores nothing, neither a record nor the
 // manifests: the store's revision, which every write counts up, stays.
-func dryRun(w world) {
+func dryRun(w sharedPlane) {
 	w.roll(small("dryrun", 1))
 	next := small("dryrun", 2).String()
 	writes := [][]string{
@@ -251,7 +251,7 @@ func dryRun(w world) {
 }
 
 // storeRevision is etcd's.
-func (w world) storeRevision() string {
+func (w sharedPlane) storeRevision() string {
 	w.t.Helper()
 	var list struct {
 		Metadata struct{ ResourceVersion string }
@@ -264,7 +264,7 @@ func (w world) storeRevision() string {
 }
 
 // manyAtOnce: of writers at the same time none is lost.
-func manyAtOnce(w world) {
+func manyAtOnce(w sharedPlane) {
 	w.roll(small("many", 1))
 	const writers = 8
 	var group sync.WaitGroup
@@ -284,7 +284,7 @@ func manyAtOnce(w world) {
 
 // statusIsNotOurs: who writes the main resource does not write status, nor the
 // line of it that describe shows; and nobody else writes status by itself.
-func statusIsNotOurs(w world) {
+func statusIsNotOurs(w sharedPlane) {
 	w.roll(small("status", 1))
 	w.unchanged("status-1", func() {
 		w.MustKubectl("patch", "cer", "status-1", "--type=merge", "-p",

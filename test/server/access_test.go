@@ -82,8 +82,8 @@ type read struct {
 	may  []string
 	// answers is the code of an answer, if it is not 200.
 	answers int
-	// unseen is what not even who gets an answer sees in it.
-	unseen []string
+	// hiddenFields is what not even who gets an answer sees in it.
+	hiddenFields []string
 	// refused is who gets 403 with the names of the objects that they may not write.
 	refused []string
 	// hidesName is who must not see the name of the Secret in it, as they must not
@@ -99,50 +99,50 @@ func reads() []read {
 	differs, wholeDiffs := append(slices.Clone(readers), "operator"), append(slices.Clone(whole), "operator")
 	blind := []string{"reader", "alpha", "operator"}
 	return []read{
-		{path: cers, may: []string{"lister", "reader", "admin"}, unseen: values},
-		{path: cers + "?watch=true&timeoutSeconds=1", may: []string{"lister", "reader", "admin"}, unseen: values},
-		{path: cers + "?fieldSelector=metadata.name%3Dalpha-1", may: everybody, unseen: values},
-		{path: cers + "?fieldSelector=metadata.name%3Dalpha-1&watch=true&timeoutSeconds=1", may: everybody, unseen: values},
+		{path: cers, may: []string{"lister", "reader", "admin"}, hiddenFields: values},
+		{path: cers + "?watch=true&timeoutSeconds=1", may: []string{"lister", "reader", "admin"}, hiddenFields: values},
+		{path: cers + "?fieldSelector=metadata.name%3Dalpha-1", may: everybody, hiddenFields: values},
+		{path: cers + "?fieldSelector=metadata.name%3Dalpha-1&watch=true&timeoutSeconds=1", may: everybody, hiddenFields: values},
 		{path: cers + "?fieldSelector=metadata.name%3Dbeta-1", may: []string{"lister", "reader", "admin"}},
 		{path: cers + "?labelSelector=penstock.dev/chain%3Dbeta", may: []string{"lister", "reader", "admin"}},
-		{path: cers + "/alpha-1", may: append(slices.Clone(everybody), "operator"), unseen: values},
+		{path: cers + "/alpha-1", may: append(slices.Clone(everybody), "operator"), hiddenFields: values},
 		{path: cers + "/beta-1", may: []string{"lister", "reader", "operator", "admin"}},
-		{path: cers + "/alpha-2/status", may: readers, unseen: values},
+		{path: cers + "/alpha-2/status", may: readers, hiddenFields: values},
 		{path: cers + "/beta-2/status", may: whole},
 
-		{path: cers + "/alpha-2/diff", may: differs, unseen: values, hidesName: blind},
-		{path: cers + "/alpha-1/diff", may: differs, unseen: values, hidesName: blind},
-		{path: cers + "/alpha-2/diff?objectKind=Secret&objectName=" + secretName, may: differs, unseen: values, hidesName: blind},
+		{path: cers + "/alpha-2/diff", may: differs, hiddenFields: values, hidesName: blind},
+		{path: cers + "/alpha-1/diff", may: differs, hiddenFields: values, hidesName: blind},
+		{path: cers + "/alpha-2/diff?objectKind=Secret&objectName=" + secretName, may: differs, hiddenFields: values, hidesName: blind},
 		{path: cers + "/beta-2/diff", may: wholeDiffs},
 		{path: cers + "/beta-9/diff", may: wholeDiffs, answers: 404},
-		{path: at + "/revisiondiffs/alpha-1..alpha-2", may: readers, unseen: values, hidesName: blind},
-		{path: at + "/revisiondiffs/alpha-2..alpha-1", may: readers, unseen: values, hidesName: blind},
-		{path: at + "/revisiondiffs/alpha-1..", may: readers, unseen: values, hidesName: blind},
-		{path: at + "/revisiondiffs/..alpha-2", may: readers, unseen: values, hidesName: blind},
-		{path: at + "/revisiondiffs/..alpha-1", may: readers, unseen: values, hidesName: blind},
-		{path: at + "/revisiondiffs/alpha-1..beta-1", may: whole, unseen: values, hidesName: blind},
-		{path: at + "/revisiondiffs/beta-1..alpha-1", may: whole, unseen: values, hidesName: blind},
+		{path: at + "/revisiondiffs/alpha-1..alpha-2", may: readers, hiddenFields: values, hidesName: blind},
+		{path: at + "/revisiondiffs/alpha-2..alpha-1", may: readers, hiddenFields: values, hidesName: blind},
+		{path: at + "/revisiondiffs/alpha-1..", may: readers, hiddenFields: values, hidesName: blind},
+		{path: at + "/revisiondiffs/..alpha-2", may: readers, hiddenFields: values, hidesName: blind},
+		{path: at + "/revisiondiffs/..alpha-1", may: readers, hiddenFields: values, hidesName: blind},
+		{path: at + "/revisiondiffs/alpha-1..beta-1", may: whole, hiddenFields: values, hidesName: blind},
+		{path: at + "/revisiondiffs/beta-1..alpha-1", may: whole, hiddenFields: values, hidesName: blind},
 		{path: at + "/revisiondiffs/beta-1..beta-2", may: whole},
 		{path: at + "/revisiondiffs/beta-1..", may: whole},
 		{path: at + "/revisiondiffs/..beta-2", may: whole},
 		{path: at + "/revisiondiffs/alpha-1..beta-9", may: whole, answers: 404},
 		{path: at + "/revisiondiffs/beta-9..alpha-1", may: whole, answers: 404},
 
-		{path: cers + "/alpha-1/history", may: readers, unseen: append(slices.Clone(values), secretName)},
+		{path: cers + "/alpha-1/history", may: readers, hiddenFields: append(slices.Clone(values), secretName)},
 		{path: cers + "/beta-1/history", may: whole},
-		{path: at + "/revisionhistories/alpha", may: readers, unseen: append(slices.Clone(values), secretName)},
+		{path: at + "/revisionhistories/alpha", may: readers, hiddenFields: append(slices.Clone(values), secretName)},
 		{path: at + "/revisionhistories/beta", may: whole},
 
 		{path: cers + "/alpha-1/manifests", may: readers},
 		{path: cers + "/alpha-1/manifests?objectKind=Secret", may: readers},
 		{path: cers + "/beta-1/manifests", may: whole},
-		{path: at + "/revisionmanifests/alpha-1:ConfigMap:default:alpha-settings", may: readers, unseen: append(slices.Clone(values), secretName)},
+		{path: at + "/revisionmanifests/alpha-1:ConfigMap:default:alpha-settings", may: readers, hiddenFields: append(slices.Clone(values), secretName)},
 		{path: at + "/revisionmanifests/alpha-1:Secret:default:" + secretName, may: []string{"admin"}},
 		{path: at + "/revisionmanifests/alpha-1:Secret:default:no-such-secret", may: []string{"admin"}, answers: 404},
 		{path: at + "/revisionmanifests/beta-1:ConfigMap:default:" + betaName, may: whole},
 		{path: at + "/revisionmanifests/beta-1:ConfigMap:default:no-such-map", may: whole, answers: 404},
 
-		{path: cers + "/alpha-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader", "alpha"}, answers: 201, unseen: values, hidesName: blind},
+		{path: cers + "/alpha-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader", "alpha"}, answers: 201, hiddenFields: values, hidesName: blind},
 		{path: cers + "/beta-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader"}, answers: 201},
 		{path: cers + "/beta-2/rollback?dryRun=All", body: "{}", may: []string{"reader", "operator", "admin"}, answers: 409},
 	}
@@ -153,7 +153,7 @@ func reads() []read {
 func live() []read {
 	const at = "/apis/olm.operatorframework.io/v1alpha1"
 	return []read{
-		{path: at + "/revisiondiffs/alpha-2..live", may: []string{"reader", "alpha", "admin"}, unseen: []string{hush, hushEncoded}, hidesName: []string{"reader", "alpha"}},
+		{path: at + "/revisiondiffs/alpha-2..live", may: []string{"reader", "alpha", "admin"}, hiddenFields: []string{hush, hushEncoded}, hidesName: []string{"reader", "alpha"}},
 		{path: at + "/revisiondiffs/beta-2..live", may: []string{"reader", "admin"}},
 	}
 }
@@ -285,7 +285,7 @@ func (r read) judge(t *testing.T, name string, who identity, got answer) {
 		t.Errorf("%s gets %d, want %d: %s", name, got.code, want, got.told)
 	}
 	for _, mark := range marks() {
-		hidden := !slices.Contains(who.sees, mark) || slices.Contains(r.unseen, mark) ||
+		hidden := !slices.Contains(who.sees, mark) || slices.Contains(r.hiddenFields, mark) ||
 			want == http.StatusForbidden && !slices.Contains(r.refused, name) || want != http.StatusForbidden && mark == secretName && slices.Contains(r.hidesName, name)
 		if hidden && strings.Contains(got.told, mark) {
 			t.Errorf("%s sees %q: %s", name, mark, got.told)

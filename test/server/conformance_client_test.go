@@ -182,15 +182,15 @@ func controllerClient(s *subject) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	tell := func(what string, err error) {
+	answered := func(what string, err error) {
 		s.note(what, "%v %s", err, apierrors.ReasonForError(err))
 	}
-	tell("create", c.Create(ctx, s.typedDraft("a")))
-	tell("create again", c.Create(ctx, s.typedDraft("a")))
-	tell("dry run", c.Create(ctx, s.typedDraft("b"), client.DryRunAll))
+	answered("create", c.Create(ctx, s.typedDraft("a")))
+	answered("create again", c.Create(ctx, s.typedDraft("a")))
+	answered("dry run", c.Create(ctx, s.typedDraft("b"), client.DryRunAll))
 	live := s.object()
-	tell("get", c.Get(ctx, client.ObjectKeyFromObject(s.typedDraft("a")), live))
-	tell("get nothing", c.Get(ctx, client.ObjectKeyFromObject(s.typedDraft("b")), s.object()))
+	answered("get", c.Get(ctx, client.ObjectKeyFromObject(s.typedDraft("a")), live))
+	answered("get nothing", c.Get(ctx, client.ObjectKeyFromObject(s.typedDraft("b")), s.object()))
 	for i, label := range []string{"x", "x", "y"} {
 		done, err := controllerutil.CreateOrUpdate(ctx, c, live, func() error {
 			live.SetLabels(map[string]string{"scenario": s.base, "label": label, "penstock.dev/chain": live.GetLabels()["penstock.dev/chain"]})
@@ -201,21 +201,21 @@ func controllerClient(s *subject) {
 	old := live.DeepCopyObject().(client.Object)
 	changed := live.DeepCopyObject().(client.Object)
 	changed.SetAnnotations(map[string]string{"note": "1"})
-	tell("patch with lock", c.Patch(ctx, changed, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})))
-	tell("patch again with lock", c.Patch(ctx, old.DeepCopyObject().(client.Object), client.MergeFromWithOptions(changed, client.MergeFromWithOptimisticLock{})))
-	tell("update of an old one", c.Update(ctx, old))
-	tell("strategic patch", c.Patch(ctx, old, client.StrategicMergeFrom(changed)))
-	tell("apply", c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: s.applied("a", 2)}), client.FieldOwner("applier"), client.ForceOwnership))
-	tell("status", c.Status().Patch(ctx, live, client.RawPatch("application/merge-patch+json", []byte(describe(s.judged(1))))))
+	answered("patch with lock", c.Patch(ctx, changed, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})))
+	answered("patch again with lock", c.Patch(ctx, old.DeepCopyObject().(client.Object), client.MergeFromWithOptions(changed, client.MergeFromWithOptimisticLock{})))
+	answered("update of an old one", c.Update(ctx, old))
+	answered("strategic patch", c.Patch(ctx, old, client.StrategicMergeFrom(changed)))
+	answered("apply", c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: s.applied("a", 2)}), client.FieldOwner("applier"), client.ForceOwnership))
+	answered("status", c.Status().Patch(ctx, live, client.RawPatch("application/merge-patch+json", []byte(describe(s.judged(1))))))
 	list := s.breed.list()
-	tell("list", c.List(ctx, list, client.MatchingLabels{"scenario": s.base}, client.Limit(1)))
+	answered("list", c.List(ctx, list, client.MatchingLabels{"scenario": s.base}, client.Limit(1)))
 	s.note("listed", "%d", meta.LenList(list))
 	in := []client.DeleteAllOfOption{client.MatchingLabels{"scenario": s.base}}
 	if s.namespace != "" {
 		in = append(in, client.InNamespace(s.namespace))
 	}
-	tell("delete all", c.DeleteAllOf(ctx, s.object(), in...))
-	tell("delete another", c.Delete(ctx, live, client.Preconditions{ResourceVersion: ptr.To("1")}))
+	answered("delete all", c.DeleteAllOf(ctx, s.object(), in...))
+	answered("delete another", c.Delete(ctx, live, client.Preconditions{ResourceVersion: ptr.To("1")}))
 	s.note("it is being deleted", "%t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
 }
 
@@ -255,5 +255,5 @@ func controllerCache(s *subject) {
 		}
 		return nil
 	})
-	s.tell("it is what the server has", call{method: http.MethodGet, name: s.name("c")})
+	s.answered("it is what the server has", call{method: http.MethodGet, name: s.name("c")})
 }

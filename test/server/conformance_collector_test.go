@@ -90,7 +90,7 @@ func owner(s *subject, policy string) {
 	}
 	s.settled("finalizers left", "["+s.finalizer+"]", own)
 	s.release("a")
-	s.tell("owner", call{method: http.MethodGet, name: s.name("a")})
+	s.answered("owner", call{method: http.MethodGet, name: s.name("a")})
 	if policy == "Orphan" {
 		s.note("dependent", "%s", dependent())
 		return

@@ -31,7 +31,7 @@ func (s *subject) doomed(a reply) string {
 func deleting(s *subject) {
 	remove := func(what, letter string, options any) {
 		s.create(letter)
-		a := s.tell(what, call{method: http.MethodDelete, name: s.name(letter), body: options})
+		a := s.answered(what, call{method: http.MethodDelete, name: s.name(letter), body: options})
 		s.note(what+", answer", "%s", s.doomed(a))
 		s.note(what+", object", "%s", s.doomed(s.get(letter)))
 	}
@@ -53,15 +53,15 @@ func deleting(s *subject) {
 	s.note("generation after that", "%v", at(s.get("a").body, "metadata", "generation"))
 
 	s.create("f")
-	s.tell("no such policy", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Nonsense"}})
-	s.tell("two wishes", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Orphan", "orphanDependents": true}})
+	s.answered("no such policy", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Nonsense"}})
+	s.answered("two wishes", call{method: http.MethodDelete, name: s.name("f"), body: map[string]any{"propagationPolicy": "Orphan", "orphanDependents": true}})
 	// Until 1.35 the host says 500 to what it cannot read.
 	for what, options := range map[string]any{"no options": "{", "options of another kind": map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}} {
 		s.note(what, "refused %t", s.ask(call{method: http.MethodDelete, name: s.name("f"), body: options}).code >= http.StatusBadRequest)
 	}
 	s.note("it lives", "%v", at(s.get("f").body, "metadata", "deletionTimestamp"))
 	s.patch("f", map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}})
-	s.tell("with time", call{method: http.MethodDelete, name: s.name("f"), query: "gracePeriodSeconds=30"})
+	s.answered("with time", call{method: http.MethodDelete, name: s.name("f"), query: "gracePeriodSeconds=30"})
 	s.note("time", "%v", at(s.get("f").body, "metadata", "deletionGracePeriodSeconds"))
 }
 
@@ -70,21 +70,21 @@ func finalizers(s *subject) {
 	s.create("a")
 	s.must(call{method: http.MethodDelete, name: s.name("a")})
 	more := map[string]any{"metadata": map[string]any{"finalizers": []any{s.finalizer, "example.com/late"}}}
-	s.tell("another finalizer", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch, body: more})
+	s.answered("another finalizer", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch, body: more})
 	s.note("a change", "%s", s.turn("a", 2))
 	s.note("status", "%s", s.judge("a", 2))
-	s.tell("it is undeleted", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch,
+	s.answered("it is undeleted", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch,
 		body: map[string]any{"metadata": map[string]any{"deletionTimestamp": nil}}})
 	s.note("it is not", "%t", at(s.get("a").body, "metadata", "deletionTimestamp") != nil)
-	last := s.tell("the last one goes", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch,
+	last := s.answered("the last one goes", call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch,
 		body: map[string]any{"metadata": map[string]any{"finalizers": nil}}})
 	s.note("the last state", "%v %v", last.body["kind"], at(last.body, "metadata", "finalizers"))
-	s.tell("it is gone", call{method: http.MethodGet, name: s.name("a")})
+	s.answered("it is gone", call{method: http.MethodGet, name: s.name("a")})
 	// Two at the end of an object: by apply, and by put.
 	s.create("b")
 	s.must(call{method: http.MethodDelete, name: s.name("b")})
-	s.tell("put without them", call{method: http.MethodPut, name: s.name("b"), body: with(s.get("b").body, nil, "metadata", "finalizers")})
-	s.tell("and gone", call{method: http.MethodGet, name: s.name("b")})
+	s.answered("put without them", call{method: http.MethodPut, name: s.name("b"), body: with(s.get("b").body, nil, "metadata", "finalizers")})
+	s.answered("and gone", call{method: http.MethodGet, name: s.name("b")})
 }
 
 // deleteCollection deletes what is selected.
@@ -93,7 +93,7 @@ func deleteCollection(s *subject) {
 	selected := func(more string) string { return "labelSelector=scenario%3D" + s.base + more }
 	all := func(what string, c call) {
 		c.method = http.MethodDelete
-		a := s.tell(what, c)
+		a := s.answered(what, c)
 		s.note(what+" answers", "%v: %s", a.body["kind"], s.letters(a))
 		s.note(what+" leaves", "%s", s.living())
 	}

@@ -110,7 +110,7 @@ func flux(s *subject) {
 			e["manager"], e["operation"] = manager, "Apply"
 		}
 	}
-	s.tell("take over", call{method: http.MethodPatch, name: s.name("b"), contentType: jsonPatch, body: []any{
+	s.answered("take over", call{method: http.MethodPatch, name: s.name("b"), contentType: jsonPatch, body: []any{
 		map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": entries},
 		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": s.get("b").version()},
 	}})

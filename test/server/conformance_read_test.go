@@ -136,7 +136,7 @@ func versions(s *subject) {
 	s.note("nonsense match", "%s", s.list("resourceVersionMatch=Nonsense", "resourceVersion=1"))
 	s.note("nonsense version", "%s", s.list("resourceVersion=nonsense"))
 	s.note("future", "%s", s.list("resourceVersion=99999999999"))
-	s.tell("get at least", call{method: http.MethodGet, name: s.name("b"), query: "resourceVersion=" + after})
+	s.answered("get at least", call{method: http.MethodGet, name: s.name("b"), query: "resourceVersion=" + after})
 }
 
 func labelSelectors(s *subject) {
@@ -145,8 +145,8 @@ func labelSelectors(s *subject) {
 		a := s.ask(call{method: http.MethodGet, query: "labelSelector=" + url.QueryEscape("scenario="+s.base+","+selector)})
 		s.note(selector, "%s", s.letters(a))
 	}
-	s.tell("nonsense", call{method: http.MethodGet, query: "labelSelector=" + url.QueryEscape("a in b")})
-	s.tell("invalid", call{method: http.MethodGet, query: "labelSelector=" + url.QueryEscape("a=b c")})
+	s.answered("nonsense", call{method: http.MethodGet, query: "labelSelector=" + url.QueryEscape("a in b")})
+	s.answered("invalid", call{method: http.MethodGet, query: "labelSelector=" + url.QueryEscape("a=b c")})
 }
 
 func fieldSelectors(s *subject) {
@@ -154,8 +154,8 @@ func fieldSelectors(s *subject) {
 	name := "fieldSelector=" + url.QueryEscape("metadata.name="+s.name("b"))
 	s.note("name", "%s", s.letters(s.list(name)))
 	s.note("not name", "%s", s.letters(s.list(strings.Replace(name, "%3D", "%21%3D", 1))))
-	s.tell("unsupported", call{method: http.MethodGet, query: "fieldSelector=spec.nonsense%3D1"})
-	s.tell("nonsense", call{method: http.MethodGet, query: "fieldSelector=nonsense"})
+	s.answered("unsupported", call{method: http.MethodGet, query: "fieldSelector=spec.nonsense%3D1"})
+	s.answered("nonsense", call{method: http.MethodGet, query: "fieldSelector=nonsense"})
 }
 
 // shapes: metadata only, and tables, of one and of many.
@@ -178,9 +178,9 @@ func shapes(s *subject) {
 			len(row["cells"].([]any)) == len(a.body["columnDefinitions"].([]any)), object["kind"], object["metadata"] != nil, object["spec"] != nil,
 			at(a.body, "metadata", "continue") != "")
 	}
-	s.tell("nonsense include", call{method: http.MethodGet, accept: tableAccept, query: "includeObject=Nonsense"})
-	s.tell("none of a type", call{method: http.MethodGet, accept: "application/json;as=Nonsense;v=v1;g=meta.k8s.io"})
-	s.tell("no such table", call{method: http.MethodGet, accept: "application/json;as=Table;v=v2;g=meta.k8s.io"})
+	s.answered("nonsense include", call{method: http.MethodGet, accept: tableAccept, query: "includeObject=Nonsense"})
+	s.answered("none of a type", call{method: http.MethodGet, accept: "application/json;as=Nonsense;v=v1;g=meta.k8s.io"})
+	s.answered("no such table", call{method: http.MethodGet, accept: "application/json;as=Table;v=v2;g=meta.k8s.io"})
 	s.note("first of several", "%v", s.must(call{method: http.MethodGet, name: s.name("a"), accept: "application/json;as=Table;v=v9;g=meta.k8s.io," + tableAccept + ",application/json"}).body["kind"])
 	yaml := s.must(call{method: http.MethodGet, name: s.name("a"), accept: "application/yaml"})
 	s.note("yaml", "%t", strings.Contains(yaml.raw, "\nkind: "+s.kind+"\n"))
@@ -197,7 +197,7 @@ func columns(table map[string]any) string {
 }
 
 // expired: what was compacted away is 410 Expired, and says how to go on.
-func (w world) expired(s *subject) {
+func (w servedHost) expired(s *subject) {
 	s.several("a b c d")
 	first := s.list("limit=1")
 	s.turn("a", 2)

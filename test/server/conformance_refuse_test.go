@@ -15,7 +15,7 @@ func refusedManners() map[string]manner {
 // serverMetadata: metadata is checked as everybody's, and the server's part of it is the server's.
 func serverMetadata(s *subject) {
 	post := func(what string, value any, path ...string) reply {
-		return s.tell(what, call{method: http.MethodPost, query: "dryRun=All", body: with(s.draft(s.name("a")), value, append([]string{"metadata"}, path...)...)})
+		return s.answered(what, call{method: http.MethodPost, query: "dryRun=All", body: with(s.draft(s.name("a")), value, append([]string{"metadata"}, path...)...)})
 	}
 	post("label's key", "x", "labels", "not a key")
 	post("label's value", "not a value", "labels", "key")
@@ -50,7 +50,7 @@ func serverMetadata(s *subject) {
 
 	s.create("a")
 	patch := func(what string, value any, field string) {
-		s.tell(what, call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch, body: map[string]any{"metadata": map[string]any{field: value}}})
+		s.answered(what, call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch, body: map[string]any{"metadata": map[string]any{field: value}}})
 	}
 	patch("patch of the time", "2001-01-01T00:00:00Z", "creationTimestamp")
 	patch("patch of the generation", 77, "generation")
@@ -89,32 +89,32 @@ func fieldValidation(s *subject) {
 	twice := strings.Replace(string(encoded), `"spec":{`, `"spec":{"nonsense":1,"nonsense":2,`, 1)
 	for _, level := range []string{"Strict", "Warn", "Ignore", "Nonsense"} {
 		query := "dryRun=All&fieldValidation=" + level
-		s.tell(level+" create", call{method: http.MethodPost, query: query, body: unknown(s.draft(s.name("b")))})
-		s.tell(level+" create, twice", call{method: http.MethodPost, query: query, body: twice})
-		s.tell(level+" update", call{method: http.MethodPut, name: s.name("a"), query: query, body: unknown(s.get("a").body)})
-		s.tell(level+" merge", call{method: http.MethodPatch, name: s.name("a"), query: query, contentType: mergePatch, body: unknown(s.turned(2))})
-		s.tell(level+" strategic", call{method: http.MethodPatch, name: s.name("a"), query: query, contentType: strategicPatch, body: unknown(s.turned(2))})
-		s.tell(level+" json", call{method: http.MethodPatch, name: s.name("a"), query: query, contentType: jsonPatch,
+		s.answered(level+" create", call{method: http.MethodPost, query: query, body: unknown(s.draft(s.name("b")))})
+		s.answered(level+" create, twice", call{method: http.MethodPost, query: query, body: twice})
+		s.answered(level+" update", call{method: http.MethodPut, name: s.name("a"), query: query, body: unknown(s.get("a").body)})
+		s.answered(level+" merge", call{method: http.MethodPatch, name: s.name("a"), query: query, contentType: mergePatch, body: unknown(s.turned(2))})
+		s.answered(level+" strategic", call{method: http.MethodPatch, name: s.name("a"), query: query, contentType: strategicPatch, body: unknown(s.turned(2))})
+		s.answered(level+" json", call{method: http.MethodPatch, name: s.name("a"), query: query, contentType: jsonPatch,
 			body: []any{map[string]any{"op": "add", "path": "/spec/nonsense", "value": "x"}}})
-		s.tell(level+" apply", call{method: http.MethodPatch, name: s.name("a"), query: query + "&fieldManager=other&force=true", contentType: applyPatch, body: unknown(s.applied("a", 2))})
+		s.answered(level+" apply", call{method: http.MethodPatch, name: s.name("a"), query: query + "&fieldManager=other&force=true", contentType: applyPatch, body: unknown(s.applied("a", 2))})
 	}
-	s.tell("the default", call{method: http.MethodPost, query: "dryRun=All", body: unknown(s.draft(s.name("b")))})
+	s.answered("the default", call{method: http.MethodPost, query: "dryRun=All", body: unknown(s.draft(s.name("b")))})
 }
 
 // media: what is spoken.
 func media(s *subject) {
 	s.create("a")
-	s.tell("accept nothing that is there", call{method: http.MethodGet, name: s.name("a"), accept: "application/xml"})
-	s.tell("accept anything", call{method: http.MethodGet, name: s.name("a"), accept: "*/*"})
-	s.tell("send something else", call{method: http.MethodPost, contentType: "application/xml", body: "<x/>"})
-	s.tell("no JSON", call{method: http.MethodPost, body: `{"a":`})
-	s.tell("nothing", call{method: http.MethodPost, body: ""})
-	s.tell("a list", call{method: http.MethodPost, body: "[]"})
-	s.tell("another kind", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "Other", "kind")})
-	s.tell("another version", call{method: http.MethodPost, body: with(s.draft(s.name("b")), s.resource.Group+"/v9", "apiVersion")})
-	s.tell("another group", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "example.com/v9", "apiVersion")})
-	s.tell("wrong type", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "text", "spec")})
+	s.answered("accept nothing that is there", call{method: http.MethodGet, name: s.name("a"), accept: "application/xml"})
+	s.answered("accept anything", call{method: http.MethodGet, name: s.name("a"), accept: "*/*"})
+	s.answered("send something else", call{method: http.MethodPost, contentType: "application/xml", body: "<x/>"})
+	s.answered("no JSON", call{method: http.MethodPost, body: `{"a":`})
+	s.answered("nothing", call{method: http.MethodPost, body: ""})
+	s.answered("a list", call{method: http.MethodPost, body: "[]"})
+	s.answered("another kind", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "Other", "kind")})
+	s.answered("another version", call{method: http.MethodPost, body: with(s.draft(s.name("b")), s.resource.Group+"/v9", "apiVersion")})
+	s.answered("another group", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "example.com/v9", "apiVersion")})
+	s.answered("wrong type", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "text", "spec")})
 	yaml := "apiVersion: " + s.resource.GroupVersion().String() + "\nkind: " + s.kind + "\nmetadata:\n  name: " + s.name("c") + "\nspec: " + describe(s.spec(1)) + "\n"
-	s.tell("yaml", call{method: http.MethodPost, contentType: "application/yaml", body: yaml})
-	s.tell("no such version", call{method: http.MethodGet, name: "../nonsense"})
+	s.answered("yaml", call{method: http.MethodPost, contentType: "application/yaml", body: yaml})
+	s.answered("no such version", call{method: http.MethodGet, name: "../nonsense"})
 }

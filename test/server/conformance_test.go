@@ -54,8 +54,8 @@ func manners() map[string]manner {
 	return all
 }
 
-// world is a host with ours.
-type world struct {
+// servedHost is a host with ours.
+type servedHost struct {
 	*cluster.Cluster
 	server *process
 	// dir is that of the store.
@@ -70,7 +70,7 @@ func TestManners(t *testing.T) {
 	ctrllog.SetLogger(klog.Background())
 	c := cluster.Start(t, cluster.Workloads())
 	dir := dataDir(t)
-	w := world{Cluster: c, dir: dir, server: start(t, newOptions(t, c, dir))}
+	w := servedHost{Cluster: c, dir: dir, server: start(t, newOptions(t, c, dir))}
 	t.Run("Suite", func(t *testing.T) {
 		for name, m := range manners() {
 			t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestManners(t *testing.T) {
 }
 
 // compare does it to the host's type and to each of ours.
-func (m manner) compare(t *testing.T, w world, name string) {
+func (m manner) compare(t *testing.T, w servedHost, name string) {
 	t.Helper()
 	base := strings.ToLower(name)
 	host := ingress()
@@ -117,7 +117,7 @@ func (m manner) compare(t *testing.T, w world, name string) {
 }
 
 // see does it to one type.
-func (m manner) see(t *testing.T, w world, breed breed, base string) *transcript {
+func (m manner) see(t *testing.T, w servedHost, breed breed, base string) *transcript {
 	t.Helper()
 	s := newSubject(t, w, breed, base)
 	m.do(s)

@@ -51,7 +51,7 @@ func newCaller(t *testing.T, config *rest.Config) caller {
 	return caller{host: config.Host, client: client}
 }
 
-func newSubject(t *testing.T, w world, breed breed, base string) *subject {
+func newSubject(t *testing.T, w servedHost, breed breed, base string) *subject {
 	t.Helper()
 	return &subject{
 		Cluster: w.In(t), breed: breed, t: t, base: base, caller: newCaller(t, w.Config()), inner: newCaller(t, w.server.Loopback),
@@ -176,8 +176,8 @@ func (s *subject) hint(what string, c call) {
 	s.note(what, "%s", s.ask(c).short())
 }
 
-// tell notes how a request was answered.
-func (s *subject) tell(what string, c call) reply {
+// answered notes how a request was answered.
+func (s *subject) answered(what string, c call) reply {
 	s.t.Helper()
 	a := s.ask(c)
 	s.note(what, "%s", a)

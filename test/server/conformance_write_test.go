@@ -54,8 +54,8 @@ func generation(s *subject) {
 	s.note("that, too", "%t", describe(at(s.get("a").body, s.knob...)) == describe(s.setting(2)))
 	look("put of what was read", s.must(call{method: http.MethodPut, name: s.name("a"), body: s.get("a").body}))
 	s.note("status read", "%t", s.must(call{method: http.MethodGet, name: s.name("a") + "/status"}).version() == created.version())
-	s.tell("status created", call{method: http.MethodPost, name: s.name("a") + "/status", body: s.get("a").body})
-	s.tell("status deleted", call{method: http.MethodDelete, name: s.name("a") + "/status"})
+	s.answered("status created", call{method: http.MethodPost, name: s.name("a") + "/status", body: s.get("a").body})
+	s.answered("status deleted", call{method: http.MethodDelete, name: s.name("a") + "/status"})
 	look("deleted", s.must(call{method: http.MethodDelete, name: s.name("a")}))
 }
 
@@ -64,7 +64,7 @@ func patches(s *subject) {
 	s.create("a")
 	path := "/" + strings.Join(s.knob, "/")
 	patch := func(what, contentType string, body any) reply {
-		return s.tell(what, call{method: http.MethodPatch, name: s.name("a"), contentType: contentType, body: body})
+		return s.answered(what, call{method: http.MethodPatch, name: s.name("a"), contentType: contentType, body: body})
 	}
 	knob := func(what string, a reply, want int) {
 		s.note(what+" is done", "%t", describe(at(a.body, s.knob...)) == describe(s.setting(want)))
@@ -87,9 +87,9 @@ func patches(s *subject) {
 	patch("another name", mergePatch, map[string]any{"metadata": map[string]any{"name": s.name("b")}})
 	patch("unknown kind of patch", "application/nonsense", s.turned(2))
 	patch("empty", mergePatch, map[string]any{})
-	s.tell("patch of all", call{method: http.MethodPatch, contentType: mergePatch, body: s.turned(2)})
-	s.tell("of nothing", call{method: http.MethodPatch, name: s.name("z"), contentType: mergePatch, body: s.turned(2)})
-	s.tell("of nothing, json", call{method: http.MethodPatch, name: s.name("z"), contentType: jsonPatch, body: []any{}})
+	s.answered("patch of all", call{method: http.MethodPatch, contentType: mergePatch, body: s.turned(2)})
+	s.answered("of nothing", call{method: http.MethodPatch, name: s.name("z"), contentType: mergePatch, body: s.turned(2)})
+	s.answered("of nothing, json", call{method: http.MethodPatch, name: s.name("z"), contentType: jsonPatch, body: []any{}})
 }
 
 // dryRuns of every verb answer as it would and change nothing.
@@ -97,24 +97,24 @@ func dryRuns(s *subject) {
 	s.labelled("a", "scenario="+s.base)
 	before := s.get("a").version()
 	const dry = "dryRun=All"
-	created := s.tell("create", call{method: http.MethodPost, query: dry, body: s.draft(s.name("b"))})
+	created := s.answered("create", call{method: http.MethodPost, query: dry, body: s.draft(s.name("b"))})
 	s.note("what would be created", "uid %t, version %v, generation %v", at(created.body, "metadata", "uid") != nil, at(created.body, "metadata", "resourceVersion"), at(created.body, "metadata", "generation"))
-	s.tell("create what is there", call{method: http.MethodPost, query: dry, body: s.draft(s.name("a"))})
-	patched := s.tell("patch", call{method: http.MethodPatch, name: s.name("a"), query: dry, contentType: mergePatch, body: s.turned(2)})
+	s.answered("create what is there", call{method: http.MethodPost, query: dry, body: s.draft(s.name("a"))})
+	patched := s.answered("patch", call{method: http.MethodPatch, name: s.name("a"), query: dry, contentType: mergePatch, body: s.turned(2)})
 	s.note("what would be patched", "%t, version %t, generation %v", describe(at(patched.body, s.knob...)) == describe(s.setting(2)), patched.version() == before, at(patched.body, "metadata", "generation"))
-	s.tell("update", call{method: http.MethodPut, name: s.name("a"), query: dry, body: with(s.get("a").body, s.setting(2), s.knob...)})
-	s.tell("update of an old one", call{method: http.MethodPut, name: s.name("a"), query: dry, body: with(s.get("a").body, "1", "metadata", "resourceVersion")})
-	s.tell("status", call{method: http.MethodPatch, name: s.name("a") + "/status", query: dry, contentType: mergePatch, body: s.judged(2)})
-	s.tell("apply", call{method: http.MethodPatch, name: s.name("a"), query: dry + "&fieldManager=other&force=true", contentType: applyPatch, body: s.applied("a", 2)})
-	s.tell("apply what is not there", call{method: http.MethodPatch, name: s.name("c"), query: dry + "&fieldManager=other", contentType: applyPatch, body: s.applied("c", 1)})
-	deleted := s.tell("delete", call{method: http.MethodDelete, name: s.name("a"), query: dry})
+	s.answered("update", call{method: http.MethodPut, name: s.name("a"), query: dry, body: with(s.get("a").body, s.setting(2), s.knob...)})
+	s.answered("update of an old one", call{method: http.MethodPut, name: s.name("a"), query: dry, body: with(s.get("a").body, "1", "metadata", "resourceVersion")})
+	s.answered("status", call{method: http.MethodPatch, name: s.name("a") + "/status", query: dry, contentType: mergePatch, body: s.judged(2)})
+	s.answered("apply", call{method: http.MethodPatch, name: s.name("a"), query: dry + "&fieldManager=other&force=true", contentType: applyPatch, body: s.applied("a", 2)})
+	s.answered("apply what is not there", call{method: http.MethodPatch, name: s.name("c"), query: dry + "&fieldManager=other", contentType: applyPatch, body: s.applied("c", 1)})
+	deleted := s.answered("delete", call{method: http.MethodDelete, name: s.name("a"), query: dry})
 	s.note("what would be deleted", "%v", deleted.body["kind"])
-	s.tell("delete in the body", call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{"dryRun": []any{"All"}}})
-	s.tell("delete all", call{method: http.MethodDelete, query: dry + "&labelSelector=scenario%3D" + s.base})
-	s.tell("nonsense", call{method: http.MethodPost, query: "dryRun=Some", body: s.draft(s.name("b"))})
-	s.tell("of a delete, nonsense", call{method: http.MethodDelete, name: s.name("a"), query: "dryRun=Some"})
+	s.answered("delete in the body", call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{"dryRun": []any{"All"}}})
+	s.answered("delete all", call{method: http.MethodDelete, query: dry + "&labelSelector=scenario%3D" + s.base})
+	s.answered("nonsense", call{method: http.MethodPost, query: "dryRun=Some", body: s.draft(s.name("b"))})
+	s.answered("of a delete, nonsense", call{method: http.MethodDelete, name: s.name("a"), query: "dryRun=Some"})
 	s.note("nothing has changed", "%t", s.get("a").version() == before)
-	s.tell("nothing was created", call{method: http.MethodGet, name: s.name("b")})
+	s.answered("nothing was created", call{method: http.MethodGet, name: s.name("b")})
 }
 
 // preconditions: nobody overwrites or deletes what they have not seen.
@@ -122,34 +122,34 @@ func preconditions(s *subject) {
 	old := s.create("a")
 	s.turn("a", 2)
 	put := func(what string, body map[string]any) {
-		s.tell(what, call{method: http.MethodPut, name: s.name("a"), body: body})
+		s.answered(what, call{method: http.MethodPut, name: s.name("a"), body: body})
 	}
 	put("update of an old one", with(old.body, s.setting(3), s.knob...))
 	put("update of another one", with(with(s.get("a").body, "11111111-1111-1111-1111-111111111111", "metadata", "uid"), s.setting(3), s.knob...))
 	put("update of a nonsense version", with(old.body, "nonsense", "metadata", "resourceVersion"))
 	put("update of any", with(with(old.body, nil, "metadata", "resourceVersion"), s.setting(4), s.knob...))
 	merge := func(what string, value any, path ...string) {
-		s.tell(what, call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch, body: with(s.turned(5), value, path...)})
+		s.answered(what, call{method: http.MethodPatch, name: s.name("a"), contentType: mergePatch, body: with(s.turned(5), value, path...)})
 	}
 	merge("patch of an old one", old.version(), "metadata", "resourceVersion")
 	merge("patch of another one", "11111111-1111-1111-1111-111111111111", "metadata", "uid")
 	merge("patch of this one", old.uid(), "metadata", "uid")
-	s.tell("status of an old one", call{method: http.MethodPut, name: s.name("a") + "/status", body: old.body})
+	s.answered("status of an old one", call{method: http.MethodPut, name: s.name("a") + "/status", body: old.body})
 	remove := func(what string, key, value string) {
-		s.tell(what, call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{"preconditions": map[string]any{key: value}}})
+		s.answered(what, call{method: http.MethodDelete, name: s.name("a"), body: map[string]any{"preconditions": map[string]any{key: value}}})
 	}
 	remove("delete of another one", "uid", "11111111-1111-1111-1111-111111111111")
 	remove("delete of an old one", "resourceVersion", old.version())
 	s.note("it is there", "%v", at(s.get("a").body, "metadata", "deletionTimestamp"))
 	remove("delete of this one", "resourceVersion", s.get("a").version())
-	s.tell("create what is being deleted", call{method: http.MethodPost, body: s.draft(s.name("a"))})
-	s.tell("create with a version", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "1", "metadata", "resourceVersion")})
+	s.answered("create what is being deleted", call{method: http.MethodPost, body: s.draft(s.name("a"))})
+	s.answered("create with a version", call{method: http.MethodPost, body: with(s.draft(s.name("b")), "1", "metadata", "resourceVersion")})
 }
 
 // names: who gives them, and which ones.
 func names(s *subject) {
 	s.create("a")
-	post := func(what string, body any) reply { return s.tell(what, call{method: http.MethodPost, body: body}) }
+	post := func(what string, body any) reply { return s.answered(what, call{method: http.MethodPost, body: body}) }
 	post("again", s.draft(s.name("a")))
 	post("nothing", with(s.draft("x"), nil, "metadata", "name"))
 	post("not a name", s.draft("Not_A_Name-1"))
@@ -157,11 +157,11 @@ func names(s *subject) {
 	post("too long", s.draft(strings.Repeat("x", 260)+"-1"))
 	generated := post("generated", with(with(s.draft("x"), nil, "metadata", "name"), s.base+"-", "metadata", "generateName"))
 	s.note("generated from", "%t", strings.HasPrefix(fmt.Sprint(at(generated.body, "metadata", "name")), s.base+"-"))
-	s.tell("put of another name", call{method: http.MethodPut, name: s.name("b"), body: s.get("a").body})
-	s.tell("put of what is not there", call{method: http.MethodPut, name: s.name("z"), body: s.draft(s.name("z"))})
-	s.tell("get of what is not there", call{method: http.MethodGet, name: s.name("z")})
-	s.tell("delete of what is not there", call{method: http.MethodDelete, name: s.name("z")})
-	s.tell("post to one", call{method: http.MethodPost, name: s.name("a"), body: s.draft(s.name("a"))})
-	s.tell("put to all", call{method: http.MethodPut, body: s.draft(s.name("a"))})
-	s.tell("no such subresource", call{method: http.MethodGet, name: s.name("a") + "/nonsense"})
+	s.answered("put of another name", call{method: http.MethodPut, name: s.name("b"), body: s.get("a").body})
+	s.answered("put of what is not there", call{method: http.MethodPut, name: s.name("z"), body: s.draft(s.name("z"))})
+	s.answered("get of what is not there", call{method: http.MethodGet, name: s.name("z")})
+	s.answered("delete of what is not there", call{method: http.MethodDelete, name: s.name("z")})
+	s.answered("post to one", call{method: http.MethodPost, name: s.name("a"), body: s.draft(s.name("a"))})
+	s.answered("put to all", call{method: http.MethodPut, body: s.draft(s.name("a"))})
+	s.answered("no such subresource", call{method: http.MethodGet, name: s.name("a") + "/nonsense"})
 }

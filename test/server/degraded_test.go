@@ -16,7 +16,7 @@ import (
 
 // An empty data directory is swapped in: nothing may look as if it had been
 // deleted, and the rest of the cluster must not notice.
-func emptyStoreSwappedIn(t *testing.T, w world) {
+func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 	c, right, empty := w.In(t), w.dir, dataDir(t)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	w.server.halt(t)

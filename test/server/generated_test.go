@@ -21,7 +21,7 @@ import (
 // generatedClients compares what the generated clients ask for with what is
 // served: the generator makes plurals by rules of its own, and a subresource that
 // has no method is asked for by hand.
-func generatedClients(t *testing.T, w world) {
+func generatedClients(t *testing.T, w servedHost) {
 	served, err := servedResources(w.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -45,24 +45,24 @@ func liveRevision(number int, lifecycle string, objects ...string) string {
 	return out
 }
 
-// liveWorld is a cluster with the program, an extension that was rolled out and
+// liveHost is a cluster with the program, an extension that was rolled out and
 // is paused, and a next revision that is not rolled out.
-type liveWorld struct {
+type liveHost struct {
 	*cluster.Cluster
 	program *penstock.Program
 	dir     string
 	server  *penstock.Server
 }
 
-func (w *liveWorld) in(t *testing.T) *liveWorld {
-	return &liveWorld{Cluster: w.Cluster.In(t), program: w.program, dir: w.dir, server: w.server}
+func (w *liveHost) in(t *testing.T) *liveHost {
+	return &liveHost{Cluster: w.Cluster.In(t), program: w.program, dir: w.dir, server: w.server}
 }
 
 // TestLive: A..live through the aggregator, as several people.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
-	w := &liveWorld{Cluster: c, program: penstock.Build(t), dir: dataDir(t)}
+	w := &liveHost{Cluster: c, program: penstock.Build(t), dir: dataDir(t)}
 	w.server = w.program.Serve(t, c, w.dir)
 	for _, ns := range []string{"a", "b"} {
 		c.MustKubectl("create", "namespace", ns)
@@ -78,7 +78,7 @@ func TestLive(t *testing.T) {
 
 	for _, step := range []struct {
 		name string
-		do   func(*testing.T, *liveWorld)
+		do   func(*testing.T, *liveHost)
 	}{
 		{"AtRest", liveAtRest}, {"Upgrade", liveUpgrade}, {"Drift", liveDrift}, {"Conflict", liveConflict},
 		{"Withheld", liveWithheld}, {"Narrowed", liveNarrowed}, {"Formats", liveFormats},
@@ -154,7 +154,7 @@ func (d liveDiff) said() []string {
 
 // live asks until an answer is as it should be: rights and answers are remembered
 // for some seconds.
-func (w *liveWorld) live(t *testing.T, as *cluster.Access, name string, ok func(liveDiff) error) liveDiff {
+func (w *liveHost) live(t *testing.T, as *cluster.Access, name string, ok func(liveDiff) error) liveDiff {
 	t.Helper()
 	var got liveDiff
 	eventually(t, name, func() error {
@@ -177,7 +177,7 @@ func (w *liveWorld) live(t *testing.T, as *cluster.Access, name string, ok func(
 }
 
 // says waits until an answer is exactly this.
-func (w *liveWorld) says(t *testing.T, name string, want ...string) {
+func (w *liveHost) says(t *testing.T, name string, want ...string) {
 	t.Helper()
 	slices.Sort(want)
 	w.live(t, w.Access, name, func(d liveDiff) error {
@@ -188,7 +188,7 @@ func (w *liveWorld) says(t *testing.T, name string, want ...string) {
 	})
 }
 
-func liveAtRest(t *testing.T, w *liveWorld) {
+func liveAtRest(t *testing.T, w *liveHost) {
 	w.says(t, "live-1..live")
 	if out := w.Kubectl("get", "revisiondiff", "live-1..live"); !strings.Contains(out.Stderr, "no difference between live and live-1, in 4 objects") {
 		t.Errorf("nothing to say, and says:\n%s", out)
@@ -198,7 +198,7 @@ func liveAtRest(t *testing.T, w *liveWorld) {
 // versions are the resourceVersions of everything that could have been touched, but
 // for the witness of the store, in which Penstock notes how far it has come whenever
 // it likes.
-func (w *liveWorld) versions() string {
+func (w *liveHost) versions() string {
 	all := w.MustKubectl("get", "configmaps,secrets,services,namespaces,customresourcedefinitions,clusterroles", "--all-namespaces",
 		"-o", `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
 	return strings.Join(slices.DeleteFunc(strings.Split(all, "\n"), func(line string) bool {
@@ -206,7 +206,7 @@ func (w *liveWorld) versions() string {
 	}), "\n")
 }
 
-func liveUpgrade(t *testing.T, w *liveWorld) {
+func liveUpgrade(t *testing.T, w *liveHost) {
 	before, mark := w.versions(), w.Audit().Mark()
 	w.says(t, "live-2..live",
 		"Changed ConfigMap settings replace .data.colour",
@@ -253,7 +253,7 @@ func liveUpgrade(t *testing.T, w *liveWorld) {
 	}
 }
 
-func liveDrift(t *testing.T, w *liveWorld) {
+func liveDrift(t *testing.T, w *liveHost) {
 	w.MustKubectl("patch", "configmap", "settings", "--namespace=a", "--field-manager=mallory", "--type=merge", "-p", `{"data":{"colour":"green","extra":"mine"}}`)
 	w.MustKubectl("label", "configmap", "settings", "--namespace=a", "team-")
 	w.MustKubectl("patch", "secret", "creds", "--namespace=a", "--field-manager=mallory", "--type=merge", "-p", `{"stringData":{"password":"`+otherSecret+`"}}`)
@@ -272,7 +272,7 @@ func liveDrift(t *testing.T, w *liveWorld) {
 	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-1..live", "-o", "yaml"))
 }
 
-func liveConflict(t *testing.T, w *liveWorld) {
+func liveConflict(t *testing.T, w *liveHost) {
 	d := w.live(t, w.Access, "live-2..live", func(d liveDiff) error {
 		return missing(strings.Join(d.said(), "\n"), []string{"Warning Conflict ConfigMap settings: somebody else has fields of it, and takes .data.colour of mallory"})
 	})
@@ -287,7 +287,7 @@ func liveNames() []string {
 	return []string{"settings", "creds", "doomed", "elsewhere", "fresh", "later", "gizmo", "Gizmo", "live-wide", "theirs", "invalid", "mallory", "colour", "99999", "ConfigMap", "Secret", "penstock-reader"}
 }
 
-func liveWithheld(t *testing.T, w *liveWorld) {
+func liveWithheld(t *testing.T, w *liveHost) {
 	cases := map[string]struct {
 		reason   string
 		name     string
@@ -341,7 +341,7 @@ func liveWithheld(t *testing.T, w *liveWorld) {
 	}
 }
 
-func liveNarrowed(t *testing.T, w *liveWorld) {
+func liveNarrowed(t *testing.T, w *liveHost) {
 	raw := w.MustKubectl("get", "--raw", "/apis/olm.operatorframework.io/v1alpha1/revisiondiffs/live-2..live?objectName=settings&unified=false")
 	var d liveDiff
 	if err := json.Unmarshal([]byte(raw), &d); err != nil {
@@ -352,7 +352,7 @@ func liveNarrowed(t *testing.T, w *liveWorld) {
 	}
 }
 
-func liveFormats(t *testing.T, w *liveWorld) {
+func liveFormats(t *testing.T, w *liveHost) {
 	for _, format := range []string{"yaml", "json", "name", "wide", "jsonpath={.summary.changed}"} {
 		if out := w.Kubectl("get", "revisiondiff", "live-2..live", "-o", format); out.ExitCode != 0 || out.Stdout == "" {
 			t.Errorf("%s", out)
@@ -362,7 +362,7 @@ func liveFormats(t *testing.T, w *liveWorld) {
 
 // liveIdentity: without its identity nothing is told, it is said what to do, and
 // everything else works; what is put back is used, and a start repairs it.
-func liveIdentity(t *testing.T, w *liveWorld) {
+func liveIdentity(t *testing.T, w *liveHost) {
 	broken := func(want ...string) {
 		t.Helper()
 		eventually(t, "the refusal", func() error {
@@ -397,7 +397,7 @@ func liveIdentity(t *testing.T, w *liveWorld) {
 }
 
 // liveOnlyDryRuns: with the token of the reader nothing can be written.
-func liveOnlyDryRuns(t *testing.T, w *liveWorld) {
+func liveOnlyDryRuns(t *testing.T, w *liveHost) {
 	as := "--as=" + readerUser
 	const refusal = "it writes nothing"
 	eventually(t, "the policy", func() error {
@@ -418,7 +418,7 @@ func liveOnlyDryRuns(t *testing.T, w *liveWorld) {
 
 // engineLimit: with the token of the engine objects can be written, and no
 // subresources, which are more than objects.
-func engineLimit(t *testing.T, w *liveWorld) {
+func engineLimit(t *testing.T, w *liveHost) {
 	const as, refusal = "--as=system:serviceaccount:penstock-system:penstock-engine", "no use for their subresources"
 	w.MustKubectl("create", "service", "clusterip", "limits", "--tcp=80:80", "--namespace=a", as)
 	eventually(t, "the policy", func() error {

@@ -81,7 +81,7 @@ func TestMonitoring(t *testing.T) {
 	t.Run("Documented", m.documented)
 	t.Run("Alerts", m.alerts)
 	t.Run("Runbooks", m.runbooks)
-	t.Run("Story", m.story)
+	t.Run("RevisionLog", m.revisionLog)
 	t.Run("Audit", func(t *testing.T) { audited(t, audit) })
 	t.Run("Traces", func(t *testing.T) { traces.see(t) })
 

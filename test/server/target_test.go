@@ -19,9 +19,9 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// targetWorld is a host, another cluster that revisions are rolled out into, and the
+// hostAndTarget is a host, another cluster that revisions are rolled out into, and the
 // way there, which may be cut.
-type targetWorld struct {
+type hostAndTarget struct {
 	*cluster.Cluster
 	target  *cluster.Cluster
 	program *penstock.Program
@@ -34,7 +34,7 @@ type targetWorld struct {
 	kubeconfig string
 }
 
-func (w *targetWorld) in(t *testing.T) *targetWorld {
+func (w *hostAndTarget) in(t *testing.T) *hostAndTarget {
 	one := *w
 	one.Cluster, one.target = w.Cluster.In(t), w.target.In(t)
 	return &one
@@ -44,7 +44,7 @@ func (w *targetWorld) in(t *testing.T) *targetWorld {
 // host, whatever happens on the way.
 func TestTarget(t *testing.T) {
 	t.Parallel()
-	w := &targetWorld{Cluster: cluster.Start(t), target: cluster.Start(t), program: penstock.Build(t), dir: dataDir(t)}
+	w := &hostAndTarget{Cluster: cluster.Start(t), target: cluster.Start(t), program: penstock.Build(t), dir: dataDir(t)}
 	w.begun, w.way = w.Audit().Mark(), newCable(t, w.target.Config().Host)
 	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	w.lead(t, w.target.User("first", "system:masters"), w.way.address)
@@ -53,7 +53,7 @@ func TestTarget(t *testing.T) {
 	w.server = w.program.Serve(t, w, w.dir, "--target-kubeconfig", w.kubeconfig)
 	for _, step := range []struct {
 		name string
-		do   func(*testing.T, *targetWorld)
+		do   func(*testing.T, *hostAndTarget)
 	}{
 		{"Rights", targetRights}, {"RollOut", targetRollOut}, {"Live", targetLive}, {"Rotation", targetRotation},
 		{"Loss", targetLoss}, {"Another", targetAnother}, {"Claimed", targetClaimed}, {"Ref", targetRef}, {"WithoutFlag", targetWithoutFlag},
@@ -66,7 +66,7 @@ func TestTarget(t *testing.T) {
 
 // lead writes the kubeconfig that the program follows, as Secrets are replaced: all
 // at once.
-func (w *targetWorld) lead(t *testing.T, user *cluster.Access, address string) {
+func (w *hostAndTarget) lead(t *testing.T, user *cluster.Access, address string) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(user.Kubeconfig())
 	if err != nil {
@@ -92,7 +92,7 @@ func address(t *testing.T, c *cluster.Cluster) string {
 }
 
 // condition is a condition of a revision: its status, reason and message.
-func (w *targetWorld) condition(revision, kind string) string {
+func (w *hostAndTarget) condition(revision, kind string) string {
 	return w.MustKubectl("get", "cer", revision, "-o",
 		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
 }
@@ -119,7 +119,7 @@ func numberOf(c *cluster.Cluster, name string) func() string {
 
 // targetRights: whoever may have anything in the host may not, therefore, have it
 // there.
-func targetRights(t *testing.T, w *targetWorld) {
+func targetRights(t *testing.T, w *hostAndTarget) {
 	w.MustKubectlInput(`apiVersion: v1
 kind: List
 items:
@@ -140,7 +140,7 @@ items:
 	becomes(t, "the creation", func() string { return bob.KubectlInput(revision("there", 1), "create", "-f", "-").String() }, "created")
 }
 
-func targetRollOut(t *testing.T, w *targetWorld) {
+func targetRollOut(t *testing.T, w *hostAndTarget) {
 	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/there-1", "--timeout=60s")
 	if got := numberOf(w.target, "first")() + numberOf(w.target, "second")(); got != "11" {
 		t.Errorf("the target has %q", got)
@@ -155,7 +155,7 @@ func targetRollOut(t *testing.T, w *targetWorld) {
 }
 
 // targetLive: live diffs look there, for whom may use it.
-func targetLive(t *testing.T, w *targetWorld) {
+func targetLive(t *testing.T, w *hostAndTarget) {
 	w.MustKubectl("patch", "cer", "there-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	w.target.MustKubectl("patch", "configmap", "first", "--type=merge", "-p", `{"data":{"number":"drifted"}}`)
 	diff := func(as *cluster.Access) func() string {
@@ -169,7 +169,7 @@ func targetLive(t *testing.T, w *targetWorld) {
 
 // targetRotation: another kubeconfig is used without a restart, and the watches of the
 // one before are gone.
-func targetRotation(t *testing.T, w *targetWorld) {
+func targetRotation(t *testing.T, w *hostAndTarget) {
 	mark := w.target.Audit().Mark()
 	w.lead(t, w.target.User("second", "system:masters"), w.way.address)
 	becomes(t, "the watches", func() string { return w.target.Audit().Since(mark, plane.ByUser("second")).String() }, "watch=true")
@@ -192,7 +192,7 @@ func targetRotation(t *testing.T, w *targetWorld) {
 
 // targetLoss: a cluster that is not there has nothing lost, and nothing is asked of it
 // all the time; when it is there again, all is well.
-func targetLoss(t *testing.T, w *targetWorld) {
+func targetLoss(t *testing.T, w *hostAndTarget) {
 	before := w.target.MustKubectl("get", "configmaps", "first", "second", "-o", "jsonpath={.items[*].metadata.uid}")
 	events := w.MustKubectl("get", "events", "-o", "name")
 	w.way.cut()
@@ -212,7 +212,7 @@ func targetLoss(t *testing.T, w *targetWorld) {
 
 // targetAnother: a kubeconfig of a cluster in which nothing was rolled out makes
 // nobody roll out everything there.
-func targetAnother(t *testing.T, w *targetWorld) {
+func targetAnother(t *testing.T, w *hostAndTarget) {
 	right, err := os.ReadFile(w.kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func targetAnother(t *testing.T, w *targetWorld) {
 }
 
 // targetClaimed: two Penstocks do not roll out into one cluster.
-func targetClaimed(t *testing.T, w *targetWorld) {
+func targetClaimed(t *testing.T, w *hostAndTarget) {
 	claim := func(store string) {
 		t.Helper()
 		w.target.MustKubectl("patch", "configmap", "--namespace=kube-system", "penstock-target", "--type=merge", "-p", fmt.Sprintf(`{"data":{"store":%q}}`, store))
@@ -247,7 +247,7 @@ func targetClaimed(t *testing.T, w *targetWorld) {
 }
 
 // targetWithoutFlag: a flag that was forgotten makes nobody roll out into the host.
-func targetWithoutFlag(t *testing.T, w *targetWorld) {
+func targetWithoutFlag(t *testing.T, w *hostAndTarget) {
 	w.server.Stop(t)
 	w.server = w.program.Serve(t, w, w.dir)
 	becomes(t, "the answer", func() string { return w.Kubectl("get", "cer").Stderr }, "give --target-kubeconfig", "--accept-target=host")

@@ -26,7 +26,7 @@ spec:
 }
 
 // point makes a Secret of Penstock's namespace lead to a cluster, in a name of its own.
-func (w *targetWorld) point(t *testing.T, secret, key, user string, to *cluster.Cluster) {
+func (w *hostAndTarget) point(t *testing.T, secret, key, user string, to *cluster.Cluster) {
 	t.Helper()
 	raw, err := os.ReadFile(to.User(user, "system:masters").Kubeconfig())
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *targetWorld) point(t *testing.T, secret, key, user string, to *cluster.
 // targetRef: a chain that names a target is rolled out there and nowhere else, here into
 // the host, past the cluster of the flag; by whom may use that one; and nothing is lost
 // when the Secret is, or leads elsewhere.
-func targetRef(t *testing.T, w *targetWorld) {
+func targetRef(t *testing.T, w *hostAndTarget) {
 	w.MustKubectlInput(`apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: use-hosted}

@@ -24,7 +24,7 @@ import (
 // author writes revisions. It gives up what is refused: the server may be gone,
 // somebody may have been faster.
 type author struct {
-	world     *world
+	soakPlane *soakPlane
 	revisions typed.ClusterExtensionRevisionInterface
 	histories typed.RevisionHistoryInterface
 
@@ -35,7 +35,7 @@ type author struct {
 }
 
 // write does things to every n-th chain until the context ends.
-func (w *world) write(ctx context.Context, random *rand.Rand, first, n int) {
+func (w *soakPlane) write(ctx context.Context, random *rand.Rand, first, n int) {
 	for ctx.Err() == nil {
 		c := w.chains[first+n*random.IntN(len(w.chains)/n)]
 		switch dice := random.IntN(10); {
@@ -81,7 +81,7 @@ func (a *author) upgrade(random *rand.Rand, c *chain) {
 		"metadata": map[string]any{"name": name}, "spec": map[string]any{"revision": number, "phases": phases}}
 	raw, err := json.Marshal(revision)
 	if err != nil {
-		a.world.t.Errorf("encoding %s: %v", name, err)
+		a.soakPlane.t.Errorf("encoding %s: %v", name, err)
 		return
 	}
 	_, err = a.revisions.Patch(context.Background(), name, types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: "author", Force: ptr.To(true)})
@@ -143,12 +143,12 @@ func (a *author) delete(c *chain) {
 // server's.
 func (a *author) did(what string, err error) {
 	if err == nil {
-		a.world.tally.count(what)
+		a.soakPlane.tally.count(what)
 		return
 	}
-	a.world.tally.count("not " + what)
+	a.soakPlane.tally.count("not " + what)
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		a.world.tally.count(fmt.Sprintf("(refused: %.80s)", err))
+		a.soakPlane.tally.count(fmt.Sprintf("(refused: %.80s)", err))
 	}
 }
 
@@ -167,7 +167,7 @@ func (a *author) note(phases []any) {
 }
 
 // meddle changes and deletes objects of extensions until the context ends.
-func (w *world) meddle(ctx context.Context, random *rand.Rand) {
+func (w *soakPlane) meddle(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		c := w.chains[random.IntN(len(w.chains))]
 		switch dice := random.IntN(20); {
@@ -192,27 +192,27 @@ func (w *world) meddle(ctx context.Context, random *rand.Rand) {
 }
 
 // some ConfigMap that the extension may have.
-func (w *world) some(random *rand.Rand, c *chain) string {
+func (w *soakPlane) some(random *rand.Rand, c *chain) string {
 	if random.IntN(2) == 0 {
 		return c.name + "-always"
 	}
 	return fmt.Sprint(c.name, "-", random.IntN(4))
 }
 
-func (w *world) edit(c *chain, kind, name, what, patch string) {
+func (w *soakPlane) edit(c *chain, kind, name, what, patch string) {
 	_, err := w.meddler.Resource(resource(kind)).Namespace(c.namespace).
 		Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "meddler"})
 	w.meddled(what, err)
 }
 
 // removeDefinition takes a definition and all its instances away.
-func (w *world) removeDefinition(c *chain) {
+func (w *soakPlane) removeDefinition(c *chain) {
 	w.meddled("deleted a definition", w.meddler.Resource(resource("CustomResourceDefinition")).
 		Delete(context.Background(), "things."+c.group(), metav1.DeleteOptions{}))
 }
 
 // meddled counts what worked.
-func (w *world) meddled(what string, err error) {
+func (w *soakPlane) meddled(what string, err error) {
 	if err == nil {
 		w.tally.count(what)
 	}

@@ -15,7 +15,7 @@ type state struct {
 
 // rest waits a little and looks several times: the smallest numbers are those without
 // what is just going on. PROFILE names a folder for what was on the heap in the end.
-func (w *world) rest(name string) state {
+func (w *soakPlane) rest(name string) state {
 	w.t.Helper()
 	const looks = 12
 	best := state{goroutines: 1e9, heap: 1e18}
@@ -38,7 +38,7 @@ func (w *world) rest(name string) state {
 
 // grown compares a process with itself after trouble. History grows by rights: a
 // chain keeps some archived revisions.
-func (w *world) grown(before, after state) {
+func (w *soakPlane) grown(before, after state) {
 	w.t.Helper()
 	if most := before.goroutines*1.1 + 50; after.goroutines > most {
 		w.t.Errorf("%.0f goroutines have become %.0f, more than %.0f", before.goroutines, after.goroutines, most)

@@ -16,7 +16,7 @@ import (
 
 // settle lets every chain go on that is paused or asks before it deletes, and waits
 // until all are as the rule says. It fails the test when that does not come.
-func (w *world) settle() {
+func (w *soakPlane) settle() {
 	w.t.Helper()
 	w.say("settling: %s", w.tally.String())
 	deadline := time.Now().Add(patience)
@@ -37,7 +37,7 @@ func (w *world) settle() {
 }
 
 // rule is what the cluster is compared by.
-func (w *world) rule() rule.Cluster {
+func (w *soakPlane) rule() rule.Cluster {
 	kinds := []schema.GroupVersionResource{resource("ConfigMap"), resource("Secret"), resource("ServiceAccount"), resource("CustomResourceDefinition")}
 	for _, c := range w.chains {
 		if c.defines {
@@ -49,7 +49,7 @@ func (w *world) rule() rule.Cluster {
 
 // witness asks the audit log: everything that was written for a rollout was named
 // by a revision.
-func (w *world) witness() {
+func (w *soakPlane) witness() {
 	w.t.Helper()
 	writes := w.Audit().Since(0, plane.ByAgent("penstock/"), plane.Writes(), func(r plane.Request) bool {
 		return strings.HasSuffix(r.UserAgent, " rollout") && !strings.Contains(r.URI, "dryRun=")

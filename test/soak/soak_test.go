@@ -52,7 +52,7 @@ func TestSoak(t *testing.T) {
 	}
 	s := readSettings(t, 3*time.Minute)
 	fmt.Printf("%d extensions, %s of trouble, SEED=%d\n", s.extensions, s.duration, s.seed)
-	w := newWorld(t, s, penstock.Build(t))
+	w := newSoakPlane(t, s, penstock.Build(t))
 
 	w.say("installing")
 	for _, c := range w.chains {
@@ -85,7 +85,7 @@ func TestSoak(t *testing.T) {
 }
 
 // trouble lets everybody loose for some time.
-func (w *world) trouble(duration time.Duration, kills bool) {
+func (w *soakPlane) trouble(duration time.Duration, kills bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), duration)
 	defer cancel()
@@ -104,7 +104,7 @@ func (w *world) trouble(duration time.Duration, kills bool) {
 }
 
 // random numbers for a part, from the seed.
-func (w *world) random(part, name string) *rand.Rand {
+func (w *soakPlane) random(part, name string) *rand.Rand {
 	sum := w.settings.seed
 	for _, b := range []byte(part + "/" + name) {
 		sum = sum*1099511628211 + uint64(b)

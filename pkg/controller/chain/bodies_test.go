@@ -46,7 +46,7 @@ func (p *packs) Read(_ context.Context, root string) (map[manifest.Digest][]byte
 	return bodies, nil
 }
 
-func TestShelf(t *testing.T) {
+func TestManifestCache(t *testing.T) {
 	one := numbered(1, listing("v1 ConfigMap a sha256:1", "v1 ConfigMap b sha256:2"))
 	two := numbered(2, listing("v1 ConfigMap a sha256:3"))
 	revisions := []olmv1alpha1.ClusterExtensionRevision{*two, *one}

@@ -12,7 +12,7 @@ import (
 )
 
 // What became another is told, with the key that all lines about a revision have.
-func TestLogStory(t *testing.T) {
+func TestConditionLog(t *testing.T) {
 	condition := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: olmv1alpha1.ConditionAvailable, Status: status, Reason: reason, Message: message}
 	}

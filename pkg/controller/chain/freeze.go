@@ -59,7 +59,7 @@ func NewFreezeWatch(ctx context.Context, client kubernetes.Interface, namespace 
 		informer: v1.NewFilteredConfigMapInformer(client, namespace, 0, cache.Indexers{}, one),
 		changed:  make(chan event.TypedGenericEvent[string], 1),
 	}
-	tell := func(any) {
+	notify := func(any) {
 		select {
 		case w.changed <- event.TypedGenericEvent[string]{}:
 		default: // one that has not been taken yet stands for this one too
@@ -67,7 +67,7 @@ func NewFreezeWatch(ctx context.Context, client kubernetes.Interface, namespace 
 	}
 	// An informer that has not run takes any handler.
 	_, _ = w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: tell, UpdateFunc: func(_, now any) { tell(now) }, DeleteFunc: tell,
+		AddFunc: notify, UpdateFunc: func(_, now any) { notify(now) }, DeleteFunc: notify,
 	})
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		w.mu.Lock()

@@ -14,19 +14,19 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// shelved is a store of inventories with compare-and-swap, as a test sees it.
-type shelved struct {
+// storedInventory is a store of inventories with compare-and-swap, as a test sees it.
+type storedInventory struct {
 	inventory store.Inventory
 	version   int64
 	saves     int
 	broken    error
 }
 
-func (s *shelved) Load(context.Context, string) (store.Inventory, int64, error) {
+func (s *storedInventory) Load(context.Context, string) (store.Inventory, int64, error) {
 	return s.inventory, s.version, s.broken
 }
 
-func (s *shelved) Save(_ context.Context, _ string, inventory store.Inventory, version int64) (int64, error) {
+func (s *storedInventory) Save(_ context.Context, _ string, inventory store.Inventory, version int64) (int64, error) {
 	if s.broken != nil {
 		return 0, s.broken
 	}
@@ -42,8 +42,8 @@ func objectID(name string) manifest.ID {
 }
 
 func TestLedgerNoticesAnotherWriter(t *testing.T) {
-	shelf := &shelved{version: 5}
-	l, err := openLedger(t.Context(), shelf, "argocd")
+	inventories := &storedInventory{version: 5}
+	l, err := openLedger(t.Context(), inventories, "argocd")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestLedgerNoticesAnotherWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shelf.version++
+	inventories.version++
 	if err := l.save(t.Context(), rollout.Inventory{}); err == nil {
 		t.Error("it overwrote what another writer stored")
 	}

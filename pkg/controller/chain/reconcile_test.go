@@ -68,10 +68,10 @@ func (c *confirmed) Succeed(ctx context.Context, chain string, number int64, uid
 // setting is a visit to a chain whose revisions are stored, newest first.
 type setting struct {
 	*visit
-	api   client.WithWatch
-	heads *confirmed
-	shelf *shelved
-	said  *record.FakeRecorder
+	api         client.WithWatch
+	heads       *confirmed
+	inventories *storedInventory
+	said        *record.FakeRecorder
 }
 
 func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *setting {
@@ -84,17 +84,17 @@ func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *sett
 	for _, r := range revisions {
 		builder = builder.WithObjects(r.DeepCopy())
 	}
-	s := &setting{api: builder.Build(), heads: &confirmed{rows: map[int64]store.Row{}}, shelf: &shelved{}, said: record.NewFakeRecorder(100)}
+	s := &setting{api: builder.Build(), heads: &confirmed{rows: map[int64]store.Row{}}, inventories: &storedInventory{}, said: record.NewFakeRecorder(100)}
 	s.visit = &visit{chain: "argocd", invalid: map[string]error{}, reconciler: &reconciler{
 		Options: Options{
-			Client: s.api, Reader: s.api, Heads: s.heads, Inventories: s.shelf, Events: s.said,
+			Client: s.api, Reader: s.api, Heads: s.heads, Inventories: s.inventories, Events: s.said,
 			Clock: clocktesting.NewFakePassiveClock(noon),
 		},
 	}}
 	if err := s.list(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.ledger = &ledger{inventories: s.shelf, chain: "argocd", inventory: rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: map[string]int{}}}
+	s.ledger = &ledger{inventories: s.inventories, chain: "argocd", inventory: rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: map[string]int{}}}
 	for i := range s.revisions {
 		if rev.IsLayer(&s.revisions[i]) {
 			s.layers = append(s.layers, &s.revisions[i])
@@ -371,7 +371,7 @@ func TestOwnWritesAreForgotten(t *testing.T) {
 			if err := s.api.Status().Update(t.Context(), written); err != nil {
 				t.Fatal(err)
 			}
-			tell := func(told []bool) {
+			updates := func(told []bool) {
 				for _, ours := range told {
 					update := event.UpdateEvent{ObjectOld: old, ObjectNew: old}
 					if ours {
@@ -380,9 +380,9 @@ func TestOwnWritesAreForgotten(t *testing.T) {
 					events.Update(t.Context(), update, nil)
 				}
 			}
-			tell(tc.before)
+			updates(tc.before)
 			s.known.wrote(written)
-			tell(tc.after)
+			updates(tc.after)
 			if kept := s.known[written.UID].own.latest != nil; kept != tc.kept {
 				t.Errorf("%s: kept is %t, want %t", tc.reason, kept, tc.kept)
 			}
@@ -454,15 +454,15 @@ func TestGiveUpAsksTheStore(t *testing.T) {
 		if err := s.forgetRemoved(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.ledger.inventory.Entries) != 0 || s.shelf.saves != 1 {
-			t.Errorf("it is still there: %v, stored %d times", s.ledger.inventory.Entries, s.shelf.saves)
+		if len(s.ledger.inventory.Entries) != 0 || s.inventories.saves != 1 {
+			t.Errorf("it is still there: %v, stored %d times", s.ledger.inventory.Entries, s.inventories.saves)
 		}
 	})
 	t.Run("all is there", func(t *testing.T) {
 		s := set(t, numbered(1))
 		entry(s, 1)
-		if err := s.forgetRemoved(t.Context()); err != nil || s.shelf.saves != 0 {
-			t.Errorf("nothing to give up, but stored %d times, %v", s.shelf.saves, err)
+		if err := s.forgetRemoved(t.Context()); err != nil || s.inventories.saves != 0 {
+			t.Errorf("nothing to give up, but stored %d times, %v", s.inventories.saves, err)
 		}
 	})
 }

@@ -74,8 +74,8 @@ func TestStatusConditions(t *testing.T) {
 	waiting := report(rollout.PhaseReport{Applied: 1, Failures: []rollout.Failure{failure(rollout.ReasonProbe, false)}}, false)
 	rejected := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonRejected, true)}}, false)
 	drifted := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
-	unseen := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
-	unseen.Unknown, unseen.Phases[1].Failures[0].Unknown = true, true
+	unknown := report(rollout.PhaseReport{Failures: []rollout.Failure{failure(rollout.ReasonUnreachable, false)}}, false)
+	unknown.Unknown, unknown.Phases[1].Failures[0].Unknown = true, true
 	refused := failure(rollout.ReasonUnreachable, false)
 	refused.Refused, refused.Stuck = true, true
 	stuck := report(rollout.PhaseReport{Failures: []rollout.Failure{refused}}, false)
@@ -145,12 +145,12 @@ func TestStatusConditions(t *testing.T) {
 			finding{leaving: []rollout.Failure{failure(rollout.ReasonTerminating, false), failure(rollout.ReasonCRDInstances, true)}}, 0,
 			"Ready=False/TearingDown Available=False/TearingDown Progressing=True/TearingDown Succeeded=True/RolledOut Failing=True/InstancesExist Stalled=True/InstancesExist",
 		},
-		"unseen after success": {
-			"what cannot be seen may be as it was", revision(available, succeeded), finding{layer: unseen, newest: true}, 0,
+		"unknown after success": {
+			"what cannot be seen may be as it was", revision(available, succeeded), finding{layer: unknown, newest: true}, 0,
 			"Ready=Unknown/Unseen Available=Unknown/Unseen Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
 		},
-		"unseen, and not available before": {
-			"what was not there then is not there because nobody looks", revision(), finding{layer: unseen, newest: true}, 0,
+		"unknown, and not available before": {
+			"what was not there then is not there because nobody looks", revision(), finding{layer: unknown, newest: true}, 0,
 			"Ready=False/NotYet Available=False/Unavailable Progressing=True/RollingOut Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"invalid": {

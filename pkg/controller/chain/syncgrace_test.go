@@ -25,23 +25,23 @@ func TestStatusHoldsUntilWatchesAnswer(t *testing.T) {
 		want     metav1.ConditionStatus
 	}{
 		"on its way": {
-			reason: "nothing is known", failures: []rollout.Failure{unseenFailure(rollout.ReasonWaiting)}, want: metav1.ConditionTrue,
+			reason: "nothing is known", failures: []rollout.Failure{unknownFailure(rollout.ReasonWaiting)}, want: metav1.ConditionTrue,
 		},
 		"a gate on its way": {
-			reason: "what its probe reads is not", failures: []rollout.Failure{unseenFailure(rollout.ReasonProbe)}, want: metav1.ConditionTrue,
+			reason: "what its probe reads is not", failures: []rollout.Failure{unknownFailure(rollout.ReasonProbe)}, want: metav1.ConditionTrue,
 		},
 		"for too long": {
-			reason: "somebody has to be told", failures: []rollout.Failure{unseenFailure(rollout.ReasonWaiting)}, after: syncGrace, want: metav1.ConditionUnknown,
+			reason: "somebody has to be told", failures: []rollout.Failure{unknownFailure(rollout.ReasonWaiting)}, after: syncGrace, want: metav1.ConditionUnknown,
 		},
 		"in trouble": {
-			reason: "the server does not answer", failures: []rollout.Failure{unseenFailure(rollout.ReasonUnreachable)}, want: metav1.ConditionUnknown,
+			reason: "the server does not answer", failures: []rollout.Failure{unknownFailure(rollout.ReasonUnreachable)}, want: metav1.ConditionUnknown,
 		},
 		"another one is wrong": {
 			reason:   "that is known",
-			failures: []rollout.Failure{unseenFailure(rollout.ReasonWaiting), failure(rollout.ReasonProbe, false)}, want: metav1.ConditionFalse,
+			failures: []rollout.Failure{unknownFailure(rollout.ReasonWaiting), failure(rollout.ReasonProbe, false)}, want: metav1.ConditionFalse,
 		},
 		"a new generation": {
-			reason: "status speaks of the old one", failures: []rollout.Failure{unseenFailure(rollout.ReasonWaiting)},
+			reason: "status speaks of the old one", failures: []rollout.Failure{unknownFailure(rollout.ReasonWaiting)},
 			change: func(r *olmv1alpha1.ClusterExtensionRevision) { r.Generation++ }, want: metav1.ConditionUnknown,
 		},
 	}
@@ -77,7 +77,7 @@ func TestStatusHoldsUntilWatchesAnswer(t *testing.T) {
 	}
 }
 
-func unseenFailure(reason string) rollout.Failure {
+func unknownFailure(reason string) rollout.Failure {
 	f := failure(reason, false)
 	f.Unknown = true
 	return f

@@ -161,11 +161,11 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestAimForgetsStages: what was reached in one cluster was not in another.
-func TestAimForgetsStages(t *testing.T) {
+// TestTargetForgetsStages: what was reached in one cluster was not in another.
+func TestTargetForgetsStages(t *testing.T) {
 	s := set(t, numbered(1, on("hosted")))
 	s.Targets, s.Engine = known{"hosted": "c-2"}, rollout.New(rollout.Options{Observer: blind{}})
-	s.ledger = &ledger{inventories: s.shelf, chain: "argocd", cluster: "c-1", inventory: rollout.Inventory{
+	s.ledger = &ledger{inventories: s.inventories, chain: "argocd", cluster: "c-1", inventory: rollout.Inventory{
 		Entries: map[manifest.ID]rollout.Entry{}, Reached: map[string]int{string(uidOf(1)): 2},
 	}}
 	s.resolveTarget()
@@ -173,7 +173,7 @@ func TestAimForgetsStages(t *testing.T) {
 	if s.targetErr != nil || len(s.ledger.inventory.Reached) != 0 {
 		t.Errorf("%+v, targetErr: %v", s.ledger.inventory, s.targetErr)
 	}
-	if err := s.ledger.save(t.Context(), rollout.Inventory{Reached: map[string]int{string(uidOf(1)): 1}}); err != nil || s.shelf.inventory.Cluster != "c-2" {
-		t.Errorf("stored is %+v, error %v", s.shelf.inventory, err)
+	if err := s.ledger.save(t.Context(), rollout.Inventory{Reached: map[string]int{string(uidOf(1)): 1}}); err != nil || s.inventories.inventory.Cluster != "c-2" {
+		t.Errorf("stored is %+v, error %v", s.inventories.inventory, err)
 	}
 }

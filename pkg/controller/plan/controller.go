@@ -61,7 +61,7 @@ type Rights interface {
 	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []right.Right) ([]string, error)
 }
 
-// Facts is what is known of the cluster, as a *World.
+// Facts is what is known of the cluster, as a *FactWatch.
 type Facts interface {
 	Facts() (profile.Facts, error)
 }
@@ -81,7 +81,7 @@ type Options struct {
 	Reader client.Reader
 	// Engine writes under the identity of plans. Its owner is a profile.
 	Engine   *rollout.Engine
-	World    Facts
+	Watched  Facts
 	Profiles []profile.Profile
 	Packs    Packs
 	Claims   Claims

@@ -34,7 +34,7 @@ type wanted struct {
 //     and nothing is compared in its place,
 //  4. the plan, to be reviewed, unless it changes nothing.
 func (v *visit) draft(ctx context.Context) error {
-	facts, err := v.World.Facts()
+	facts, err := v.Watched.Facts()
 	if err != nil {
 		v.plan.Status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil

@@ -44,7 +44,7 @@ func (v *visit) execute(ctx context.Context) error {
 		}
 		return v.move(governance.EventDraft, "", why)
 	}
-	facts, err := v.World.Facts()
+	facts, err := v.Watched.Facts()
 	if err != nil {
 		status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil

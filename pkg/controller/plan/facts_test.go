@@ -38,28 +38,28 @@ func crd(plural, group string, established bool) *unstructured.Unstructured {
 
 // A definition that comes, goes and comes back is noticed, with the objects that it
 // defines, and nothing restarts. What is not known yet is no answer.
-func TestWorld(t *testing.T) {
+func TestFactWatch(t *testing.T) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		definitions(): "CustomResourceDefinitionList", knobResource(): "KnobList",
 	})
 	changed := make(chan struct{}, 1)
-	world := NewFactWatch(client, []profile.Profile{knobs{n: 1}}, func() {
+	watched := NewFactWatch(client, []profile.Profile{knobs{n: 1}}, func() {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
 	})
-	if _, err := world.Facts(); err == nil {
+	if _, err := watched.Facts(); err == nil {
 		t.Error("there are facts before anything was read")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	go func() { _ = world.Run(ctx) }()
+	go func() { _ = watched.Run(ctx) }()
 	deadline := time.After(60 * time.Second)
 	until := func(what, want string) {
 		t.Helper()
 		for {
-			now := describe(world)
+			now := describe(watched)
 			if now == want {
 				return
 			}
@@ -92,8 +92,8 @@ func TestWorld(t *testing.T) {
 }
 
 // describe says what is known of knobs.
-func describe(world *FactWatch) string {
-	facts, err := world.Facts()
+func describe(watched *FactWatch) string {
+	facts, err := watched.Facts()
 	if err != nil {
 		return err.Error()
 	}

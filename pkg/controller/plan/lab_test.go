@@ -190,7 +190,7 @@ func (l *lab) restart() {
 		Engine: rollout.New(rollout.Options{
 			Writer: l.cluster, Reader: l.cluster, Observer: l.cluster, Trier: l.cluster, Names: planwork.Names(), Clock: l.clock,
 		}),
-		World: l.cluster, Profiles: l.profiles, Packs: mortalPacks{mortal{l}}, Claims: mortalClaims{mortal{l}}, Runs: mortalRuns{mortal{l}}, Rights: rights{l},
+		Watched: l.cluster, Profiles: l.profiles, Packs: mortalPacks{mortal{l}}, Claims: mortalClaims{mortal{l}}, Runs: mortalRuns{mortal{l}}, Rights: rights{l},
 		Events: silent{}, Clock: l.clock, Version: l.version, Poke: func() { l.poked = true },
 	})
 }

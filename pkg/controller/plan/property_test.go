@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// novel is a random story of plans, and what must hold all along it:
+// novel is a random sequence of acts of plans, and what must hold all along it:
 //
 //   - nothing is written but by the one plan that is being executed, which holds the
 //     profile, for the item whose turn it is, with the content that was reviewed, onto
@@ -31,8 +31,8 @@ import (
 //   - at most one plan has the profile.
 type novel struct {
 	*lab
-	dice  *rand.Rand
-	story []string
+	dice *rand.Rand
+	acts []string
 	// granted are the plans that somebody approved having seen their hash, standing
 	// are those with an approval of the first plan, by uid; runs is what was executed.
 	granted  map[string]bool
@@ -41,7 +41,7 @@ type novel struct {
 }
 
 func (n *novel) broken(format string, args ...any) {
-	n.t.Errorf("after %s:\n%s", strings.Join(n.story, ", "), fmt.Sprintf(format, args...))
+	n.t.Errorf("after %s:\n%s", strings.Join(n.acts, ", "), fmt.Sprintf(format, args...))
 }
 
 // wrote judges a write to the cluster, just before it happens.
@@ -320,7 +320,7 @@ func (n *novel) atRest() {
 	}
 }
 
-// likely is what somebody would do who wants to get on: without that most stories stay
+// likely is what somebody would do who wants to get on: without that most sequences stay
 // where nothing can go wrong.
 func (n *novel) likely(name string) string {
 	if n.outage != nil || n.cluster.ignorant || n.cluster.blind || n.cluster.down || n.cluster.refuse != nil || len(n.lacks) > 0 || n.cluster.missing[descheduler().GroupKind()] {
@@ -360,7 +360,7 @@ func (n *novel) live(deeds int) {
 			if n.dice.IntN(2) == 0 {
 				changes = append(changes, action(hco.ActionApply))
 			}
-			n.story = append(n.story, "create "+name)
+			n.acts = append(n.acts, "create "+name)
 			if n.create(name, changes...) == nil {
 				n.grants(name, v1alpha1.ConfigurationPlanStatus{})
 			}
@@ -369,7 +369,7 @@ func (n *novel) live(deeds int) {
 			if n.dice.IntN(2) == 0 {
 				act = n.likely(plan)
 			}
-			n.story = append(n.story, act+" "+plan)
+			n.acts = append(n.acts, act+" "+plan)
 			acts[act](plan)
 		}
 		for range n.dice.IntN(4) {
@@ -386,20 +386,20 @@ func (n *novel) live(deeds int) {
 	}
 }
 
-// Whatever happens in whatever order, and wherever the process dies. A story that
-// fails is told again by PLAN_SEED; more of them are told by PLAN_STORIES.
+// Whatever happens in whatever order, and wherever the process dies. A sequence that
+// fails is repeated by PLAN_SEED; PLAN_SEQUENCES makes more of them.
 func TestPlansProperties(t *testing.T) {
-	stories, first := 12, uint64(1)
-	if text := os.Getenv("PLAN_STORIES"); text != "" {
-		stories, _ = strconv.Atoi(text)
+	sequences, first := 12, uint64(1)
+	if text := os.Getenv("PLAN_SEQUENCES"); text != "" {
+		sequences, _ = strconv.Atoi(text)
 	}
 	if text := os.Getenv("PLAN_SEED"); text != "" {
 		first, _ = strconv.ParseUint(text, 10, 64)
-		stories = 1
+		sequences = 1
 	}
 	store := newStore(t)
 	reached := map[string]bool{}
-	for seed := first; seed < first+uint64(stories); seed++ {
+	for seed := first; seed < first+uint64(sequences); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			n := &novel{
 				lab: store.newLab(t).usual(), dice: rand.New(rand.NewPCG(seed, 1)),
@@ -420,7 +420,7 @@ func TestPlansProperties(t *testing.T) {
 		}
 	}
 	t.Logf("%d of the transitions happened", len(reached))
-	if stories >= 12 && len(reached) < 25 {
-		t.Errorf("only %d of the transitions happened: the stories see too little", len(reached))
+	if sequences >= 12 && len(reached) < 25 {
+		t.Errorf("only %d of the transitions happened: the sequences see too little", len(reached))
 	}
 }

@@ -200,7 +200,7 @@ func (v *visit) ignore(ctx context.Context) error {
 
 // lacking waits for what the cluster lacks; it is told when something comes.
 func (v *visit) lacking() error {
-	facts, err := v.World.Facts()
+	facts, err := v.Watched.Facts()
 	if err != nil {
 		return nil //nolint:nilerr // what is not known yet changes nothing, and is told when it is
 	}

@@ -64,7 +64,7 @@ func (v *visit) restore(item v1alpha1.PlanRunItem, applied map[manifest.Digest][
 	}
 	one := profile.Item{Name: "restore-" + item.Name, Impact: v1alpha1.ImpactMedium, Reason: "what there was before is restored"}
 	if isMachineConfig := then.GroupVersionKind().GroupKind() == profile.MachineConfigKind(); isMachineConfig {
-		facts, err := v.World.Facts()
+		facts, err := v.Watched.Facts()
 		if err != nil {
 			return wanted{}, err
 		}

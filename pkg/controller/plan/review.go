@@ -25,7 +25,7 @@ func (v *visit) review(ctx context.Context) error {
 	if status.InputsHash != governance.InputsHash(v.plan.Spec) {
 		return v.move(governance.EventDraft, "", "")
 	}
-	if facts, err := v.World.Facts(); err == nil {
+	if facts, err := v.Watched.Facts(); err == nil {
 		if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
 			return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 		}

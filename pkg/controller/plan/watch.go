@@ -20,7 +20,7 @@ func (v *visit) watch(ctx context.Context) error {
 	if v.changed() && v.reconsider() {
 		return v.move(governance.EventDraft, "", "")
 	}
-	facts, err := v.World.Facts()
+	facts, err := v.Watched.Facts()
 	if err != nil {
 		return nil //nolint:nilerr // what is not known changes nothing, and is told when it is
 	}

@@ -133,9 +133,9 @@ func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	key := types.NamespacedName{Namespace: id.Namespace, Name: id.Name}
-	telling, deciding := c.sources.of(id)
+	showing, deciding := c.sources.of(id)
 	var fresh, stale *Observation
-	for _, src := range telling {
+	for _, src := range showing {
 		switch a := src.current.see(key); {
 		case a.object == nil:
 		case a.healthy:

@@ -94,13 +94,13 @@ func (s *sources) remove(src *source) {
 // of returns the sources that can tell about an object, and those of them that
 // can tell that it is absent: a watch by label does not see what has no label,
 // so where there is one by name, only that one can.
-func (s *sources) of(id manifest.ID) (telling, deciding []*source) {
+func (s *sources) of(id manifest.ID) (showing, deciding []*source) {
 	named, labelled := s.named[id], s.labelled[id.GroupKind()]
 	if len(named) == 0 {
 		return labelled, labelled
 	}
-	telling = make([]*source, 0, len(named)+len(labelled))
-	return append(append(telling, named...), labelled...), named
+	showing = make([]*source, 0, len(named)+len(labelled))
+	return append(append(showing, named...), labelled...), named
 }
 
 func (t target) id() manifest.ID {

@@ -158,7 +158,7 @@ func (s *Shared) Run(ctx context.Context) {
 
 // watch says when the Secret was touched.
 func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
-	tell := func(any) {
+	notify := func(any) {
 		select {
 		case touched <- struct{}{}:
 		default:
@@ -185,8 +185,8 @@ func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
 			return object, nil
 		},
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: tell, DeleteFunc: tell,
-			UpdateFunc: func(_, now any) { tell(now) },
+			AddFunc: notify, DeleteFunc: notify,
+			UpdateFunc: func(_, now any) { notify(now) },
 		},
 	})
 	var running sync.WaitGroup
@@ -194,6 +194,6 @@ func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
 	running.Go(func() { controller.RunWithContext(ctx) })
 	// It may have been deleted before it was watched.
 	if cache.WaitForCacheSync(ctx.Done(), controller.HasSynced) {
-		tell(nil)
+		notify(nil)
 	}
 }

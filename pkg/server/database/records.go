@@ -35,11 +35,11 @@ func (d *Database) Records(present identity.Identity, unreadable *store.Unreadab
 	}
 	return Records{
 		Packs:       pack.New(d.Client, Prefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes)),
-		Heads:       chain.NewHeads(d.Client, Prefix).Telling(unreadable),
-		Inventories: chain.NewInventories(d.Client, Prefix).Telling(unreadable),
+		Heads:       chain.NewHeads(d.Client, Prefix).Noting(unreadable),
+		Inventories: chain.NewInventories(d.Client, Prefix).Noting(unreadable),
 		Standings:   chainstanding.New(d.Client, Prefix),
-		Claims:      claim.New(d.Client, Prefix).Telling(unreadable),
-		Runs:        run.New(d.Client, Prefix).Telling(unreadable),
+		Claims:      claim.New(d.Client, Prefix).Noting(unreadable),
+		Runs:        run.New(d.Client, Prefix).Noting(unreadable),
 		Digester:    digester,
 	}
 }

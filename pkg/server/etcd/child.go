@@ -65,8 +65,8 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Serv
 		}
 		cancel()
 	}()
-	tell := teller(out)
-	server, err := Start(ctx, Config{DataDir: config.DataDir, QuotaBytes: config.QuotaBytes, locked: true, write: func(e entry) { tell(line{Entry: &e}) }})
+	send := sender(out)
+	server, err := Start(ctx, Config{DataDir: config.DataDir, QuotaBytes: config.QuotaBytes, locked: true, write: func(e entry) { send(line{Entry: &e}) }})
 	if err != nil {
 		if ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -74,7 +74,7 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Serv
 		return 1
 	}
 	defer server.Close()
-	tell(line{Ready: true})
+	send(line{Ready: true})
 	go running(ctx, server)
 	select {
 	case <-ctx.Done():
@@ -85,8 +85,8 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Serv
 	}
 }
 
-// teller writes lines, one at a time.
-func teller(out io.Writer) func(line) {
+// sender writes lines, one at a time.
+func sender(out io.Writer) func(line) {
 	var mu sync.Mutex
 	encoder := json.NewEncoder(out)
 	return func(l line) {

@@ -23,19 +23,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// world is a store and a host, each of which may be lost or replaced.
-type world struct {
+// storeAndHost is a store and a host, each of which may be lost or replaced.
+type storeAndHost struct {
 	t      *testing.T
 	etcd   *clientv3.Client
 	prefix string
 	host   *fake.Clientset
 }
 
-func newWorld(t *testing.T, etcd *clientv3.Client) *world {
-	return &world{t: t, etcd: etcd, prefix: "/" + t.Name(), host: fake.NewClientset()}
+func newStoreAndHost(t *testing.T, etcd *clientv3.Client) *storeAndHost {
+	return &storeAndHost{t: t, etcd: etcd, prefix: "/" + t.Name(), host: fake.NewClientset()}
 }
 
-func (w *world) guard(accept string) *Guard {
+func (w *storeAndHost) guard(accept string) *Guard {
 	return &Guard{
 		store:   identity.NewStore(w.etcd, w.prefix),
 		witness: &witness{configMaps: w.host.CoreV1().ConfigMaps("ns"), namespace: "ns"},
@@ -46,7 +46,7 @@ func (w *world) guard(accept string) *Guard {
 	}
 }
 
-func (w *world) decide(accept string) Decision {
+func (w *storeAndHost) decide(accept string) Decision {
 	w.t.Helper()
 	found, err := w.guard(accept).decide(w.t.Context())
 	if err != nil {
@@ -55,7 +55,7 @@ func (w *world) decide(accept string) Decision {
 	return found
 }
 
-func (w *world) mark() *identity.Mark {
+func (w *storeAndHost) mark() *identity.Mark {
 	w.t.Helper()
 	mark, err := w.guard("").witness.read(w.t.Context())
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *world) mark() *identity.Mark {
 }
 
 // witnessed replaces what the host remembers.
-func (w *world) witnessed(change func(*identity.Mark)) {
+func (w *storeAndHost) witnessed(change func(*identity.Mark)) {
 	w.t.Helper()
 	next := *w.mark()
 	change(&next)
@@ -74,14 +74,14 @@ func (w *world) witnessed(change func(*identity.Mark)) {
 	}
 }
 
-func (w *world) emptyStore() {
+func (w *storeAndHost) emptyStore() {
 	w.t.Helper()
 	if _, err := w.etcd.Delete(w.t.Context(), w.prefix, clientv3.WithPrefix()); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) put(key, value string) {
+func (w *storeAndHost) put(key, value string) {
 	w.t.Helper()
 	if _, err := w.etcd.Put(w.t.Context(), key, value); err != nil {
 		w.t.Fatal(err)
@@ -99,7 +99,7 @@ func token(t *testing.T, refusal string) string {
 }
 
 func TestFirstStartAndRestart(t *testing.T) {
-	w := newWorld(t, storetest.Client(t))
+	w := newStoreAndHost(t, storetest.Client(t))
 	first := w.decide("")
 	if first.Degraded != "" || first.Identity.ID == "" || first.Keeper == nil {
 		t.Fatalf("a first start is not served: %+v", first)
@@ -117,7 +117,7 @@ func TestFirstStartAndRestart(t *testing.T) {
 // A crash between the two writes of a first start leaves a store without a
 // witness, which is completed.
 func TestCrashBeforeWitness(t *testing.T) {
-	w := newWorld(t, storetest.Client(t))
+	w := newStoreAndHost(t, storetest.Client(t))
 	w.host.PrependReactor("create", "configmaps", failing("create"))
 	if _, err := w.guard("").decide(t.Context()); err == nil {
 		t.Fatal("served without a witness")
@@ -138,7 +138,7 @@ func TestLostStores(t *testing.T) {
 	etcd := storetest.Client(t)
 	cases := map[string]struct {
 		reason string
-		damage func(w *world)
+		damage func(w *storeAndHost)
 		says   string
 		// final refusals cannot be overruled.
 		final bool
@@ -147,27 +147,27 @@ func TestLostStores(t *testing.T) {
 	}{
 		"Empty": {
 			reason:  "the data directory was swapped for an empty one",
-			damage:  func(w *world) { w.emptyStore() },
+			damage:  func(w *storeAndHost) { w.emptyStore() },
 			says:    "the store is empty",
 			renewed: true,
 		},
 		"Foreign": {
 			reason: "the data directory of another cluster",
-			damage: func(w *world) {
+			damage: func(w *storeAndHost) {
 				w.witnessed(func(m *identity.Mark) { m.StoreID = "another" })
 			},
 			says: "the host cluster has seen store another",
 		},
 		"Older": {
 			reason: "a backup was brought back",
-			damage: func(w *world) {
+			damage: func(w *storeAndHost) {
 				w.witnessed(func(m *identity.Mark) { m.HighWater += 1 << 20 })
 			},
 			says: "it is an older copy",
 		},
 		"Restored": {
 			reason: "a snapshot was brought back, and etcd is ahead of all that was seen",
-			damage: func(w *world) {
+			damage: func(w *storeAndHost) {
 				if _, err := identity.NewStore(w.etcd, w.prefix).BeginEpoch(w.t.Context()); err != nil {
 					w.t.Fatal(err)
 				}
@@ -176,7 +176,7 @@ func TestLostStores(t *testing.T) {
 		},
 		"RestoredUnwitnessed": {
 			reason: "the same in a cluster that has no witness",
-			damage: func(w *world) {
+			damage: func(w *storeAndHost) {
 				if _, err := identity.NewStore(w.etcd, w.prefix).BeginEpoch(w.t.Context()); err != nil {
 					w.t.Fatal(err)
 				}
@@ -188,14 +188,14 @@ func TestLostStores(t *testing.T) {
 		},
 		"BeforeRestoring": {
 			reason: "the copy that was restored from, once more",
-			damage: func(w *world) {
+			damage: func(w *storeAndHost) {
 				w.witnessed(func(m *identity.Mark) { m.Epoch++ })
 			},
 			says: "from before it was restored",
 		},
 		"NobodysRecords": {
 			reason: "records without an identity",
-			damage: func(w *world) {
+			damage: func(w *storeAndHost) {
 				w.emptyStore()
 				w.put(store.NewKeys(w.prefix).Head("argocd"), "x")
 			},
@@ -204,7 +204,7 @@ func TestLostStores(t *testing.T) {
 		},
 		"Newer": {
 			reason: "a downgrade: what cannot be read cannot be accepted",
-			damage: func(w *world) {
+			damage: func(w *storeAndHost) {
 				w.witnessed(func(m *identity.Mark) { m.Format = identity.Format + 1 })
 			},
 			says:  "run the newer one",
@@ -212,14 +212,14 @@ func TestLostStores(t *testing.T) {
 		},
 		"Damaged": {
 			reason: "an identity that cannot be read is not a missing one",
-			damage: func(w *world) { w.put(store.NewKeys(w.prefix).Identity(), "garbage") },
+			damage: func(w *storeAndHost) { w.put(store.NewKeys(w.prefix).Identity(), "garbage") },
 			says:   "is damaged",
 			final:  true,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, etcd)
+			w := newStoreAndHost(t, etcd)
 			before := w.decide("")
 			inventories := chain.NewInventories(w.etcd, w.prefix)
 			believed := chain.Inventory{Reached: map[string]int{"uid": 1}, Entries: []chain.Entry{{Version: "v1", Kind: "ConfigMap", Name: "a", UID: "uid"}}}
@@ -314,7 +314,7 @@ func TestUnreadableWitness(t *testing.T) {
 	etcd := storetest.Client(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, etcd)
+			w := newStoreAndHost(t, etcd)
 			w.host = tc.host
 			_, err := w.guard("").decide(t.Context())
 			if err == nil {
@@ -343,7 +343,7 @@ func TestUnreadableWitness(t *testing.T) {
 // Somebody edited the witness of a store with data: the refusal says how to mend
 // it, and what was mended is served.
 func TestWitnessIsMended(t *testing.T) {
-	w := newWorld(t, storetest.Client(t))
+	w := newStoreAndHost(t, storetest.Client(t))
 	before := w.decide("")
 	configMaps := w.host.CoreV1().ConfigMaps("ns")
 	right, err := configMaps.Get(t.Context(), WitnessName, metav1.GetOptions{})
@@ -386,7 +386,7 @@ func TestUnreachableStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = away.Close() })
-	w := newWorld(t, away)
+	w := newStoreAndHost(t, away)
 	g := w.guard("")
 	g.timeout = 50 * time.Millisecond
 	refused, err := g.Establish(t.Context())
@@ -414,7 +414,7 @@ func reacting(verb string, err error) *fake.Clientset {
 }
 
 func TestMarkIsRaisedOnlyByWrites(t *testing.T) {
-	w := newWorld(t, storetest.Client(t))
+	w := newStoreAndHost(t, storetest.Client(t))
 	keeper := w.decide("").Keeper
 	ctx := context.Background()
 	if err := raise(ctx, keeper); err != nil {

@@ -66,7 +66,7 @@ type Options struct {
 func New(o Options) (*Cluster, error) {
 	t := &Cluster{
 		file: o.File, accepted: o.Accept, visitor: o.Visitor, userAgent: o.UserAgent,
-		checkTarget: o.Inventories.Aim, link: kubeconfig.NewLink(), interval: lookInterval,
+		checkTarget: o.Inventories.CheckTarget, link: kubeconfig.NewLink(), interval: lookInterval,
 	}
 	_, _, err := t.read()
 	return t, err
@@ -140,7 +140,7 @@ func stays(inUse bool) string {
 // meant: then nothing is done in either. While it is only not known where it leads,
 // the way in use stays: what is wrong with it, the cluster says by itself.
 func misled(err error) bool {
-	var elsewhere *chain.AimedElsewhereError
+	var elsewhere *chain.OtherTargetError
 	var claimed *target.ClaimedError
 	return errors.As(err, &elsewhere) || errors.As(err, &claimed)
 }
@@ -192,8 +192,8 @@ func (t *Cluster) Name() string {
 // CheckHost makes sure that what was rolled out into another cluster is not made anew in
 // the host because a flag is missing. Accept is a person's decision, as in Options.
 func CheckHost(ctx context.Context, inventories *chain.Inventories, accept string) error {
-	err := inventories.Aim(ctx, "", accept == acceptHost)
-	var elsewhere *chain.AimedElsewhereError
+	err := inventories.CheckTarget(ctx, "", accept == acceptHost)
+	var elsewhere *chain.OtherTargetError
 	if errors.As(err, &elsewhere) {
 		return fmt.Errorf("%w: give --target-kubeconfig, or give it up with --accept-target=%s", err, acceptHost)
 	}

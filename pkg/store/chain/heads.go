@@ -29,8 +29,8 @@ func NewHeads(kv clientv3.KV, prefix string) *Heads {
 	return &Heads{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Telling has records that cannot be read noted. It returns the same heads.
-func (s *Heads) Telling(unreadable *store.Unreadable) *Heads {
+// Noting has records that cannot be read noted. It returns the same heads.
+func (s *Heads) Noting(unreadable *store.Unreadable) *Heads {
 	s.unreadable = unreadable
 	return s
 }

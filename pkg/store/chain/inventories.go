@@ -27,8 +27,8 @@ func NewInventories(kv clientv3.KV, prefix string) *Inventories {
 	return &Inventories{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Telling has records that cannot be read noted. It returns the same inventories.
-func (s *Inventories) Telling(unreadable *store.Unreadable) *Inventories {
+// Noting has records that cannot be read noted. It returns the same inventories.
+func (s *Inventories) Noting(unreadable *store.Unreadable) *Inventories {
 	s.unreadable = unreadable
 	return s
 }

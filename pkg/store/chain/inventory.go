@@ -38,7 +38,7 @@ type Inventory struct {
 	// level. It came with format 2.
 	Levels map[string]bool `json:"levels,omitempty"`
 	// Cluster is where the objects are, by the uid of its namespace kube-system, of a
-	// chain that names its target; empty is where all others have theirs (see Aim). It
+	// chain that names its target; empty is where all others have theirs (see CheckTarget). It
 	// came with format 3.
 	Cluster string `json:"cluster,omitempty"`
 }

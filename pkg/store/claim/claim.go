@@ -40,8 +40,8 @@ func New(kv KV, prefix string) *Claims {
 	return &Claims{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Telling has records that cannot be read noted. It returns the same claims.
-func (c *Claims) Telling(unreadable *store.Unreadable) *Claims {
+// Noting has records that cannot be read noted. It returns the same claims.
+func (c *Claims) Noting(unreadable *store.Unreadable) *Claims {
 	c.unreadable = unreadable
 	return c
 }

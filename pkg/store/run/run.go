@@ -48,8 +48,8 @@ func New(kv clientv3.KV, prefix string) *Runs {
 	return &Runs{kv: kv, keys: store.NewKeys(prefix)}
 }
 
-// Telling has records that cannot be read noted. It returns the same rows.
-func (r *Runs) Telling(unreadable *store.Unreadable) *Runs {
+// Noting has records that cannot be read noted. It returns the same rows.
+func (r *Runs) Noting(unreadable *store.Unreadable) *Runs {
 	r.unreadable = unreadable
 	return r
 }

@@ -54,8 +54,8 @@ spec:
     - object: {apiVersion: v1, kind: ConfigMap, metadata: {name: kept, namespace: default}, data: {k: v}}
 `
 
-// world is a cluster with the program.
-type world struct {
+// hostilePlane is a cluster with the program.
+type hostilePlane struct {
 	*cluster.Cluster
 	t      *testing.T
 	server *penstock.Server
@@ -80,7 +80,7 @@ func TestHostile(t *testing.T) {
 // requests measures what requests cost the program.
 func requests(t *testing.T, report *measure.Report) {
 	c := cluster.Start(t)
-	w := world{c, t, penstock.Build(t).Serve(t, c, penstock.DataDir(t))}
+	w := hostilePlane{c, t, penstock.Build(t).Serve(t, c, penstock.DataDir(t))}
 	c.MustKubectlInput(fmt.Sprintf(role, "alice", "create"), "create", "-f", "-")
 	c.MustKubectlInput(fmt.Sprintf(role, "carol", "patch"), "create", "-f", "-")
 	c.MustKubectlInput(victim, "create", "-f", "-")
@@ -90,7 +90,7 @@ func requests(t *testing.T, report *measure.Report) {
 }
 
 // requests sends each request and measures what the process does for it.
-func (w world) requests(report *measure.Report, title, who string, all map[string]hostile.Request) {
+func (w hostilePlane) requests(report *measure.Report, title, who string, all map[string]hostile.Request) {
 	client, err := rest.HTTPClientFor(w.User(who).Config())
 	if err != nil {
 		w.t.Fatal(err)
@@ -105,7 +105,7 @@ func (w world) requests(report *measure.Report, title, who string, all map[strin
 	report.AtMost("worst of "+title, mostQuestions, float64(asked), "questions")
 }
 
-func (w world) request(client *http.Client, table *measure.Table, name string, r hostile.Request) (processor float64, questions int) {
+func (w hostilePlane) request(client *http.Client, table *measure.Table, name string, r hostile.Request) (processor float64, questions int) {
 	w.quiet()
 	before, mark := w.processor(), w.Audit().Mark()
 	target := w.Config().Host + path + "?dryRun=All"
@@ -136,7 +136,7 @@ func (w world) request(client *http.Client, table *measure.Table, name string, r
 	return processor, questions
 }
 
-func (w world) processor() time.Duration {
+func (w hostilePlane) processor() time.Duration {
 	used, err := measure.CPUOf(w.server.Pid())
 	if err != nil {
 		w.t.Fatal(err)
@@ -145,7 +145,7 @@ func (w world) processor() time.Duration {
 }
 
 // quiet waits until the process does next to nothing.
-func (w world) quiet() {
+func (w hostilePlane) quiet() {
 	for last := w.processor(); ; {
 		time.Sleep(settled)
 		now := w.processor()

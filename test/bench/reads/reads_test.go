@@ -74,7 +74,7 @@ func TestReads(t *testing.T) {
 
 // bench is one store of revisions and what they are measured against.
 type bench struct {
-	*world
+	*readsPlane
 	settings settings
 	report   *measure.Report
 	operator operator.Operator
@@ -83,7 +83,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T, s settings, report *measure.Report, program *penstock.Program, o operator.Operator) *bench {
-	return &bench{world: newWorld(t, program), settings: s, report: report, operator: o}
+	return &bench{readsPlane: newReadsPlane(t, program), settings: s, report: report, operator: o}
 }
 
 // title of a table about these revisions.

@@ -32,7 +32,7 @@ func (i idleness) String() string {
 // revision among them has Succeeded when its last object is ready.
 func (b *bench) idle(t *testing.T, i idleness) {
 	t.Helper()
-	w := newWorld(t, 0)
+	w := newCasePlane(t, 0)
 	o := startOurs(w, b.program, nameOurs, false)
 	empty := b.resident(w, o, i, "empty", measure.Memory{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -63,7 +63,7 @@ func (b *bench) idle(t *testing.T, i idleness) {
 }
 
 // resident adds what Penstock has when it has rested.
-func (b *bench) resident(w *world, o *ours, i idleness, state string, empty measure.Memory) measure.Memory {
+func (b *bench) resident(w *casePlane, o *ours, i idleness, state string, empty measure.Memory) measure.Memory {
 	w.t.Helper()
 	const rest = 30 * time.Second
 	<-time.After(rest)
@@ -97,7 +97,7 @@ func (o *ours) profile(name string) {
 
 // lastProbe rolls a Deployment out that is not ready, makes it so, and returns how
 // long it took then until its revision had Succeeded.
-func (b *bench) lastProbe(ctx context.Context, w *world, o *ours, n int) time.Duration {
+func (b *bench) lastProbe(ctx context.Context, w *casePlane, o *ours, n int) time.Duration {
 	w.t.Helper()
 	r := smallRelease(fmt.Sprint(heldPrefix, n), 1, "1", "1")
 	name, body := o.revision(r)

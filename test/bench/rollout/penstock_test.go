@@ -34,7 +34,7 @@ const writers = 16
 // ours is Penstock, and somebody who writes revisions and waits until they have
 // Succeeded.
 type ours struct {
-	w         *world
+	w         *casePlane
 	title     string
 	flatten   bool
 	server    *penstock.Server
@@ -51,7 +51,7 @@ type ours struct {
 }
 
 // startOurs starts Penstock. With flatten everything is in one phase.
-func startOurs(w *world, program *penstock.Program, title string, flatten bool, flags ...string) *ours {
+func startOurs(w *casePlane, program *penstock.Program, title string, flatten bool, flags ...string) *ours {
 	w.t.Helper()
 	o := &ours{w: w, title: title, flatten: flatten, known: map[string]bool{}, changed: make(chan struct{}), numbers: map[string]int{}, contents: map[string]string{}}
 	o.server = program.Serve(w.t, o, penstock.DataDir(w.t), flags...)

@@ -86,21 +86,21 @@ func (b *bench) say(format string, args ...any) {
 }
 
 // starters start each of the systems on a control plane.
-func (b *bench) starters() map[string]func(*world) system {
-	return map[string]func(*world) system{
-		nameOurs:     func(w *world) system { return startOurs(w, b.program, nameOurs, false) },
-		nameBare:     func(w *world) system { return startOurs(w, b.program, nameBare, true, "--preflight=false") },
-		nameHelm:     func(w *world) system { return startPeer(w, b.peer, nameHelm, "helm", parallel) },
-		nameKubectl:  func(w *world) system { return startKubectl(w) },
-		nameSerial:   func(w *world) system { return startPeer(w, b.peer, nameSerial, "loop", 1) },
-		nameParallel: func(w *world) system { return startPeer(w, b.peer, nameParallel, "loop", parallel) },
+func (b *bench) starters() map[string]func(*casePlane) system {
+	return map[string]func(*casePlane) system{
+		nameOurs:     func(w *casePlane) system { return startOurs(w, b.program, nameOurs, false) },
+		nameBare:     func(w *casePlane) system { return startOurs(w, b.program, nameBare, true, "--preflight=false") },
+		nameHelm:     func(w *casePlane) system { return startPeer(w, b.peer, nameHelm, "helm", parallel) },
+		nameKubectl:  func(w *casePlane) system { return startKubectl(w) },
+		nameSerial:   func(w *casePlane) system { return startPeer(w, b.peer, nameSerial, "loop", 1) },
+		nameParallel: func(w *casePlane) system { return startPeer(w, b.peer, nameParallel, "loop", parallel) },
 	}
 }
 
 // step is one thing that a system does in a case.
 type step struct {
 	name string
-	do   func(w *world, s system) sample
+	do   func(w *casePlane, s system) sample
 	// leads to the releases whose markers must be in the cluster then; nil when
 	// nothing must be left.
 	leads []release
@@ -109,7 +109,7 @@ type step struct {
 // steps of a case, in order.
 func steps(b bundle, many bool) []step {
 	apply := func(name string, releases []release) step {
-		return step{name: name, leads: releases, do: func(w *world, s system) sample {
+		return step{name: name, leads: releases, do: func(w *casePlane, s system) sample {
 			return w.step(s, func(ctx context.Context) (time.Duration, error) { return s.apply(ctx, releases) })
 		}}
 	}
@@ -120,16 +120,16 @@ func steps(b bundle, many bool) []step {
 		apply("upgrade, new version", b.next),
 	}
 	if !many {
-		all = append(all, step{name: "rollback", leads: b.touched, do: func(w *world, s system) sample {
+		all = append(all, step{name: "rollback", leads: b.touched, do: func(w *casePlane, s system) sample {
 			return w.step(s, func(ctx context.Context) (time.Duration, error) { return s.rollback(ctx, b.touched) })
-		}}, step{name: "drift of one object", leads: b.touched, do: func(w *world, s system) sample {
+		}}, step{name: "drift of one object", leads: b.touched, do: func(w *casePlane, s system) sample {
 			return w.step(s, func(ctx context.Context) (time.Duration, error) {
 				w.drift(b.touched[0])
 				return s.repair(ctx, b.touched)
 			})
 		}})
 	}
-	return append(all, step{name: "uninstall", do: func(w *world, s system) sample {
+	return append(all, step{name: "uninstall", do: func(w *casePlane, s system) sample {
 		return w.step(s, func(ctx context.Context) (time.Duration, error) {
 			return s.remove(ctx, b.next)
 		})
@@ -137,9 +137,9 @@ func steps(b bundle, many bool) []step {
 }
 
 // run takes a system through a case on a control plane of its own.
-func (b *bench) run(t *testing.T, bundle bundle, roundTrip time.Duration, start func(*world) system) map[string]sample {
+func (b *bench) run(t *testing.T, bundle bundle, roundTrip time.Duration, start func(*casePlane) system) map[string]sample {
 	t.Helper()
-	w := newWorld(t, roundTrip)
+	w := newCasePlane(t, roundTrip)
 	w.namespaces(bundle.first)
 	w.namespaces(bundle.next)
 	s := start(w)
@@ -153,7 +153,7 @@ func (b *bench) run(t *testing.T, bundle bundle, roundTrip time.Duration, start 
 }
 
 // check looks whether a system has done what it was asked for.
-func (b *bench) check(w *world, s system, bundle bundle, step step) {
+func (b *bench) check(w *casePlane, s system, bundle bundle, step step) {
 	w.t.Helper()
 	if step.leads == nil {
 		for _, r := range bundle.next {

@@ -42,7 +42,7 @@ type system interface {
 
 // peer is Helm or a loop, in a process of its own.
 type peer struct {
-	w       *world
+	w       *casePlane
 	title   string
 	kind    string
 	workers int
@@ -53,7 +53,7 @@ type peer struct {
 }
 
 // startPeer starts the program of the peers.
-func startPeer(w *world, program, title, kind string, workers int) *peer {
+func startPeer(w *casePlane, program, title, kind string, workers int) *peer {
 	w.t.Helper()
 	cmd := exec.Command(program, kind, w.kubeconfig)
 	orders, err := cmd.StdinPipe()
@@ -139,12 +139,12 @@ func (p *peer) sends(r plane.Request) bool { return strings.HasPrefix(r.UserAgen
 
 // kubectl applies all manifests at once, a process for each step.
 type kubectl struct {
-	w       *world
+	w       *casePlane
 	program string
 	spent   usage
 }
 
-func startKubectl(w *world) *kubectl {
+func startKubectl(w *casePlane) *kubectl {
 	tools, err := plane.Tools(w.t.Context(), os.Stderr)
 	if err != nil {
 		w.t.Fatal(err)

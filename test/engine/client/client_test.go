@@ -23,7 +23,7 @@ func TestHost(t *testing.T) {
 }
 
 // hostWrites: guards hold for deletes and releases as they do for applies.
-func hostWrites(t *testing.T, w world) {
+func hostWrites(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "host"), w.namespace(t), kinds()["ConfigMap"]
 	ref := kind.ref(ns, "x")
 	created, err := h.Apply(t.Context(), ref, kind.manifest(t, ref), targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
@@ -109,7 +109,7 @@ func hostWrites(t *testing.T, w world) {
 }
 
 // hostCounts: what the host says it sent is what kube-apiserver saw.
-func hostCounts(t *testing.T, w world) {
+func hostCounts(t *testing.T, w targetCluster) {
 	ns, kind := w.namespace(t), kinds()["ConfigMap"]
 	mark := w.Audit().Mark()
 	h := w.host(t, "host-counts")
@@ -141,7 +141,7 @@ func hostCounts(t *testing.T, w world) {
 }
 
 // hostKinds: a kind that is not served, comes, and goes again.
-func hostKinds(t *testing.T, w world) {
+func hostKinds(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "host-kinds"), w.namespace(t), kinds()["CustomResource"]
 	ref := kind.ref(ns, "x")
 	options := targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true}

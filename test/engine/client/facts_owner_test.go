@@ -24,7 +24,7 @@ func ownedBy(uid types.UID) func(*unstructured.Unstructured) {
 
 // handover: an owner is replaced by another in the same apply, and two controllers
 // are refused.
-func handover(t *testing.T, w world, h *targetclient.Client, kind kindOf) {
+func handover(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf) {
 	const first, second = "11111111-0000-0000-0000-000000000000", "22222222-0000-0000-0000-000000000000"
 	ref := kind.ref(w.namespace(t), "x")
 	made, err := h.Apply(t.Context(), ref, kind.manifest(t, ref, ownedBy(first)), targetclient.ApplyOptions{FieldManager: manager, CreateOnly: true})
@@ -47,7 +47,7 @@ func handover(t *testing.T, w world, h *targetclient.Client, kind kindOf) {
 }
 
 // forged: a create by POST cannot say that it was an apply.
-func forged(t *testing.T, w world, kind kindOf) {
+func forged(t *testing.T, w targetCluster, kind kindOf) {
 	ref := kind.ref(w.namespace(t), "x")
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON(kind.manifest(t, ref)); err != nil {
@@ -67,7 +67,7 @@ func forged(t *testing.T, w world, kind kindOf) {
 func observed(o *unstructured.Unstructured) observe.Observation { return names().Observe(o) }
 
 // undeclared: an apply with a field that the schema does not have fails, unasked.
-func undeclared(t *testing.T, w world, h *targetclient.Client, kind kindOf) {
+func undeclared(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf) {
 	ref := kind.ref(w.namespace(t), "x")
 	body := kind.manifest(t, ref, func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, "1", "spec", "noSuchField"); err != nil {

@@ -77,7 +77,7 @@ func TestFacts(t *testing.T) {
 
 // postsCannotApply: who POSTs cannot write an Apply entry: the server writes one of
 // an update in its place. So a create has to be an apply.
-func postsCannotApply(t *testing.T, w world) {
+func postsCannotApply(t *testing.T, w targetCluster) {
 	ns := w.namespace(t)
 	configMaps := w.outsider.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(ns)
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
@@ -178,7 +178,7 @@ func updateOnly(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.
 
 // ownership: our entry changes when, and only when, somebody changed a value that
 // we apply.
-func ownership(t *testing.T, w world, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
+func ownership(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
 	resource := w.outsider.Resource(kind.resource).Namespace(ref.Namespace)
 	patch := func(t *testing.T, as string, body []byte, subresources ...string) {
 		t.Helper()
@@ -241,7 +241,7 @@ func ownership(t *testing.T, w world, h *targetclient.Client, kind kindOf, ref m
 }
 
 // applyAs applies one value as somebody else.
-func applyAs(t *testing.T, w world, kind kindOf, ref manifest.Ref, as string, value any) {
+func applyAs(t *testing.T, w targetCluster, kind kindOf, ref manifest.Ref, as string, value any) {
 	t.Helper()
 	body := merge(t, value, kind.value...)
 	full := merge(t, ref.Name, "metadata", "name")
@@ -255,7 +255,7 @@ func applyAs(t *testing.T, w world, kind kindOf, ref manifest.Ref, as string, va
 
 // representations: the answer to an apply, reads and watches, as metadata and
 // whole, say the same about our entry.
-func representations(t *testing.T, w world, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
+func representations(t *testing.T, w targetCluster, h *targetclient.Client, kind kindOf, ref manifest.Ref) {
 	want := apply(t, h, kind, ref)
 	compare := func(what string, got observe.Observation) {
 		t.Helper()

@@ -39,36 +39,36 @@ func names() observe.Names {
 	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", ManagerPrefix: "penstock/"}
 }
 
-// world is a cluster with an outsider, who changes things behind our back.
-type world struct {
+// targetCluster is a cluster with an outsider, who changes things behind our back.
+type targetCluster struct {
 	*cluster.Cluster
 	outsider dynamic.Interface
 }
 
-func start(t *testing.T) world {
+func start(t *testing.T) targetCluster {
 	t.Helper()
 	c := cluster.Start(t)
 	outsider, err := dynamic.NewForConfig(c.User("outsider", "system:masters").Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{c, outsider}
+	return targetCluster{c, outsider}
 }
 
-// in returns the world for a subtest.
-func (w world) in(t *testing.T) world {
+// in returns the targetCluster for a subtest.
+func (w targetCluster) in(t *testing.T) targetCluster {
 	w.Cluster = w.Cluster.In(t)
 	return w
 }
 
 // config of an administrator whose requests are found by their agent.
-func (w world) config(agent string) *rest.Config {
+func (w targetCluster) config(agent string) *rest.Config {
 	config := w.Config()
 	config.UserAgent = agent
 	return config
 }
 
-func (w world) host(t *testing.T, agent string) *targetclient.Client {
+func (w targetCluster) host(t *testing.T, agent string) *targetclient.Client {
 	t.Helper()
 	h, err := targetclient.New(targetclient.Options{Config: w.config(agent)})
 	if err != nil {
@@ -169,7 +169,7 @@ const widgetCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourc
         "spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
         "status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}}`
 
-func (w world) installWidgets() {
+func (w targetCluster) installWidgets() {
 	w.MustKubectlInput(widgetCRD, "apply", "--server-side", "-f", "-")
 	w.MustKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/widgets.example.com")
 }
@@ -224,7 +224,7 @@ func merge(t *testing.T, value any, path ...string) []byte {
 }
 
 // namespace makes a namespace named after the test.
-func (w world) namespace(t *testing.T) string {
+func (w targetCluster) namespace(t *testing.T) string {
 	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
@@ -242,7 +242,7 @@ type watcher struct {
 	heard chan string
 }
 
-func (w world) watch(t *testing.T, config *rest.Config, mapping *targetclient.Client) watcher {
+func (w targetCluster) watch(t *testing.T, config *rest.Config, mapping *targetclient.Client) watcher {
 	t.Helper()
 	heard := make(chan string, 1000)
 	c, err := observe.New(observe.Options{Config: config, Mapping: mapping.Discover, Names: names(), Notify: func(owner string) {

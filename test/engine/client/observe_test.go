@@ -47,7 +47,7 @@ func create(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref)
 }
 
 // observeRequests: many objects are one watch, idle is nothing, and Drop ends it.
-func observeRequests(t *testing.T, w world) {
+func observeRequests(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-requests-host"), w.namespace(t), kinds()["ConfigMap"]
 	const objects = 20
 	var interests []observe.Interest
@@ -112,7 +112,7 @@ func observeRequests(t *testing.T, w world) {
 
 // observeLabels: what lost its label is absent for a watch by label, and present
 // by name.
-func observeLabels(t *testing.T, w world) {
+func observeLabels(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-labels"), w.namespace(t), kinds()["ConfigMap"]
 	labelled, named := kind.ref(ns, "labelled"), kind.ref(ns, "named")
 	create(t, h, kind, labelled)
@@ -145,7 +145,7 @@ func observeLabels(t *testing.T, w world) {
 }
 
 // observeSecret: no content of a Secret is kept, whatever is read.
-func observeSecret(t *testing.T, w world) {
+func observeSecret(t *testing.T, w targetCluster) {
 	h, ns := w.host(t, "observe-secret"), w.namespace(t)
 	kind := kindOf{
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
@@ -169,7 +169,7 @@ func observeSecret(t *testing.T, w world) {
 }
 
 // observeKinds: the death of a kind is that of one watch, and its return too.
-func observeKinds(t *testing.T, w world) {
+func observeKinds(t *testing.T, w targetCluster) {
 	h, ns, kind, other := w.host(t, "observe-kinds-host"), w.namespace(t), kinds()["CustomResource"], kinds()["ConfigMap"]
 	ref, neighbour := kind.ref(ns, "x"), other.ref(ns, "x")
 	crd := observe.Interest{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.com"}, Version: "v1"}
@@ -251,7 +251,7 @@ func (l *line) repair() {
 }
 
 // observeRights: a user who may not watch, may, may not, and may again.
-func observeRights(t *testing.T, w world) {
+func observeRights(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-rights"), w.namespace(t), kinds()["ConfigMap"]
 	there, missing := kind.ref(ns, "there"), kind.ref(ns, "missing")
 	create(t, h, kind, there)
@@ -293,7 +293,7 @@ func observeRights(t *testing.T, w world) {
 }
 
 // observeOutage: while the server is not there, absence is not believed.
-func observeOutage(t *testing.T, w world) {
+func observeOutage(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-outage"), w.namespace(t), kinds()["ConfigMap"]
 	there, missing := kind.ref(ns, "there"), kind.ref(ns, "missing")
 	create(t, h, kind, there)

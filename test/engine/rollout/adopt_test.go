@@ -77,7 +77,7 @@ func adoptsFromOthers(t *testing.T, c *chain) {
 				t.Fatal(err)
 			}
 
-			chain := c.world.in(t).chain("adopt-" + name)
+			chain := c.targetCluster.in(t).chain("adopt-" + name)
 			mark := c.Audit().Mark()
 			chain.become(rev(1).adopting(stage.AdoptUncontrolled).phase("base", app))
 			chain.until("adopted", func(r rollout.Report) bool {

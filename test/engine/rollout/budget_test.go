@@ -8,12 +8,12 @@ import (
 )
 
 // value of the ConfigMap of a chain.
-func (s story) value(chain string) string {
+func (s rolledBack) value(chain string) string {
 	return strings.TrimSpace(s.Kubectl("get", "configmap", chain, "-o", "jsonpath={.data.n}").Stdout)
 }
 
 // freezes the whole cluster, in the name of whoever does it and no other.
-func (s story) freezes() {
+func (s rolledBack) freezes() {
 	s.submit("frozen", 1, nil)
 	s.until("frozen-1", "Succeeded", "True")
 	freeze := func(author string) string {
@@ -50,7 +50,7 @@ func (s story) freezes() {
 }
 
 // asks before it deletes many objects that a revision does not list any more.
-func (s story) asks() {
+func (s rolledBack) asks() {
 	var many []any
 	for i := range 25 {
 		many = append(many, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("budget-%d", i), "namespace": "default"}})

@@ -34,7 +34,7 @@ var (
 // chain is one chain and what survives the death of a process: its layers, the
 // manifests and the stored inventory.
 type chain struct {
-	world
+	targetCluster
 	name   string
 	layers []rollout.Layer
 	bodies map[manifest.Digest][]byte
@@ -95,7 +95,7 @@ type process struct {
 	wrapSave func(save func() error) error
 }
 
-// interference stands between the engine and the rest of the world.
+// interference stands between the engine and the others.
 type interference struct {
 	writer   func(rollout.Writer) rollout.Writer
 	observer func(rollout.Observer) rollout.Observer
@@ -104,10 +104,10 @@ type interference struct {
 
 // chain is a new chain in a namespace of the same name, which it does not make,
 // with a process that runs until the test ends.
-func (w world) chain(name string) *chain {
+func (w targetCluster) chain(name string) *chain {
 	w.t.Helper()
 	c := &chain{
-		world: w, name: name, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, allow: map[string]bool{},
+		targetCluster: w, name: name, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, allow: map[string]bool{},
 		clock: clock.RealClock{}, admin: w.Config(), counter: &targetclient.Counter{},
 	}
 	return c

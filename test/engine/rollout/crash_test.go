@@ -249,7 +249,7 @@ func TestCrash(t *testing.T) {
 
 // bystanders makes objects that no chain of a scene has to do with: of the names
 // that they use, some with the label of another chain, some with none.
-func (w world) bystanders(ns string) map[string]string {
+func (w targetCluster) bystanders(ns string) map[string]string {
 	w.t.Helper()
 	for _, name := range []string{"x", "old", "new", "bystander"} {
 		object := configMap(ns, name, "theirs")
@@ -262,7 +262,7 @@ func (w world) bystanders(ns string) map[string]string {
 }
 
 // versions of the ConfigMaps of a namespace that belong to no chain of a scene.
-func (w world) versions(ns string) map[string]string {
+func (w targetCluster) versions(ns string) map[string]string {
 	w.t.Helper()
 	list, err := w.outsider.Resource(resources()["ConfigMap"]).Namespace(ns).List(context.Background(), metav1.ListOptions{})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 // killer has the program, a cluster, and a toll between them.
 type killer struct {
-	world
+	targetCluster
 	program *penstock.Program
 	dataDir string
 	gate    *toll
@@ -44,7 +44,7 @@ func TestKill(t *testing.T) {
 	w := start(t)
 	w.runControllers()
 	w.finalizeNamespaces()
-	k := &killer{world: w, top: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), gate: newToll(t, w.Config())}
+	k := &killer{targetCluster: w, top: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), gate: newToll(t, w.Config())}
 	k.server = k.program.Serve(t, k.gate, k.dataDir)
 	step := 5
 	if os.Getenv("FULL") == "1" {
@@ -81,11 +81,13 @@ func (k *killer) enumerate(t *testing.T, step int, scene func(*testing.T, int) b
 // attempt is the killer for one subtest.
 type attempt struct {
 	*killer
-	world
+	targetCluster
 	t *testing.T
 }
 
-func (k *killer) in(t *testing.T) attempt { return attempt{killer: k, world: k.world.in(t), t: t} }
+func (k *killer) in(t *testing.T) attempt {
+	return attempt{killer: k, targetCluster: k.targetCluster.in(t), t: t}
+}
 
 // install rolls version 1.0.0 out and dies on the way.
 func (a attempt) install(n int) bool {

@@ -19,7 +19,7 @@ import (
 
 // rolled is a cluster with the real program, which may be killed.
 type rolled struct {
-	world
+	targetCluster
 	program *penstock.Program
 	dataDir string
 	server  *penstock.Server
@@ -29,7 +29,7 @@ type rolled struct {
 // to stay as it is, with the program itself.
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	r := &rolled{world: start(t), program: penstock.Build(t), dataDir: penstock.DataDir(t)}
+	r := &rolled{targetCluster: start(t), program: penstock.Build(t), dataDir: penstock.DataDir(t)}
 	r.server = r.serve(t)
 	t.Run("on failure", func(t *testing.T) { r.in(t).onFailure("failed", func() {}) })
 	t.Run("on failure, killed when the revision is there", func(t *testing.T) {
@@ -50,17 +50,19 @@ func (r *rolled) serve(t testing.TB) *penstock.Server {
 	return r.program.Serve(t, r.Cluster, r.dataDir, "--disable-admission-plugins=Privilege")
 }
 
-func (r *rolled) in(t *testing.T) story { return story{world: r.world.in(t), t: t} }
+func (r *rolled) in(t *testing.T) rolledBack {
+	return rolledBack{targetCluster: r.targetCluster.in(t), t: t}
+}
 
-// story is one subtest.
-type story struct {
-	world
+// rolledBack is one subtest.
+type rolledBack struct {
+	targetCluster
 	t *testing.T
 }
 
 // submit creates a revision with a ConfigMap whose data is the number, and further
 // objects.
-func (s story) submit(chain string, number int, spec map[string]any, more ...any) {
+func (s rolledBack) submit(chain string, number int, spec map[string]any, more ...any) {
 	s.t.Helper()
 	objects := []any{map[string]any{"object": map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": chain, "namespace": "default"}, "data": map[string]any{"n": fmt.Sprint(number)},
@@ -86,7 +88,7 @@ func (s story) submit(chain string, number int, spec map[string]any, more ...any
 }
 
 // condition returns a condition of a revision as "Status/Reason message".
-func (s story) condition(name, kind string) string {
+func (s rolledBack) condition(name, kind string) string {
 	live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
@@ -100,7 +102,7 @@ func (s story) condition(name, kind string) string {
 	return ""
 }
 
-func (s story) until(name, kind, want string) {
+func (s rolledBack) until(name, kind, want string) {
 	s.t.Helper()
 	eventually(s.t, fmt.Sprintf("%s of %s to be %q", kind, name, want), func() (bool, string) {
 		got := s.condition(name, kind)
@@ -109,12 +111,12 @@ func (s story) until(name, kind, want string) {
 }
 
 // annotate sets an annotation of a revision.
-func (s story) annotate(name, key, value string) {
+func (s rolledBack) annotate(name, key, value string) {
 	s.t.Helper()
 	s.merge(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
 }
 
-func (s story) merge(name, patch string) {
+func (s rolledBack) merge(name, patch string) {
 	s.t.Helper()
 	if _, err := s.outsider.Resource(revisionsOf()).Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		s.t.Fatalf("patching %s: %v", name, err)
@@ -122,7 +124,7 @@ func (s story) merge(name, patch string) {
 }
 
 // overdue lets an hour pass since a rollout began, and has it looked at.
-func (s story) overdue(name string) {
+func (s rolledBack) overdue(name string) {
 	s.t.Helper()
 	s.until(name, "Progressing", "True/RollingOut")
 	revisions := s.outsider.Resource(revisionsOf())
@@ -146,7 +148,7 @@ func (s story) overdue(name string) {
 	s.annotate(name, "kubernetes.io/change-cause", "an hour later")
 }
 
-func (s story) stuck(chain string) map[string]any {
+func (s rolledBack) stuck(chain string) map[string]any {
 	labels := map[string]any{"app": chain}
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": chain, "namespace": "default"},
@@ -159,7 +161,7 @@ func (s story) stuck(chain string) map[string]any {
 
 // onFailure has a second revision whose Deployment never gets available: nobody
 // runs it here. meanwhile is called when the third is there.
-func (s story) onFailure(chain string, meanwhile func()) {
+func (s rolledBack) onFailure(chain string, meanwhile func()) {
 	wantsBack := map[string]any{"onFailure": "Rollback", "progressDeadlineMinutes": int64(1)}
 	s.submit(chain, 1, wantsBack)
 	s.until(chain+"-1", "Succeeded", "True")
@@ -186,7 +188,7 @@ func (s story) onFailure(chain string, meanwhile func()) {
 }
 
 // third waits for the revision that a rollback makes.
-func (s story) third(chain string) types.UID {
+func (s rolledBack) third(chain string) types.UID {
 	s.t.Helper()
 	var uid types.UID
 	eventually(s.t, "the rollback", func() (bool, string) {
@@ -201,14 +203,14 @@ func (s story) third(chain string) types.UID {
 	return uid
 }
 
-func (s story) nothingBefore() {
+func (s rolledBack) nothingBefore() {
 	s.submit("first", 1, map[string]any{"onFailure": "Rollback", "progressDeadlineMinutes": int64(1)}, s.stuck("first"))
 	s.overdue("first-1")
 	s.until("first-1", "RolledBack", "False/NoEarlierSuccess")
 	s.until("first-1", "Stalled", "True/ProgressDeadlineExceeded")
 }
 
-func (s story) holds() {
+func (s rolledBack) holds() {
 	owner := s.extension("held")
 	owned := func() map[string]any { return map[string]any{"owner": owner} }
 	s.submit("held", 1, owned())
@@ -229,7 +231,7 @@ func (s story) holds() {
 }
 
 // extension makes a ClusterExtension, and their kind.
-func (s story) extension(name string) metav1.OwnerReference {
+func (s rolledBack) extension(name string) metav1.OwnerReference {
 	s.t.Helper()
 	s.create(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "clusterextensions.olm.operatorframework.io"},
@@ -254,7 +256,7 @@ func (s story) extension(name string) metav1.OwnerReference {
 	return *metav1.NewControllerRef(made, schema.GroupVersionKind{Group: "olm.operatorframework.io", Version: "v1", Kind: "ClusterExtension"})
 }
 
-func (s story) rollback(to string) {
+func (s rolledBack) rollback(to string) {
 	s.t.Helper()
 	body := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "RevisionRollback", "metadata": map[string]any{"name": to},
@@ -264,7 +266,7 @@ func (s story) rollback(to string) {
 	}
 }
 
-func (s story) soaks() {
+func (s rolledBack) soaks() {
 	s.submit("soak", 1, map[string]any{"successDelaySeconds": int64(3600)})
 	s.until("soak-1", "Succeeded", "False/Soaking all objects are available; the revision has succeeded when they still are at ")
 	s.until("soak-1", "Available", "True")

@@ -289,7 +289,7 @@ func collides(t *testing.T, c *chain) {
 func collidesWithAnotherChain(t *testing.T, c *chain) {
 	ns := c.home()
 	shared := configMap(ns, "shared", "1")
-	other := c.world.chain("other-chain")
+	other := c.targetCluster.chain("other-chain")
 	other.roll(rev(1).phase("base", shared))
 	for name, adopt := range map[string]stage.Adoption{"never": stage.AdoptNever, "uncontrolled": stage.AdoptUncontrolled} {
 		c.become(rev(1).adopting(adopt).phase("base", configMap(ns, "shared", "2")))

@@ -146,7 +146,7 @@ func survivesDeadServers(t *testing.T, c *chain) {
 	// All else is repaired meanwhile, at once.
 	c.patch(id(x), "somebody", `{"data":{"value":"9"}}`)
 	c.until("repaired", func(rollout.Report) bool { return c.value(x) == "1" })
-	other := c.world.chain("beside-a-dead-api")
+	other := c.targetCluster.chain("beside-a-dead-api")
 	other.roll(rev(1).phase("base", configMap(ns, "z", "1"), clusterRole("beside-a-dead-api", "get")))
 	other.roll()
 

@@ -227,7 +227,7 @@ func tellsOfRefusalsThatLast(t *testing.T, c *chain) {
 	if f := stuck(report); f.Name != "w" || !strings.Contains(f.Message, "onversion webhook") || f.NeedsPerson {
 		t.Errorf("it says %+v", f)
 	}
-	other := c.world.chain("beside-a-dead-webhook")
+	other := c.targetCluster.chain("beside-a-dead-webhook")
 	other.roll(rev(1).phase("base", configMap(ns, "z", "1")))
 	other.roll()
 

@@ -17,7 +17,7 @@ import (
 
 // webhook registers an admission webhook for the ConfigMaps of one namespace. judge
 // answers from another goroutine.
-func (w world) webhook(ns string, mutating bool, judge func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) {
+func (w targetCluster) webhook(ns string, mutating bool, judge func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) {
 	w.t.Helper()
 	var called atomic.Bool
 	server := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {

@@ -13,27 +13,27 @@ func TestChanges(t *testing.T) {
 	web, config, changed := deployment(t, "web"), configMap(t, "config", "1"), configMap(t, "config", "2")
 	all := rule("create,patch,delete", "*", "configmaps,deployments")
 	cases := map[string]struct {
-		reason string
-		world  func(*world)
-		act    func(*world) error
-		code   int32
-		says   []string
+		reason    string
+		situation func(*situation)
+		act       func(*situation) error
+		code      int32
+		says      []string
 	}{
 		"Unpause": {
-			reason: "what was drafted is done now, at the word of who says so",
-			world:  func(*world) {},
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
-			code:   forbidden, says: []string{"create,patch deployments.apps lighthouse/web"},
+			reason:    "what was drafted is done now, at the word of who says so",
+			situation: func(*situation) {},
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
+			code:      forbidden, says: []string{"create,patch deployments.apps lighthouse/web"},
 		},
 		"UnpauseAllowed": {
-			reason: "who may",
-			world:  func(w *world) { w.may("lighthouse", all) },
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
+			reason:    "who may",
+			situation: func(w *situation) { w.may("lighthouse", all) },
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
 		},
 		"UnpausePrunes": {
-			reason: "completing it archives the older one",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")).has(1, config) },
-			act: func(w *world) error {
+			reason:    "completing it archives the older one",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")).has(1, config) },
+			act: func(w *situation) error {
 				r := rev(2, web)
 				w.holds(rev(1, config), r.as("Paused"))
 				return w.updates(r.as("Paused"), r)
@@ -41,9 +41,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
 		},
 		"Owned": {
-			reason: "garbage collection deletes a revision whose owner is not there, and may delete anything",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "garbage collection deletes a revision whose owner is not there, and may delete anything",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r)
 				return w.updates(r, r.ownedBy("nobody"))
@@ -51,23 +51,23 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "!create"},
 		},
 		"OwnedFromTheStart": {
-			reason: "also when it was not there from the start",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
-			act:    func(w *world) error { return w.creates(rev(1, web).ownedBy("nobody")) },
-			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+			reason:    "also when it was not there from the start",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act:       func(w *situation) error { return w.creates(rev(1, web).ownedBy("nobody")) },
+			code:      forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"OwnedLikeTheRest": {
-			reason: "an owner of the chain is one of it all, whoever joins",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
-			act: func(w *world) error {
+			reason:    "an owner of the chain is one of it all, whoever joins",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act: func(w *situation) error {
 				w.holds(rev(1, web).ownedBy("lighthouse"))
 				return w.creates(rev(2, web).ownedBy("lighthouse"))
 			},
 		},
 		"OwnedByAnotherName": {
-			reason: "a uid under another name is of nobody",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "a uid under another name is of nobody",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web).ownedBy("lighthouse")
 				w.holds(r)
 				renamed := r.as(r.Spec.LifecycleState)
@@ -77,9 +77,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"OwnedAndAcknowledged": {
-			reason: "one thing does not hide the other",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "one thing does not hide the other",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r)
 				return w.updates(r, r.acknowledging("widgets.example.com").ownedBy("nobody"))
@@ -87,9 +87,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "delete customresourcedefinitions.apiextensions.k8s.io widgets.example.com"},
 		},
 		"OwnedAfterAnArchivedOne": {
-			reason: "who gave an archived revision its owner was asked for next to nothing",
-			world:  func(w *world) { w.has(2, web) },
-			act: func(w *world) error {
+			reason:    "who gave an archived revision its owner was asked for next to nothing",
+			situation: func(w *situation) { w.has(2, web) },
+			act: func(w *situation) error {
 				r := rev(2, web)
 				w.holds(rev(1, web).as("Archived").ownedBy("nobody"), r)
 				return w.updates(r, r.ownedBy("nobody"))
@@ -97,9 +97,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"SucceedsSooner": {
-			reason: "what it replaces goes before whoever made it wanted that",
-			world:  func(w *world) { w.has(1, config).has(2, web) },
-			act: func(w *world) error {
+			reason:    "what it replaces goes before whoever made it wanted that",
+			situation: func(w *situation) { w.has(1, config).has(2, web) },
+			act: func(w *situation) error {
 				r := rev(2, web).soaking(3600)
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.soaking(0))
@@ -107,18 +107,18 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete configmaps lighthouse/config", "!deployments"},
 		},
 		"SucceedsSoonerAndPaused": {
-			reason: "nothing goes until somebody lets it go on, who is asked then",
-			world:  func(w *world) { w.has(1, config).has(2, web) },
-			act: func(w *world) error {
+			reason:    "nothing goes until somebody lets it go on, who is asked then",
+			situation: func(w *situation) { w.has(1, config).has(2, web) },
+			act: func(w *situation) error {
 				r := rev(2, web).soaking(3600)
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.soaking(0).as("Paused"))
 			},
 		},
 		"SucceedsSoonerAndIsArmed": {
-			reason: "one thing does not hide the other",
-			world:  func(w *world) { w.has(1, config).has(2, web).may("lighthouse", rule("create,patch", "*", "*")) },
-			act: func(w *world) error {
+			reason:    "one thing does not hide the other",
+			situation: func(w *situation) { w.has(1, config).has(2, web).may("lighthouse", rule("create,patch", "*", "*")) },
+			act: func(w *situation) error {
 				r := rev(2, web).soaking(3600).rollingBack(9)
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.soaking(0).rollingBack(8))
@@ -126,48 +126,48 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
 		},
 		"SucceedsSoonerWithNothingBefore": {
-			reason: "nothing goes",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "nothing goes",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web).soaking(3600)
 				w.holds(r)
 				return w.updates(r, r.soaking(0))
 			},
 		},
 		"SucceedsLater": {
-			reason: "everything stays for longer",
-			world:  func(w *world) { w.has(1, config).has(2, web) },
-			act: func(w *world) error {
+			reason:    "everything stays for longer",
+			situation: func(w *situation) { w.has(1, config).has(2, web) },
+			act: func(w *situation) error {
 				r := rev(2, web).soaking(60)
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.soaking(3600))
 			},
 		},
 		"HasSucceeded": {
-			reason: "the delay means nothing any more",
-			world:  func(w *world) { w.has(1, config).has(2, web) },
-			act: func(w *world) error {
+			reason:    "the delay means nothing any more",
+			situation: func(w *situation) { w.has(1, config).has(2, web) },
+			act: func(w *situation) error {
 				r := rev(2, web).soaking(3600).successful()
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.soaking(0))
 			},
 		},
 		"NotKeptAnyMore": {
-			reason: "whoever deletes it later deletes what they believe to be kept",
-			world:  func(w *world) { w.has(1, web) },
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r.orphaning(), r) },
-			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web", "!patch"},
+			reason:    "whoever deletes it later deletes what they believe to be kept",
+			situation: func(w *situation) { w.has(1, web) },
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r.orphaning(), r) },
+			code:      forbidden, says: []string{"delete deployments.apps lighthouse/web", "!patch"},
 		},
 		"KeptFromNowOn": {
-			reason: "whoever deletes it later leaves what they believe to go",
-			world:  func(w *world) { w.has(1, web) },
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.orphaning()) },
-			code:   forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+			reason:    "whoever deletes it later leaves what they believe to go",
+			situation: func(w *situation) { w.has(1, web) },
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r, r.orphaning()) },
+			code:      forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
 		},
 		"KeptByFinalizer": {
-			reason: "the finalizer of garbage collection says the same",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "the finalizer of garbage collection says the same",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r)
 				kept := r.as(r.Spec.LifecycleState)
@@ -177,9 +177,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
 		},
 		"DeletionAcknowledged": {
-			reason: "what was held back goes",
-			world:  func(w *world) { w.has(1, web, config) },
-			act: func(w *world) error {
+			reason:    "what was held back goes",
+			situation: func(w *situation) { w.has(1, web, config) },
+			act: func(w *situation) error {
 				r := rev(1, web, config).as("Archived")
 				w.holds(r, rev(2, web))
 				return w.updates(r, r.answering("1-0123456789"))
@@ -187,27 +187,27 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
 		},
 		"DeletionAcknowledgedAllowed": {
-			reason: "who may delete it",
-			world:  func(w *world) { w.has(1, web, config).may("lighthouse", rule("delete", "", "configmaps")) },
-			act: func(w *world) error {
+			reason:    "who may delete it",
+			situation: func(w *situation) { w.has(1, web, config).may("lighthouse", rule("delete", "", "configmaps")) },
+			act: func(w *situation) error {
 				r := rev(1, web, config).as("Archived")
 				w.holds(r, rev(2, web))
 				return w.updates(r, r.answering("1-0123456789"))
 			},
 		},
 		"DeletionNotAcknowledgedAnyMore": {
-			reason: "nothing goes on because of that",
-			world:  func(w *world) { w.has(1, web, config) },
-			act: func(w *world) error {
+			reason:    "nothing goes on because of that",
+			situation: func(w *situation) { w.has(1, web, config) },
+			act: func(w *situation) error {
 				r := rev(1, web, config)
 				w.holds(r)
 				return w.updates(r.answering("1-0123456789"), r)
 			},
 		},
 		"HoldReleased": {
-			reason: "the owner brings what was rolled back again",
-			world:  func(w *world) { w.has(3, config) },
-			act: func(w *world) error {
+			reason:    "the owner brings what was rolled back again",
+			situation: func(w *situation) { w.has(3, config) },
+			act: func(w *situation) error {
 				r := rev(3, config)
 				w.holds(rev(1, config).as("Archived"), rev(2, web).as("Archived"), r)
 				return w.updates(r, r.releasing("lighthouse-3"))
@@ -216,19 +216,19 @@ func TestChanges(t *testing.T) {
 		},
 		"HoldReleasedAllowed": {
 			reason: "who may do what the owner does then",
-			world: func(w *world) {
+			situation: func(w *situation) {
 				w.has(3, config).may("lighthouse", rule("create,patch", "apps", "deployments"), rule("delete", "", "configmaps"))
 			},
-			act: func(w *world) error {
+			act: func(w *situation) error {
 				r := rev(3, config)
 				w.holds(rev(1, config).as("Archived"), rev(2, web).as("Archived"), r)
 				return w.updates(r, r.releasing("lighthouse-3"))
 			},
 		},
 		"HoldReleasedForWhatIsGone": {
-			reason: "nobody knows what the owner brings",
-			world:  func(w *world) { w.has(3, config) },
-			act: func(w *world) error {
+			reason:    "nobody knows what the owner brings",
+			situation: func(w *situation) { w.has(3, config) },
+			act: func(w *situation) error {
 				r := rev(3, config)
 				w.holds(rev(1, config).as("Archived"), r)
 				return w.updates(r, r.releasing("lighthouse-3"))
@@ -236,9 +236,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
 		},
 		"HoldNotReleasedAnyMore": {
-			reason: "nothing goes on because of that",
-			world:  func(w *world) { w.has(3, config) },
-			act: func(w *world) error {
+			reason:    "nothing goes on because of that",
+			situation: func(w *situation) { w.has(3, config) },
+			act: func(w *situation) error {
 				r := rev(3, config)
 				w.holds(r)
 				return w.updates(r.releasing("lighthouse-3"), r)
@@ -246,10 +246,10 @@ func TestChanges(t *testing.T) {
 		},
 		"OrphanKeepsForOthers": {
 			reason: "what carries the content of a revision that was given up is not this one's to leave",
-			world: func(w *world) {
+			situation: func(w *situation) {
 				w.has(2, config).may("lighthouse", rule("create,patch", "*", "configmaps,deployments"))
 			},
-			act: func(w *world) error {
+			act: func(w *situation) error {
 				r := rev(1, config).orphaning()
 				w.holds(r, rev(2, config).as("Archived"))
 				return w.deletes(r)
@@ -257,9 +257,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
 		},
 		"RemovesTheWayBack": {
-			reason: "an armed revision goes back further then, and nobody was asked about that",
-			world:  func(w *world) { w.has(3, web, config) },
-			act: func(w *world) error {
+			reason:    "an armed revision goes back further then, and nobody was asked about that",
+			situation: func(w *situation) { w.has(3, web, config) },
+			act: func(w *situation) error {
 				r := rev(2, web).as("Archived").successful()
 				w.holds(rev(1, config).as("Archived").successful(), r, rev(3, web, config).rollingBack(5))
 				return w.deletes(r)
@@ -267,69 +267,69 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"create,patch configmaps lighthouse/config", "delete deployments.apps lighthouse/web"},
 		},
 		"ArmedAboveNothing": {
-			reason: "one without objects is never gone back to",
-			world:  func(w *world) { w.has(2, web).may("lighthouse", rule("create,patch", "apps", "deployments")) },
-			act: func(w *world) error {
+			reason:    "one without objects is never gone back to",
+			situation: func(w *situation) { w.has(2, web).may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act: func(w *situation) error {
 				w.holds(rev(1).as("Archived").successful())
 				return w.creates(rev(2, web).rollingBack(5))
 			},
 		},
 		"BeginsWithNothing": {
-			reason: "names are worth something, and there would be nothing else to ask about",
-			world:  func(*world) {},
-			act:    func(w *world) error { return w.creates(rev(1)) },
-			code:   forbidden, says: []string{"begin extensions.policy.penstock.dev lighthouse"},
+			reason:    "names are worth something, and there would be nothing else to ask about",
+			situation: func(*situation) {},
+			act:       func(w *situation) error { return w.creates(rev(1)) },
+			code:      forbidden, says: []string{"begin extensions.policy.penstock.dev lighthouse"},
 		},
 		"BeginsWithNothingAllowed": {
-			reason: "who may",
-			world:  func(w *world) { w.may("", rule("begin", "policy.penstock.dev", "extensions", "lighthouse")) },
-			act:    func(w *world) error { return w.creates(rev(1)) },
+			reason:    "who may",
+			situation: func(w *situation) { w.may("", rule("begin", "policy.penstock.dev", "extensions", "lighthouse")) },
+			act:       func(w *situation) error { return w.creates(rev(1)) },
 		},
 		"BeginsWithObjects": {
-			reason: "the rights to them are asked, and no other",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
-			act:    func(w *world) error { return w.creates(rev(1, web)) },
+			reason:    "the rights to them are asked, and no other",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act:       func(w *situation) error { return w.creates(rev(1, web)) },
 		},
 		"GoesOnWithNothing": {
-			reason: "then there is something that goes, and that is asked",
-			world:  func(w *world) { w.has(1, web).may("lighthouse", rule("delete", "apps", "deployments")) },
-			act:    func(w *world) error { w.holds(rev(1, web)); return w.creates(rev(2)) },
+			reason:    "then there is something that goes, and that is asked",
+			situation: func(w *situation) { w.has(1, web).may("lighthouse", rule("delete", "apps", "deployments")) },
+			act:       func(w *situation) error { w.holds(rev(1, web)); return w.creates(rev(2)) },
 		},
 		"Disowned": {
-			reason: "without an owner it stays",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "without an owner it stays",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r)
 				return w.updates(r.ownedBy("lighthouse"), r)
 			},
 		},
 		"ImportedBelow": {
-			reason: "of two that are imported the newer one ends the other",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
-			act:    func(w *world) error { w.beside(rev(2, web)); return w.creates(rev(1, web, config)) },
-			code:   forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
+			reason:    "of two that are imported the newer one ends the other",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
+			act:       func(w *situation) error { w.beside(rev(2, web)); return w.creates(rev(1, web, config)) },
+			code:      forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
 		},
 		"ImportedAbove": {
-			reason: "in whichever order they come",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
-			act:    func(w *world) error { w.beside(rev(1, web, config)); return w.creates(rev(2, web)) },
-			code:   forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
+			reason:    "in whichever order they come",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
+			act:       func(w *situation) error { w.beside(rev(1, web, config)); return w.creates(rev(2, web)) },
+			code:      forbidden, says: []string{"delete configmaps lighthouse/config", "!web"},
 		},
 		"ImportedPaused": {
-			reason: "a paused one ends nothing before somebody says so",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
-			act:    func(w *world) error { w.beside(rev(2, web).as("Paused")); return w.creates(rev(1, web, config)) },
+			reason:    "a paused one ends nothing before somebody says so",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "*", "configmaps,deployments")) },
+			act:       func(w *situation) error { w.beside(rev(2, web).as("Paused")); return w.creates(rev(1, web, config)) },
 		},
 		"Pause": {
-			reason: "pausing does nothing",
-			world:  func(*world) {},
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Paused")) },
+			reason:    "pausing does nothing",
+			situation: func(*situation) {},
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Paused")) },
 		},
 		"Metadata": {
-			reason: "so do labels",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "so do labels",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r)
 				labelled := r.as(r.Spec.LifecycleState)
@@ -338,25 +338,25 @@ func TestChanges(t *testing.T) {
 			},
 		},
 		"Status": {
-			reason: "it says what may be deleted: whatever somebody may do, it is not for them to write",
-			world:  func(w *world) { w.may("", rule("*", "*", "*")) },
-			act: func(w *world) error {
+			reason:    "it says what may be deleted: whatever somebody may do, it is not for them to write",
+			situation: func(w *situation) { w.may("", rule("*", "*", "*")) },
+			act: func(w *situation) error {
 				r := rev(1, web)
 				return w.plugin().Validate(t.Context(), attributes(admission.Update, r.successful(), r, "status"), nil)
 			},
 			code: forbidden, says: []string{"nobody but Penstock writes it"},
 		},
 		"Rollback": {
-			reason: "the request to roll back is not the create that it makes",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "the request to roll back is not the create that it makes",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				return w.plugin().Validate(t.Context(), attributes(admission.Create, rev(1, web), nil, "rollback"), nil)
 			},
 		},
 		"CreateArmed": {
-			reason: "rolling back by itself is done in nobody's name: it is asked about before",
-			world:  func(w *world) { w.may("lighthouse", rule("create,patch,delete", "apps", "deployments")) },
-			act: func(w *world) error {
+			reason:    "rolling back by itself is done in nobody's name: it is asked about before",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch,delete", "apps", "deployments")) },
+			act: func(w *situation) error {
 				w.holds(rev(1, config).as("Archived").successful())
 				return w.creates(rev(2, web).rollingBack(5))
 			},
@@ -364,10 +364,10 @@ func TestChanges(t *testing.T) {
 		},
 		"Arm": {
 			reason: "arming a rollout that goes wrong is asking for the way back",
-			world: func(w *world) {
+			situation: func(w *situation) {
 				w.may("lighthouse", rule("create,patch,delete", "", "configmaps"))
 			},
-			act: func(w *world) error {
+			act: func(w *situation) error {
 				r := rev(2, web)
 				w.holds(rev(1, config).successful(), r)
 				return w.updates(r, r.rollingBack(5))
@@ -375,9 +375,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web", "!config"},
 		},
 		"Sooner": {
-			reason: "so is letting it fail sooner",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "so is letting it fail sooner",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				r := rev(2, web)
 				w.holds(rev(1, config), r)
 				return w.updates(r.rollingBack(5), r.rollingBack(1))
@@ -385,51 +385,51 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"create,patch configmaps lighthouse/config"},
 		},
 		"Later": {
-			reason: "more time is none",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "more time is none",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				r := rev(2, web)
 				w.holds(rev(1, config), r)
 				return w.updates(r.rollingBack(5), r.rollingBack(50))
 			},
 		},
 		"Disarm": {
-			reason: "nor is calling it off",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "nor is calling it off",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				r := rev(2, web)
 				w.holds(rev(1, config), r)
 				return w.updates(r.rollingBack(5), r)
 			},
 		},
 		"ArmSucceeded": {
-			reason: "what has succeeded is not rolled back",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "what has succeeded is not rolled back",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				r := rev(2, web).successful()
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.rollingBack(5))
 			},
 		},
 		"Archive": {
-			reason: "what is in no other revision is deleted",
-			world:  func(w *world) { w.has(1, web) },
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Archived")) },
-			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+			reason:    "what is in no other revision is deleted",
+			situation: func(w *situation) { w.has(1, web) },
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r, r.as("Archived")) },
+			code:      forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"ArchiveOld": {
-			reason: "what a newer one has stays: nothing happens to it",
-			world:  func(w *world) { w.has(2, web) },
-			act: func(w *world) error {
+			reason:    "what a newer one has stays: nothing happens to it",
+			situation: func(w *situation) { w.has(2, web) },
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r, rev(2, web))
 				return w.updates(r, r.as("Archived"))
 			},
 		},
 		"ArchiveFallsBack": {
-			reason: "what the older one has otherwise is written again",
-			world:  func(w *world) { w.has(2, changed) },
-			act: func(w *world) error {
+			reason:    "what the older one has otherwise is written again",
+			situation: func(w *situation) { w.has(2, changed) },
+			act: func(w *situation) error {
 				r := rev(2, changed)
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.as("Archived"))
@@ -437,9 +437,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"create,patch configmaps lighthouse/config", "!delete"},
 		},
 		"ArchiveFallsBackToTheSame": {
-			reason: "what it has alike is left as it is",
-			world:  func(w *world) { w.has(2, config) },
-			act: func(w *world) error {
+			reason:    "what it has alike is left as it is",
+			situation: func(w *situation) { w.has(2, config) },
+			act: func(w *situation) error {
 				r := rev(2, config)
 				w.holds(rev(1, config), r)
 				return w.updates(r, r.as("Archived"))
@@ -447,10 +447,10 @@ func TestChanges(t *testing.T) {
 		},
 		"ArchiveFallsBackToPower": {
 			reason: "the older one granted more",
-			world: func(w *world) {
+			situation: func(w *situation) {
 				w.may("", rule("create,patch", "rbac.authorization.k8s.io", "clusterroles"))
 			},
-			act: func(w *world) error {
+			act: func(w *situation) error {
 				r := rev(2, clusterRole(t, "r", rule("get", "", "configmaps")))
 				w.holds(rev(1, clusterRole(t, "r", rule("*", "*", "*"))), r)
 				return w.updates(r, r.as("Archived"))
@@ -458,55 +458,55 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"* *.* (granted by ClusterRole r)"},
 		},
 		"Delete": {
-			reason: "deleting a revision takes its objects down",
-			world:  func(w *world) { w.has(1, web) },
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
-			code:   forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+			reason:    "deleting a revision takes its objects down",
+			situation: func(w *situation) { w.has(1, web) },
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+			code:      forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"DeleteAllowed": {
-			reason: "who may",
-			world:  func(w *world) { w.may("lighthouse", all).has(1, web) },
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+			reason:    "who may",
+			situation: func(w *situation) { w.may("lighthouse", all).has(1, web) },
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
 		},
 		"DeleteNotRolledOut": {
-			reason: "objects that are not there yet may be when it is carried out",
-			world:  func(*world) {},
-			act:    func(w *world) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
-			code:   forbidden,
+			reason:    "objects that are not there yet may be when it is carried out",
+			situation: func(*situation) {},
+			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.deletes(r) },
+			code:      forbidden,
 		},
 		"DeleteArchived": {
-			reason: "an archived one holds nothing any more",
-			world:  func(w *world) { w.has(2, web, config) },
-			act: func(w *world) error {
+			reason:    "an archived one holds nothing any more",
+			situation: func(w *situation) { w.has(2, web, config) },
+			act: func(w *situation) error {
 				r := rev(1, web, config).as("Archived")
 				w.holds(r, rev(2, web))
 				return w.deletes(r)
 			},
 		},
 		"DeleteOrphan": {
-			reason: "leaving objects takes a patch of each",
-			world:  func(w *world) { w.has(1, web) },
-			act:    func(w *world) error { r := rev(1, web).orphaning(); w.holds(r); return w.deletes(r) },
-			code:   forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
+			reason:    "leaving objects takes a patch of each",
+			situation: func(w *situation) { w.has(1, web) },
+			act:       func(w *situation) error { r := rev(1, web).orphaning(); w.holds(r); return w.deletes(r) },
+			code:      forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
 		},
 		"CascadeOrphan": {
-			reason: "also when the delete says so",
-			world:  func(w *world) { w.may("lighthouse", rule("patch", "apps", "deployments")).has(1, web) },
-			act: func(w *world) error {
+			reason:    "also when the delete says so",
+			situation: func(w *situation) { w.may("lighthouse", rule("patch", "apps", "deployments")).has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r)
 				return w.plugin().Validate(request.WithOrphans(t.Context()), attributes(admission.Delete, nil, r, ""), nil)
 			},
 		},
 		"DeleteAgain": {
-			reason: "it is being deleted already",
-			world:  func(w *world) { w.has(1, web) },
-			act:    func(w *world) error { r := rev(1, web).deleting(); w.holds(r); return w.deletes(r) },
+			reason:    "it is being deleted already",
+			situation: func(w *situation) { w.has(1, web) },
+			act:       func(w *situation) error { r := rev(1, web).deleting(); w.holds(r); return w.deletes(r) },
 		},
 		"OrphanBecomesDelete": {
-			reason: "a delete that was to leave objects must not be turned into one that does not",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "a delete that was to leave objects must not be turned into one that does not",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web).deleting()
 				w.holds(r)
 				return w.updates(r.orphaning(), r)
@@ -514,9 +514,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"DeleteBecomesOrphan": {
-			reason: "objects that were to go are let go of: that is a patch of each",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "objects that were to go are let go of: that is a patch of each",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web).deleting()
 				w.holds(r)
 				return w.updates(r, r.orphaning())
@@ -524,9 +524,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
 		},
 		"DeleteAgainCascadeOrphan": {
-			reason: "a second delete can ask for it too",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "a second delete can ask for it too",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web).deleting()
 				w.holds(r)
 				return w.plugin().Validate(request.WithOrphans(t.Context()), attributes(admission.Delete, nil, r, ""), nil)
@@ -534,9 +534,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"patch deployments.apps lighthouse/web", "!delete"},
 		},
 		"OrphanWithoutFinalizer": {
-			reason: "what was to be let go of, and was not yet, is deleted as soon as it is in no revision",
-			world:  func(w *world) { w.may("lighthouse", rule("patch", "apps", "deployments")).has(1, web) },
-			act: func(w *world) error {
+			reason:    "what was to be let go of, and was not yet, is deleted as soon as it is in no revision",
+			situation: func(w *situation) { w.may("lighthouse", rule("patch", "apps", "deployments")).has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web).deleting().orphaning()
 				w.holds(r)
 				return w.updates(r, r.released())
@@ -544,18 +544,18 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"DeleteWithoutFinalizer": {
-			reason: "who deleted it was asked about deleting its objects",
-			world:  func(w *world) { w.has(1, web) },
-			act: func(w *world) error {
+			reason:    "who deleted it was asked about deleting its objects",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
 				r := rev(1, web).deleting()
 				w.holds(r)
 				return w.updates(r, r.released())
 			},
 		},
 		"Acknowledge": {
-			reason: "letting a definition go with its instances is deleting it",
-			world:  func(*world) {},
-			act: func(w *world) error {
+			reason:    "letting a definition go with its instances is deleting it",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
 				r := rev(1, web)
 				w.holds(r)
 				return w.updates(r.acknowledging("a.example.com"), r.acknowledging("a.example.com, b.example.com"))
@@ -563,9 +563,9 @@ func TestChanges(t *testing.T) {
 			code: forbidden, says: []string{"delete customresourcedefinitions.apiextensions.k8s.io b.example.com", "!a.example.com"},
 		},
 		"OtherChain": {
-			reason: "the objects of another chain are not this one's",
-			world:  func(w *world) { w.may("lighthouse", all) },
-			act: func(w *world) error {
+			reason:    "the objects of another chain are not this one's",
+			situation: func(w *situation) { w.may("lighthouse", all) },
+			act: func(w *situation) error {
 				other := rev(1, object(t, "v1", "Namespace", "", "n", nil))
 				other.Name = "other-1"
 				w.holds(other)
@@ -575,8 +575,8 @@ func TestChanges(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			tc.world(w)
+			w := newSituation(t)
+			tc.situation(w)
 			want(t, tc.reason, tc.act(w), tc.code, tc.says...)
 		})
 	}

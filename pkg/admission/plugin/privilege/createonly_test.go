@@ -22,32 +22,32 @@ func TestCreateOnlyObjects(t *testing.T) {
 	web, config := deployment(t, "web"), configMap(t, "config", "1")
 	all := rule("create,patch,delete", "apps", "deployments")
 	cases := map[string]struct {
-		reason string
-		world  func(*world)
-		act    func(*world) error
-		code   int32
-		says   []string
+		reason    string
+		situation func(*situation)
+		act       func(*situation) error
+		code      int32
+		says      []string
 	}{
 		"Create": {
-			reason: "the right to create is enough: it cannot overwrite anything",
-			world:  func(w *world) { w.may("lighthouse", rule("create", "", "configmaps")) },
-			act:    func(w *world) error { return w.creates(rev(1, config).giving("config")) },
+			reason:    "the right to create is enough: it cannot overwrite anything",
+			situation: func(w *situation) { w.may("lighthouse", rule("create", "", "configmaps")) },
+			act:       func(w *situation) error { return w.creates(rev(1, config).giving("config")) },
 		},
 		"NotEvenCreate": {
-			reason: "and is needed",
-			world:  func(*world) {},
-			act:    func(w *world) error { return w.creates(rev(1, config).giving("config")) },
-			code:   forbidden, says: []string{"may not create configmaps lighthouse/config"},
+			reason:    "and is needed",
+			situation: func(*situation) {},
+			act:       func(w *situation) error { return w.creates(rev(1, config).giving("config")) },
+			code:      forbidden, says: []string{"may not create configmaps lighthouse/config"},
 		},
 		"Dropped": {
-			reason: "a revision without it deletes nothing",
-			world:  func(w *world) { w.may("lighthouse", all).holds(rev(1, web, config).giving("config")) },
-			act:    func(w *world) error { return w.creates(rev(2, web)) },
+			reason:    "a revision without it deletes nothing",
+			situation: func(w *situation) { w.may("lighthouse", all).holds(rev(1, web, config).giving("config")) },
+			act:       func(w *situation) error { return w.creates(rev(2, web)) },
 		},
 		"TornDown": {
-			reason: "nor does the end of the chain",
-			world:  func(w *world) { w.may("lighthouse", all) },
-			act: func(w *world) error {
+			reason:    "nor does the end of the chain",
+			situation: func(w *situation) { w.may("lighthouse", all) },
+			act: func(w *situation) error {
 				r := rev(1, web, config).giving("config")
 				w.holds(r)
 				return w.deletes(r)
@@ -55,25 +55,25 @@ func TestCreateOnlyObjects(t *testing.T) {
 		},
 		"GivenAway": {
 			reason: "what the chain had owned is released, which is a patch",
-			world: func(w *world) {
+			situation: func(w *situation) {
 				w.may("lighthouse", rule("create", "", "configmaps")).holds(rev(1, config)).has(1, config)
 			},
-			act:  func(w *world) error { return w.creates(rev(2, config).giving("config")) },
+			act:  func(w *situation) error { return w.creates(rev(2, config).giving("config")) },
 			code: forbidden, says: []string{"may not patch configmaps lighthouse/config"},
 		},
 		"TakenBack": {
 			reason: "a revision that owns it patches it",
-			world: func(w *world) {
+			situation: func(w *situation) {
 				w.may("lighthouse", rule("create", "", "configmaps")).holds(rev(1, config).giving("config"))
 			},
-			act:  func(w *world) error { return w.creates(rev(2, config)) },
+			act:  func(w *situation) error { return w.creates(rev(2, config)) },
 			code: forbidden, says: []string{"may not patch configmaps lighthouse/config"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			tc.world(w)
+			w := newSituation(t)
+			tc.situation(w)
 			want(t, tc.reason, tc.act(w), tc.code, tc.says...)
 		})
 	}

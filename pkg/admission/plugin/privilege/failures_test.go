@@ -21,50 +21,50 @@ func TestFailsClosed(t *testing.T) {
 	web := deployment(t, "web")
 	down := errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
 	cases := map[string]struct {
-		reason string
-		world  func(*world)
-		act    func(*world) error
-		says   string
+		reason    string
+		situation func(*situation)
+		act       func(*situation) error
+		says      string
 	}{
 		"BypassUnanswered": {
-			reason: "not even the first question",
-			world:  func(w *world) { w.dead = down }, says: "whether you may bypass privilegechecks.policy.penstock.dev lighthouse: dial tcp 10.0.0.1:443: connect: connection refused",
+			reason:    "not even the first question",
+			situation: func(w *situation) { w.dead = down }, says: "whether you may bypass privilegechecks.policy.penstock.dev lighthouse: dial tcp 10.0.0.1:443: connect: connection refused",
 		},
 		"RightsUnanswered": {
-			reason: "the others",
-			world:  func(w *world) { w.failure = down }, says: "connection refused",
+			reason:    "the others",
+			situation: func(w *situation) { w.failure = down }, says: "connection refused",
 		},
 		"Discovery": {
-			reason: "an API that does not answer is not one that is not there",
-			world:  func(w *world) { w.noDiscovery = down }, says: "asking the cluster which kinds it has in apps/v1: dial tcp",
+			reason:    "an API that does not answer is not one that is not there",
+			situation: func(w *situation) { w.noDiscovery = down }, says: "asking the cluster which kinds it has in apps/v1: dial tcp",
 		},
 		"NoManifests": {
-			reason: "an endpoint that forgot to say what is in a revision",
-			world:  func(w *world) { w.may("lighthouse", rule("*", "*", "*")) },
-			act: func(w *world) error {
+			reason:    "an endpoint that forgot to say what is in a revision",
+			situation: func(w *situation) { w.may("lighthouse", rule("*", "*", "*")) },
+			act: func(w *situation) error {
 				return w.plugin().Validate(w.t.Context(), attributes(admission.Create, rev(1, web), nil, ""), nil)
 			},
 			says: "the endpoint has not said",
 		},
 		"OtherManifests": {
-			reason: "other content than the revision names",
-			world:  func(w *world) { w.may("lighthouse", rule("*", "*", "*")) },
-			act: func(w *world) error {
+			reason:    "other content than the revision names",
+			situation: func(w *situation) { w.may("lighthouse", rule("*", "*", "*")) },
+			act: func(w *situation) error {
 				ctx := request.WithManifests(w.t.Context(), []manifest.Object{deployment(t, "other")})
 				return w.plugin().Validate(ctx, attributes(admission.Create, rev(1, web), nil, ""), nil)
 			},
 			says: "Deployment.apps lighthouse/web is not among them",
 		},
 		"LostContent": {
-			reason: "a revision whose manifests cannot be read",
-			world:  func(*world) {},
-			act:    func(w *world) error { r := rev(1, web); return w.updates(r.as("Paused"), r) },
-			says:   "lighthouse-1 is not stored",
+			reason:    "a revision whose manifests cannot be read",
+			situation: func(*situation) {},
+			act:       func(w *situation) error { r := rev(1, web); return w.updates(r.as("Paused"), r) },
+			says:      "lighthouse-1 is not stored",
 		},
 		"Slow": {
-			reason: "a cluster that does not answer in time",
-			world:  func(w *world) { w.slow = time.Hour },
-			act: func(w *world) error {
+			reason:    "a cluster that does not answer in time",
+			situation: func(w *situation) { w.slow = time.Hour },
+			act: func(w *situation) error {
 				p := w.plugin()
 				p.deps.Timeout = time.Millisecond
 				return p.Validate(request.WithManifests(w.t.Context(), []manifest.Object{web}), attributes(admission.Create, rev(1, web), nil, ""), nil)
@@ -74,10 +74,10 @@ func TestFailsClosed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			tc.world(w)
+			w := newSituation(t)
+			tc.situation(w)
 			if tc.act == nil {
-				tc.act = func(w *world) error { return w.creates(rev(1, web)) }
+				tc.act = func(w *situation) error { return w.creates(rev(1, web)) }
 			}
 			want(t, tc.reason, tc.act(w), unavailable, tc.says)
 		})
@@ -86,7 +86,7 @@ func TestFailsClosed(t *testing.T) {
 
 // Every question is asked once, a bounded number at a time.
 func TestQuestions(t *testing.T) {
-	w := newWorld(t).may("lighthouse", rule("create,patch,delete", "", "configmaps")).has(1, manyConfigMaps(t, 99)...)
+	w := newSituation(t).may("lighthouse", rule("create,patch,delete", "", "configmaps")).has(1, manyConfigMaps(t, 99)...)
 	w.slow = time.Millisecond
 	if err := w.creates(rev(2, manyConfigMaps(t, 60)...)); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestQuestions(t *testing.T) {
 	if w.most > requestConcurrency {
 		t.Errorf("%d questions were open at a time, %d are allowed", w.most, requestConcurrency)
 	}
-	admin := newWorld(t).may("", rule("*", "*", "*"))
+	admin := newSituation(t).may("", rule("*", "*", "*"))
 	if err := admin.creates(rev(1, manyConfigMaps(t, 60)...)); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestQuestions(t *testing.T) {
 
 // The first failure ends the others.
 func TestFailureEndsQuestions(t *testing.T) {
-	w := newWorld(t)
+	w := newSituation(t)
 	w.failure = errors.New("down")
 	want(t, "down", w.creates(rev(1, manyConfigMaps(t, 99)...)), unavailable)
 	if len(w.asked) > 1+2*requestConcurrency {
@@ -135,29 +135,29 @@ func TestRefusedSoon(t *testing.T) {
 		return objects
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		world  func(*world) error
+		reason    string
+		situation func(*situation) error
 		// more questions than that are the user's own: they have these rights.
 		more, named int
 	}{
-		"ConfigMaps": {reason: "objects of one kind", named: 10, world: func(w *world) error { return w.creates(rev(1, manyConfigMaps(t, 4000)...)) }},
-		"Groups":     {reason: "each in a group of its own, about which discovery is asked", named: 9, world: func(w *world) error { return w.creates(rev(1, groups(4000)...)) }},
-		"Roles":      {reason: "roles", named: 10, world: func(w *world) error { return w.creates(rev(1, roles(4000)...)) }},
-		"Escalation": {reason: "roles that they may write, and what these hand on they may not have", named: 5, more: 2 * 1000, world: func(w *world) error {
+		"ConfigMaps": {reason: "objects of one kind", named: 10, situation: func(w *situation) error { return w.creates(rev(1, manyConfigMaps(t, 4000)...)) }},
+		"Groups":     {reason: "each in a group of its own, about which discovery is asked", named: 9, situation: func(w *situation) error { return w.creates(rev(1, groups(4000)...)) }},
+		"Roles":      {reason: "roles", named: 10, situation: func(w *situation) error { return w.creates(rev(1, roles(4000)...)) }},
+		"Escalation": {reason: "roles that they may write, and what these hand on they may not have", named: 5, more: 2 * 1000, situation: func(w *situation) error {
 			return w.may("", writesRBAC()).creates(rev(1, roles(1000)...))
 		}},
-		"Prune": {reason: "what goes", named: 10, world: func(w *world) error { return w.has(1, manyConfigMaps(t, 4000)...).creates(rev(2)) }},
-		"Archive": {reason: "what is given up", named: 10, world: func(w *world) error {
+		"Prune": {reason: "what goes", named: 10, situation: func(w *situation) error { return w.has(1, manyConfigMaps(t, 4000)...).creates(rev(2)) }},
+		"Archive": {reason: "what is given up", named: 10, situation: func(w *situation) error {
 			r := rev(1, manyConfigMaps(t, 4000)...)
 			return w.holds(r).updates(r, r.as("Archived"))
 		}},
-		"Last": {reason: "one that is missing at the end is found", named: 1, more: 2*99 + 2, world: func(w *world) error {
+		"Last": {reason: "one that is missing at the end is found", named: 1, more: 2*99 + 2, situation: func(w *situation) error {
 			return w.may("lighthouse", rule("create,patch", "", "configmaps")).creates(rev(1, append(manyConfigMaps(t, 99), deployment(t, "web"))...))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			err := tc.world(w)
+			w := newSituation(t)
+			err := tc.situation(w)
 			want(t, tc.reason, err, forbidden, "alice may not ")
 			if asked := len(w.asked) + w.discoveries + w.lookups; asked > most+tc.more {
 				t.Errorf("%s: %d access reviews, %d of discovery and %d looks at roles, want %d at most: %.300v", tc.reason, len(w.asked), w.discoveries, w.lookups, most+tc.more, err)

@@ -10,29 +10,29 @@ import (
 // and no other helps.
 func TestTarget(t *testing.T) {
 	web := deployment(t, "web")
-	use := func(target string) func(*world) {
-		return func(w *world) { w.may("", rule("use", "policy.penstock.dev", "targets", target)) }
+	use := func(target string) func(*situation) {
+		return func(w *situation) { w.may("", rule("use", "policy.penstock.dev", "targets", target)) }
 	}
 	cases := map[string]struct {
-		reason string
-		world  func(*world)
-		code   int32
-		says   []string
+		reason    string
+		situation func(*situation)
+		code      int32
+		says      []string
 	}{
 		"Nobody": {
-			reason: "rights on objects of the host are none there",
-			world:  func(w *world) { w.may("", rule("*", "apps", "*")) },
-			code:   forbidden, says: []string{"alice may not use targets.policy.penstock.dev there"},
+			reason:    "rights on objects of the host are none there",
+			situation: func(w *situation) { w.may("", rule("*", "apps", "*")) },
+			code:      forbidden, says: []string{"alice may not use targets.policy.penstock.dev there"},
 		},
-		"User":      {reason: "whoever may use it may have anything done", world: use("there")},
-		"OtherUser": {reason: "and who may use another one nothing", world: use("elsewhere"), code: forbidden},
-		"Bypass":    {reason: "the right to bypass is asked first", world: func(w *world) { w.may("", rule("bypass", "policy.penstock.dev", "privilegechecks")) }},
+		"User":      {reason: "whoever may use it may have anything done", situation: use("there")},
+		"OtherUser": {reason: "and who may use another one nothing", situation: use("elsewhere"), code: forbidden},
+		"Bypass":    {reason: "the right to bypass is asked first", situation: func(w *situation) { w.may("", rule("bypass", "policy.penstock.dev", "privilegechecks")) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newSituation(t)
 			w.target = "there"
-			tc.world(w)
+			tc.situation(w)
 			want(t, tc.reason, w.creates(rev(1, web)), tc.code, tc.says...)
 			r := rev(1, web)
 			w.holds(r)

@@ -174,8 +174,8 @@ func (r *revision) releasing(rollback string) *revision {
 	return changed
 }
 
-// world is the cluster and the store.
-type world struct {
+// situation is the cluster and the store.
+type situation struct {
 	// target is empty for the host.
 	target    string
 	t         testing.TB
@@ -206,30 +206,30 @@ type world struct {
 	slow       time.Duration
 }
 
-// newWorld is one in which alice may read what is stored, and nothing else.
-func newWorld(t testing.TB) *world {
-	return emptyWorld(t).may("", rule("get", "olm.operatorframework.io", "clusterextensionrevisions,clusterextensionrevisions/manifests"),
+// newSituation is one in which alice may read what is stored, and nothing else.
+func newSituation(t testing.TB) *situation {
+	return emptyCluster(t).may("", rule("get", "olm.operatorframework.io", "clusterextensionrevisions,clusterextensionrevisions/manifests"),
 		rule("get", "rbac.authorization.k8s.io", "roles,clusterroles"))
 }
 
-func emptyWorld(t testing.TB) *world {
-	return &world{t: t, rights: map[string][]rbacv1.PolicyRule{}, roles: map[string][]rbacv1.PolicyRule{}, crds: map[string][]metav1.APIResource{}}
+func emptyCluster(t testing.TB) *situation {
+	return &situation{t: t, rights: map[string][]rbacv1.PolicyRule{}, roles: map[string][]rbacv1.PolicyRule{}, crds: map[string][]metav1.APIResource{}}
 }
 
 // may gives alice rights in a namespace, or everywhere.
-func (w *world) may(namespace string, rules ...rbacv1.PolicyRule) *world {
+func (w *situation) may(namespace string, rules ...rbacv1.PolicyRule) *situation {
 	w.rights[namespace] = append(w.rights[namespace], rules...)
 	return w
 }
 
 // holds says what is stored.
-func (w *world) holds(revisions ...*revision) *world {
+func (w *situation) holds(revisions ...*revision) *situation {
 	w.stored = append(w.stored, revisions...)
 	return w
 }
 
 // has says what is in the cluster, as a revision has it.
-func (w *world) has(number int64, objects ...manifest.Object) *world {
+func (w *situation) has(number int64, objects ...manifest.Object) *situation {
 	for _, o := range objects {
 		w.inventory = append(w.inventory, chain.Entry{
 			Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: "there", Digest: o.Digest, Revision: number,
@@ -239,7 +239,7 @@ func (w *world) has(number int64, objects ...manifest.Object) *world {
 }
 
 // borrow says which manifests were found in another revision.
-func (w *world) borrow(revision string, objects ...manifest.Object) {
+func (w *situation) borrow(revision string, objects ...manifest.Object) {
 	w.borrowed = map[manifest.Digest]string{}
 	for _, o := range objects {
 		w.borrowed[o.Digest] = revision
@@ -247,14 +247,14 @@ func (w *world) borrow(revision string, objects ...manifest.Object) {
 }
 
 // beside says which revisions are imported together with the one in question.
-func (w *world) beside(revisions ...*revision) {
+func (w *situation) beside(revisions ...*revision) {
 	for _, r := range revisions {
 		w.together = append(w.together, &r.ClusterExtensionRevision)
 	}
 }
 
-// plugin has everything from this world.
-func (w *world) plugin() *Plugin {
+// plugin has everything from this situation.
+func (w *situation) plugin() *Plugin {
 	p := New()
 	p.SetDeps(Deps{Authorizer: w, Kinds: w, Roles: w, Chains: w, Target: w.target})
 	if err := p.ValidateInitialization(); err != nil {
@@ -264,7 +264,7 @@ func (w *world) plugin() *Plugin {
 }
 
 // Authorize decides as RBAC does.
-func (w *world) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+func (w *situation) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	q := right{a.GetVerb(), a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetNamespace(), a.GetName(), ""}
 	if !a.IsResourceRequest() {
 		q = right{verb: a.GetVerb(), path: a.GetPath()}
@@ -307,7 +307,7 @@ func (w *world) Authorize(ctx context.Context, a authorizer.Attributes) (authori
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func (w *world) begin(q right) {
+func (w *situation) begin(q right) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, q)
@@ -315,7 +315,7 @@ func (w *world) begin(q right) {
 	w.most = max(w.most, w.open)
 }
 
-func (w *world) end() {
+func (w *situation) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open--
@@ -333,7 +333,7 @@ type errNothing struct{}
 func (errNothing) Error() string { return "" }
 
 // ServerResourcesForGroupVersionWithContext implements Kinds.
-func (w *world) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+func (w *situation) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
 	w.mu.Lock()
 	w.discoveries++
 	w.mu.Unlock()
@@ -363,7 +363,7 @@ func (w *world) ServerResourcesForGroupVersionWithContext(_ context.Context, gro
 }
 
 // ServerGroupsWithContext implements Kinds: of the groups of custom resources.
-func (w *world) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList, error) {
+func (w *situation) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.discoveries++
@@ -379,7 +379,7 @@ func (w *world) ServerGroupsWithContext(context.Context) (*metav1.APIGroupList, 
 }
 
 // Role implements Roles.
-func (w *world) Role(_ context.Context, kind, namespace, name string) (*Role, error) {
+func (w *situation) Role(_ context.Context, kind, namespace, name string) (*Role, error) {
 	w.lookups++
 	rules, ok := w.roles[kind+" "+namespace+"/"+name]
 	if !ok {
@@ -389,7 +389,7 @@ func (w *world) Role(_ context.Context, kind, namespace, name string) (*Role, er
 }
 
 // Revisions implements Chains.
-func (w *world) Revisions(_ context.Context, name string) ([]olm.ClusterExtensionRevision, error) {
+func (w *situation) Revisions(_ context.Context, name string) ([]olm.ClusterExtensionRevision, error) {
 	var out []olm.ClusterExtensionRevision
 	for _, r := range w.stored {
 		if chain, _, _ := olm.ChainOf(r.Name); chain == name {
@@ -400,7 +400,7 @@ func (w *world) Revisions(_ context.Context, name string) ([]olm.ClusterExtensio
 }
 
 // Contents implements Chains.
-func (w *world) Contents(_ context.Context, r *olm.ClusterExtensionRevision) ([]manifest.Object, error) {
+func (w *situation) Contents(_ context.Context, r *olm.ClusterExtensionRevision) ([]manifest.Object, error) {
 	for _, stored := range w.stored {
 		if stored.Name == r.Name {
 			return stored.objects, nil
@@ -410,7 +410,7 @@ func (w *world) Contents(_ context.Context, r *olm.ClusterExtensionRevision) ([]
 }
 
 // Inventory implements Chains.
-func (w *world) Inventory(context.Context, string) (chain.Inventory, error) {
+func (w *situation) Inventory(context.Context, string) (chain.Inventory, error) {
 	return chain.Inventory{Entries: w.inventory}, nil
 }
 
@@ -439,18 +439,18 @@ func attributes(operation admission.Operation, updated, old *revision, subresour
 }
 
 // creates lets alice create a revision.
-func (w *world) creates(r *revision) error {
+func (w *situation) creates(r *revision) error {
 	ctx := request.WithBorrowed(request.WithManifests(w.t.Context(), r.objects), w.borrowed)
 	return w.plugin().Validate(request.WithBeside(ctx, w.together), attributes(admission.Create, r, nil, ""), nil)
 }
 
 // updates lets her change a stored one.
-func (w *world) updates(old, updated *revision) error {
+func (w *situation) updates(old, updated *revision) error {
 	return w.plugin().Validate(w.t.Context(), attributes(admission.Update, updated, old, ""), nil)
 }
 
 // deletes lets her delete one.
-func (w *world) deletes(r *revision) error {
+func (w *situation) deletes(r *revision) error {
 	return w.plugin().Validate(w.t.Context(), attributes(admission.Delete, nil, r, ""), nil)
 }
 

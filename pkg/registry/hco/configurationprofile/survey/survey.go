@@ -109,7 +109,7 @@ func holder(plans []hco.ConfigurationPlan, name string) *hco.ConfigurationPlan {
 
 // look is how the cluster is with regard to one profile.
 func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.ConfigurationPlan) hco.ConfigurationProfileStatus {
-	seen := sight{profile: p, plan: plan}
+	seen := findings{profile: p, plan: plan}
 	seen.facts, seen.unread = s.facts(ctx, p.Requires())
 	seen.lacks = profile.Missing(p, seen.facts)
 	if len(seen.unread) == 0 && seen.lacks == nil {

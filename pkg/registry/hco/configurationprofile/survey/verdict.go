@@ -67,8 +67,8 @@ func changes(seen preview.Item) (hco.ItemAction, error) {
 	return hco.ItemUpdate, nil
 }
 
-// sight is all that was seen of the cluster for one profile.
-type sight struct {
+// findings is all that was seen of the cluster for one profile.
+type findings struct {
 	profile profile.Profile
 	// plan that holds the profile, or nil.
 	plan  *hco.ConfigurationPlan
@@ -81,7 +81,7 @@ type sight struct {
 }
 
 // verdict sums up what was seen. It is a function of that alone.
-func (s sight) verdict() hco.ConfigurationProfileStatus {
+func (s findings) verdict() hco.ConfigurationProfileStatus {
 	status := hco.ConfigurationProfileStatus{Requirements: s.requirements()}
 	if s.plan != nil {
 		status.Plan, status.PlanPhase = s.plan.Name, s.plan.Status.Phase
@@ -94,7 +94,7 @@ func (s sight) verdict() hco.ConfigurationProfileStatus {
 
 // prerequisites are those of all requirements together: what is missing for certain
 // is missing, whatever else could not be read.
-func (s sight) prerequisites(requirements []hco.ProfileRequirement) hco.PrerequisiteState {
+func (s findings) prerequisites(requirements []hco.ProfileRequirement) hco.PrerequisiteState {
 	has := func(state hco.PrerequisiteState) bool {
 		return slices.ContainsFunc(requirements, func(r hco.ProfileRequirement) bool { return !r.Optional && r.State == state })
 	}
@@ -110,7 +110,7 @@ func (s sight) prerequisites(requirements []hco.ProfileRequirement) hco.Prerequi
 	}
 }
 
-func (s sight) requirements() []hco.ProfileRequirement {
+func (s findings) requirements() []hco.ProfileRequirement {
 	var out []hco.ProfileRequirement
 	for _, requirement := range s.profile.Requires() {
 		one := hco.ProfileRequirement{Definition: requirement.Definition, Kind: requirement.Kind.Kind, Optional: requirement.Optional, State: hco.PrerequisiteMet}
@@ -127,7 +127,7 @@ func (s sight) requirements() []hco.ProfileRequirement {
 
 // impact is what a plan would do, and the highest severity of that; none while
 // something of it is not known.
-func (s sight) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
+func (s findings) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
 	highest, known := v1alpha1.ImpactNone, len(s.items) > 0
 	var out []hco.ProfileItem
 	for _, t := range s.items {
@@ -160,7 +160,7 @@ func (s sight) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
 //   - what could not be read leaves that unknown, whatever a plan says,
 //   - what a plan would not change is in effect, with or without one,
 //   - and what it would change is drifted when a plan had made it so.
-func (s sight) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, string) {
+func (s findings) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, string) {
 	if prerequisites == hco.PrerequisiteMissing {
 		return hco.ProfileInactive, governance.Clip(s.lacks.Error())
 	}
@@ -188,7 +188,7 @@ func (s sight) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, str
 }
 
 // unknown is what could not be read, in words.
-func (s sight) unknown() string {
+func (s findings) unknown() string {
 	var reasons []string
 	for _, name := range slices.Sorted(maps.Keys(s.unread)) {
 		reasons = append(reasons, s.unread[name].Error())
@@ -206,7 +206,7 @@ func (s sight) unknown() string {
 
 // differing are the targets that are not as they should be, and nodes is how many
 // nodes still have to be rebooted for those that are.
-func (s sight) differing() (names []string, nodes int64) {
+func (s findings) differing() (names []string, nodes int64) {
 	for _, t := range s.items {
 		switch t.action {
 		case hco.ItemNone:
@@ -223,7 +223,7 @@ func (s sight) differing() (names []string, nodes int64) {
 }
 
 // applied tells whether the plan has made the cluster as the profile says.
-func (s sight) applied() bool {
+func (s findings) applied() bool {
 	if s.plan == nil || s.plan.Spec.RestoreRun != 0 {
 		return false
 	}
@@ -232,7 +232,7 @@ func (s sight) applied() bool {
 }
 
 // sticky tells whether the plan has applied something else than it would today.
-func (s sight) sticky() bool {
+func (s findings) sticky() bool {
 	if !s.applied() {
 		return false
 	}
@@ -251,7 +251,7 @@ func (s sight) sticky() bool {
 }
 
 // byPlan is the state as the plan tells it.
-func (s sight) byPlan() (hco.ProfileState, string) {
+func (s findings) byPlan() (hco.ProfileState, string) {
 	state := hco.ProfileInactive
 	switch {
 	case s.plan.Status.Phase == hco.PhaseDrifted:

@@ -33,8 +33,8 @@ const (
 	definitionShare = 10
 )
 
-// world is a control plane with Penstock and everybody who makes trouble.
-type world struct {
+// soakPlane is a control plane with Penstock and everybody who makes trouble.
+type soakPlane struct {
 	*cluster.Cluster
 	t        *testing.T
 	settings settings
@@ -48,9 +48,9 @@ type world struct {
 	tally    tally
 }
 
-func newWorld(t *testing.T, s settings, program *penstock.Program) *world {
+func newSoakPlane(t *testing.T, s settings, program *penstock.Program) *soakPlane {
 	t.Helper()
-	w := &world{t: t, settings: s, began: time.Now(), Cluster: cluster.Start(t), program: program, dataDir: penstock.DataDir(t), tally: tally{counts: map[string]int{}}}
+	w := &soakPlane{t: t, settings: s, began: time.Now(), Cluster: cluster.Start(t), program: program, dataDir: penstock.DataDir(t), tally: tally{counts: map[string]int{}}}
 	w.server = program.Serve(t, w, w.dataDir)
 	config := w.Config()
 	config.UserAgent = "author"
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, s settings, program *penstock.Program) *world {
 		t.Fatal(err)
 	}
 	w.author = &author{
-		world: w, revisions: api.OlmV1alpha1().ClusterExtensionRevisions(), histories: api.OlmV1alpha1().RevisionHistories(), named: map[string]bool{},
+		soakPlane: w, revisions: api.OlmV1alpha1().ClusterExtensionRevisions(), histories: api.OlmV1alpha1().RevisionHistories(), named: map[string]bool{},
 	}
 	for i := range namespaces {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, s settings, program *penstock.Program) *world {
 
 // bystand puts objects of nobody beside those of the extensions, some with labels
 // and names much like theirs.
-func (w *world) bystand(namespace string) {
+func (w *soakPlane) bystand(namespace string) {
 	w.t.Helper()
 	for _, name := range []string{"bystander", "ext000-a", "ext001-z"} {
 		o := configMap(namespace, name+"-bystander", "theirs")
@@ -94,18 +94,18 @@ func (w *world) bystand(namespace string) {
 }
 
 // say tells whoever waits what happens.
-func (w *world) say(format string, args ...any) {
+func (w *soakPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // restart ends the process as an administrator would, and starts it again.
-func (w *world) restart() {
+func (w *soakPlane) restart() {
 	w.server.Stop(w.t)
 	w.server = w.program.Serve(w.t, w, w.dataDir)
 }
 
 // kill ends the process now and then as a lost machine would, and starts it again.
-func (w *world) kill(ctx context.Context, random *rand.Rand) {
+func (w *soakPlane) kill(ctx context.Context, random *rand.Rand) {
 	for {
 		select {
 		case <-time.After(time.Duration(5+random.IntN(15)) * time.Second):

@@ -38,8 +38,8 @@ const (
 // themselves.
 const heldPrefix = "held-"
 
-// world is a fresh control plane of one case.
-type world struct {
+// casePlane is a fresh control plane of one case.
+type casePlane struct {
 	t       *testing.T
 	cluster *cluster.Cluster
 	// kubeconfig and config are a way into the cluster, as far away as the case
@@ -51,10 +51,10 @@ type world struct {
 	apiserver int
 }
 
-func newWorld(t *testing.T, roundTrip time.Duration) *world {
+func newCasePlane(t *testing.T, roundTrip time.Duration) *casePlane {
 	t.Helper()
 	c := cluster.Start(t)
-	w := &world{t: t, cluster: c, kubeconfig: c.Kubeconfig(), config: c.Config()}
+	w := &casePlane{t: t, cluster: c, kubeconfig: c.Kubeconfig(), config: c.Config()}
 	config := c.Config()
 	config.UserAgent = "bench"
 	var err error
@@ -73,7 +73,7 @@ func newWorld(t *testing.T, roundTrip time.Duration) *world {
 }
 
 // moveAway puts a round trip between the cluster and whoever works on it.
-func (w *world) moveAway(roundTrip time.Duration) {
+func (w *casePlane) moveAway(roundTrip time.Duration) {
 	w.t.Helper()
 	file, err := clientcmd.LoadFromFile(w.kubeconfig)
 	if err != nil {
@@ -103,7 +103,7 @@ func namespaces() schema.GroupVersionResource {
 
 // runDeployments makes every Deployment available at once, so that what is
 // measured is not how long containers take to start.
-func (w *world) runDeployments() {
+func (w *casePlane) runDeployments() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	w.t.Cleanup(func() {
@@ -125,7 +125,7 @@ func (w *world) runDeployments() {
 	})
 }
 
-func (w *world) makeAvailable(ctx context.Context, live *unstructured.Unstructured) {
+func (w *casePlane) makeAvailable(ctx context.Context, live *unstructured.Unstructured) {
 	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	if observed == live.GetGeneration() || strings.HasPrefix(live.GetName(), heldPrefix) {
 		return
@@ -141,7 +141,7 @@ func (w *world) makeAvailable(ctx context.Context, live *unstructured.Unstructur
 }
 
 // warmUp makes kube-apiserver do once what it does for the first time.
-func (w *world) warmUp() {
+func (w *casePlane) warmUp() {
 	w.t.Helper()
 	w.namespaces([]release{{name: "warm-up", namespace: "warm-up"}})
 	for _, o := range smallRelease("warm-up", 4, "1", "1").objects() {
@@ -163,7 +163,7 @@ func (w *world) warmUp() {
 
 // namespaces makes those that releases need. No system does it: without
 // controllers nobody could take them away again.
-func (w *world) namespaces(releases []release) {
+func (w *casePlane) namespaces(releases []release) {
 	w.t.Helper()
 	wanted := map[string]bool{}
 	for _, r := range releases {
@@ -185,7 +185,7 @@ func (w *world) namespaces(releases []release) {
 }
 
 // image of a release's marker in the cluster; "" when there is none.
-func (w *world) image(r release) string {
+func (w *casePlane) image(r release) string {
 	w.t.Helper()
 	wanted := &unstructured.Unstructured{Object: marker(r)}
 	live, err := w.near.Resource(deployments()).Namespace(wanted.GetNamespace()).Get(w.t.Context(), wanted.GetName(), metav1.GetOptions{})
@@ -199,7 +199,7 @@ func (w *world) image(r release) string {
 }
 
 // drift changes the image of a release's marker behind everybody's back.
-func (w *world) drift(r release) {
+func (w *casePlane) drift(r release) {
 	w.t.Helper()
 	wanted := &unstructured.Unstructured{Object: marker(r)}
 	patch, err := json.Marshal([]any{map[string]any{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "registry.example.com/drift:1"}})
@@ -213,7 +213,7 @@ func (w *world) drift(r release) {
 }
 
 // repaired returns when the marker of a release is again as the release says.
-func (w *world) repaired(ctx context.Context, r release) error {
+func (w *casePlane) repaired(ctx context.Context, r release) error {
 	wanted := &unstructured.Unstructured{Object: marker(r)}
 	changes, err := w.near.Resource(deployments()).Namespace(wanted.GetNamespace()).
 		Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + wanted.GetName()})
@@ -244,7 +244,7 @@ type sample struct {
 func (s sample) requests() int { return s.writes + s.dryRuns + s.reads + s.asks }
 
 // step measures what a system does.
-func (w *world) step(s system, do func(ctx context.Context) (time.Duration, error)) sample {
+func (w *casePlane) step(s system, do func(ctx context.Context) (time.Duration, error)) sample {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -274,7 +274,7 @@ func (w *world) step(s system, do func(ctx context.Context) (time.Duration, erro
 }
 
 // begin reads what a step is compared with.
-func (w *world) begin(s system) (before usage, server time.Duration, mark plane.Mark) {
+func (w *casePlane) begin(s system) (before usage, server time.Duration, mark plane.Mark) {
 	w.t.Helper()
 	if err := s.rest(); err != nil {
 		w.t.Fatal(err)

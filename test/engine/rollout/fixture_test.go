@@ -33,26 +33,26 @@ func names() observe.Names {
 	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy", ManagerPrefix: "penstock/"}
 }
 
-// world is a cluster with everybody else in it.
-type world struct {
+// targetCluster is a cluster with everybody else in it.
+type targetCluster struct {
 	*cluster.Cluster
 	t testing.TB
 	// outsider changes things behind our back, and does the work of controllers.
 	outsider dynamic.Interface
 }
 
-func start(t *testing.T) world {
+func start(t *testing.T) targetCluster {
 	t.Helper()
 	c := cluster.Start(t)
 	outsider, err := dynamic.NewForConfig(c.User("outsider", "system:masters").Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{Cluster: c, t: t, outsider: outsider}
+	return targetCluster{Cluster: c, t: t, outsider: outsider}
 }
 
-// in returns the world for a subtest.
-func (w world) in(t testing.TB) world {
+// in returns the targetCluster for a subtest.
+func (w targetCluster) in(t testing.TB) targetCluster {
 	w.Cluster, w.t = w.Cluster.In(t), t
 	return w
 }
@@ -74,7 +74,7 @@ func resources() map[string]schema.GroupVersionResource {
 }
 
 // at is the way to objects of the kind of a reference, in its namespace.
-func (w world) at(ref manifest.ID) dynamic.ResourceInterface {
+func (w targetCluster) at(ref manifest.ID) dynamic.ResourceInterface {
 	resource, known := resources()[ref.Kind]
 	if !known {
 		// A custom resource of a test: see widgets.
@@ -84,7 +84,7 @@ func (w world) at(ref manifest.ID) dynamic.ResourceInterface {
 }
 
 // get returns a live object, or nil.
-func (w world) get(id manifest.ID) *unstructured.Unstructured {
+func (w targetCluster) get(id manifest.ID) *unstructured.Unstructured {
 	w.t.Helper()
 	live, err := w.at(id).Get(context.Background(), id.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -97,7 +97,7 @@ func (w world) get(id manifest.ID) *unstructured.Unstructured {
 }
 
 // patch changes an object as somebody.
-func (w world) patch(id manifest.ID, as, patch string, subresources ...string) {
+func (w targetCluster) patch(id manifest.ID, as, patch string, subresources ...string) {
 	w.t.Helper()
 	_, err := w.at(id).Patch(context.Background(), id.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: as}, subresources...)
 	if err != nil {
@@ -106,7 +106,7 @@ func (w world) patch(id manifest.ID, as, patch string, subresources ...string) {
 }
 
 // create makes an object of somebody else and returns its uid.
-func (w world) create(object map[string]any) types.UID {
+func (w targetCluster) create(object map[string]any) types.UID {
 	w.t.Helper()
 	o := &unstructured.Unstructured{Object: object}
 	id := manifest.ID{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -118,7 +118,7 @@ func (w world) create(object map[string]any) types.UID {
 }
 
 // remove deletes an object.
-func (w world) remove(id manifest.ID) {
+func (w targetCluster) remove(id manifest.ID) {
 	w.t.Helper()
 	if err := w.at(id).Delete(context.Background(), id.Name, metav1.DeleteOptions{}); err != nil {
 		w.t.Fatalf("deleting %s: %v", id, err)
@@ -126,7 +126,7 @@ func (w world) remove(id manifest.ID) {
 }
 
 // available writes the status of a Deployment as its controller would.
-func (w world) available(live *unstructured.Unstructured) error {
+func (w targetCluster) available(live *unstructured.Unstructured) error {
 	replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
 	if !found {
 		replicas = 1
@@ -145,7 +145,7 @@ func (w world) available(live *unstructured.Unstructured) error {
 }
 
 // follow calls a function for every change of a kind until the test ends.
-func (w world) follow(resource schema.GroupVersionResource, do func(*unstructured.Unstructured) error) {
+func (w targetCluster) follow(resource schema.GroupVersionResource, do func(*unstructured.Unstructured) error) {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -174,7 +174,7 @@ func (w world) follow(resource schema.GroupVersionResource, do func(*unstructure
 
 // runControllers makes every Deployment available whose name does not begin with
 // "slow".
-func (w world) runControllers() {
+func (w targetCluster) runControllers() {
 	w.follow(resources()["Deployment"], func(live *unstructured.Unstructured) error {
 		observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 		if observed == live.GetGeneration() || strings.HasPrefix(live.GetName(), "slow") {
@@ -186,7 +186,7 @@ func (w world) runControllers() {
 
 // finalizeNamespaces lets deleted namespaces go. A real controller would delete
 // what is left in them; here that is a mistake of whoever deleted them.
-func (w world) finalizeNamespaces() {
+func (w targetCluster) finalizeNamespaces() {
 	w.follow(resources()["Namespace"], func(live *unstructured.Unstructured) error {
 		if live.GetDeletionTimestamp() == nil {
 			return nil
@@ -211,7 +211,7 @@ func (w world) finalizeNamespaces() {
 
 // ours lists the objects with the label of a chain, as "ConfigMap a/x", of the
 // kinds that tests use.
-func (w world) ours(chain string, more ...schema.GroupVersionResource) []string {
+func (w targetCluster) ours(chain string, more ...schema.GroupVersionResource) []string {
 	w.t.Helper()
 	var found []string
 	for _, resource := range append(slices.Collect(maps.Values(resources())), more...) {

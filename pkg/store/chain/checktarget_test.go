@@ -7,42 +7,42 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// TestAim: inventories are about one cluster, and nobody takes them for those of
+// TestCheckTarget: inventories are about one cluster, and nobody takes them for those of
 // another.
-func TestAim(t *testing.T) {
+func TestCheckTarget(t *testing.T) {
 	client, ctx := storetest.Client(t), t.Context()
 	s := NewInventories(client, "/p")
-	aim := func(cluster string, forget, elsewhere bool) {
+	check := func(cluster string, forget, elsewhere bool) {
 		t.Helper()
-		err := s.Aim(ctx, cluster, forget)
-		var refused *AimedElsewhereError
+		err := s.CheckTarget(ctx, cluster, forget)
+		var refused *OtherTargetError
 		if errors.As(err, &refused) != elsewhere || err != nil && !elsewhere {
 			t.Fatalf("aiming at %q: %v, want a refusal: %t", cluster, err, elsewhere)
 		}
 	}
 	start := storetest.Revision(t, client)
-	aim("", false, false)
+	check("", false, false)
 	if now := storetest.Revision(t, client); now != start {
 		t.Errorf("that the host is the target is written down, at revision %d", now)
 	}
-	aim("one", false, false)
-	aim("two", false, false) // nothing was rolled out
+	check("one", false, false)
+	check("two", false, false) // nothing was rolled out
 	first, err := s.Save(ctx, "argocd", objects("a"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	aim("two", false, false)
-	aim("one", false, true)
-	aim("", false, true)
+	check("two", false, false)
+	check("one", false, true)
+	check("", false, true)
 	if _, err := s.Save(ctx, "argocd", Inventory{}, first); err != nil {
 		t.Fatal(err)
 	}
-	aim("", false, false) // all of it is gone
+	check("", false, false) // all of it is gone
 	if _, err := s.Save(ctx, "other", objects("a"), 0); err != nil {
 		t.Fatal(err)
 	}
-	aim("one", false, true)
-	aim("one", true, false)
+	check("one", false, true)
+	check("one", true, false)
 	if left, _, err := s.Load(ctx, "other"); err != nil || !left.Empty() {
 		t.Errorf("what was to be forgotten is %v, error %v", left, err)
 	}
@@ -51,11 +51,11 @@ func TestAim(t *testing.T) {
 	if _, err := s.Save(ctx, "named", elsewhere, 0); err != nil {
 		t.Fatal(err)
 	}
-	aim("two", false, false) // what says itself where it is has nothing to do with it
+	check("two", false, false) // what says itself where it is has nothing to do with it
 	if _, err := s.Save(ctx, "last", objects("a"), 0); err != nil {
 		t.Fatal(err)
 	}
-	aim("one", true, false)
+	check("one", true, false)
 	if left, _, err := s.Load(ctx, "named"); err != nil || left.Cluster != "three" || len(left.Entries) != 1 {
 		t.Errorf("what is elsewhere was to be left, and is %v, error %v", left, err)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// AimedElsewhereError says that the inventories are about another cluster than the
+// OtherTargetError says that the inventories are about another cluster than the
 // one that is at hand: in this one nothing of what they list is known, and all of it
 // would be made anew.
-type AimedElsewhereError struct {
+type OtherTargetError struct {
 	// Recorded and Wanted name clusters; empty is the host.
 	Recorded, Wanted string
 }
 
-func (e *AimedElsewhereError) Error() string {
+func (e *OtherTargetError) Error() string {
 	return fmt.Sprintf("what was rolled out is in %s, not in %s", cluster(e.Recorded), cluster(e.Wanted))
 }
 
@@ -36,12 +36,12 @@ func targetFormat() store.Format {
 	return store.Format{Kind: "target cluster", Magic: "PKT", Version: 1, Limit: maxTargetBytes}
 }
 
-// Aim says which cluster the inventories are about from now on; empty is the host.
+// CheckTarget says which cluster the inventories are about from now on; empty is the host.
 // While any of them lists objects in another cluster that is an
-// *AimedElsewhereError, unless they are to be forgotten: what is there stays then,
+// *OtherTargetError, unless they are to be forgotten: what is there stays then,
 // and nobody knows of it. Those that say themselves where their objects are (see
 // Inventory.Cluster) are left out of it.
-func (s *Inventories) Aim(ctx context.Context, cluster string, forget bool) error {
+func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bool) error {
 	key := s.keys.Target()
 	stored, err := store.Get(ctx, s.kv, key)
 	if err != nil {
@@ -59,16 +59,16 @@ func (s *Inventories) Aim(ctx context.Context, cluster string, forget bool) erro
 		return nil
 	}
 	if forget {
-		if err := s.forgetAimed(ctx); err != nil {
+		if err := s.forgetTargeted(ctx); err != nil {
 			return err
 		}
 	}
-	aimed, err := s.aimed(ctx, false)
+	targeted, err := s.targeted(ctx, false)
 	if err != nil {
 		return err
 	}
-	if len(aimed) > 0 {
-		return &AimedElsewhereError{Recorded: recorded, Wanted: cluster}
+	if len(targeted) > 0 {
+		return &OtherTargetError{Recorded: recorded, Wanted: cluster}
 	}
 	record, err := targetFormat().Wrap([]byte(cluster))
 	if err != nil {
@@ -84,15 +84,15 @@ func (s *Inventories) Aim(ctx context.Context, cluster string, forget bool) erro
 	return nil
 }
 
-// aimed are the inventories that list objects where Aim says, by chain: at which etcd
+// targeted are the inventories that list objects where CheckTarget says, by chain: at which etcd
 // revision they are. What cannot be read is one of them if that is wanted, and an
 // error otherwise.
-func (s *Inventories) aimed(ctx context.Context, unreadable bool) (map[string]int64, error) {
+func (s *Inventories) targeted(ctx context.Context, unreadable bool) (map[string]int64, error) {
 	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix())
 	if err != nil {
 		return nil, fmt.Errorf("looking what is in the target cluster: %w", err)
 	}
-	aimed := map[string]int64{}
+	targeted := map[string]int64{}
 	for _, record := range found.Kvs {
 		chain, ok := s.keys.InventoryOf(string(record.Key))
 		if !ok {
@@ -103,19 +103,19 @@ func (s *Inventories) aimed(ctx context.Context, unreadable bool) (map[string]in
 			return nil, err
 		}
 		if err != nil || len(inventory.Entries) > 0 && inventory.Cluster == "" {
-			aimed[chain] = record.ModRevision
+			targeted[chain] = record.ModRevision
 		}
 	}
-	return aimed, nil
+	return targeted, nil
 }
 
-// forgetAimed empties the inventories of chains that do not name their target.
-func (s *Inventories) forgetAimed(ctx context.Context) error {
-	aimed, err := s.aimed(ctx, true)
+// forgetTargeted empties the inventories of chains that do not name their target.
+func (s *Inventories) forgetTargeted(ctx context.Context) error {
+	targeted, err := s.targeted(ctx, true)
 	if err != nil {
 		return err
 	}
-	for chain, revision := range aimed {
+	for chain, revision := range targeted {
 		if _, err := s.save(ctx, chain, Inventory{}, revision); err != nil {
 			return fmt.Errorf("forgetting the inventory of extension %q: %w", chain, err)
 		}

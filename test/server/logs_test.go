@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// story: the lines of the log with one key tell what became of a revision.
-func (m monitored) story(t *testing.T) {
+// revisionLog: the lines of the log with one key tell what became of a revision.
+func (m monitored) revisionLog(t *testing.T) {
 	var told []string
 	for line := range strings.Lines(m.server.Log()) {
 		if strings.Contains(line, `revision="argocd-1"`) {
@@ -26,7 +26,7 @@ func (m monitored) story(t *testing.T) {
 	all := strings.Join(told, "")
 	for _, want := range []string{`condition="Progressing" status="True"`, `condition="Succeeded" status="True"`, `condition="Available" status="True"`} {
 		if !strings.Contains(all, want) {
-			t.Errorf("the story of the revision lacks %s:\n%s", want, all)
+			t.Errorf("the log of the revision lacks %s:\n%s", want, all)
 		}
 	}
 }

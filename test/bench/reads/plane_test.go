@@ -27,8 +27,8 @@ const (
 	asJSON     = "application/json"
 )
 
-// world is a control plane with Penstock behind its aggregator.
-type world struct {
+// readsPlane is a control plane with Penstock behind its aggregator.
+type readsPlane struct {
 	t       *testing.T
 	began   time.Time
 	cluster *cluster.Cluster
@@ -40,7 +40,7 @@ type world struct {
 	host, direct *client
 }
 
-func newWorld(t *testing.T, program *penstock.Program) *world {
+func newReadsPlane(t *testing.T, program *penstock.Program) *readsPlane {
 	t.Helper()
 	// Auditing would cost kube-apiserver what it does not cost Penstock.
 	c := cluster.Start(t, cluster.APIServerArgs("--audit-policy-file=", "--audit-log-path="))
@@ -48,13 +48,13 @@ func newWorld(t *testing.T, program *penstock.Program) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, began: time.Now(), cluster: c, program: program, dataDir: penstock.DataDir(t), host: host}
+	w := &readsPlane{t: t, began: time.Now(), cluster: c, program: program, dataDir: penstock.DataDir(t), host: host}
 	w.serve()
 	return w
 }
 
 // serve starts Penstock.
-func (w *world) serve() {
+func (w *readsPlane) serve() {
 	w.t.Helper()
 	w.server = w.program.Serve(w.t, w.cluster, w.dataDir)
 	var err error
@@ -64,19 +64,19 @@ func (w *world) serve() {
 }
 
 // restart stops Penstock and starts it again.
-func (w *world) restart() {
+func (w *readsPlane) restart() {
 	w.t.Helper()
 	w.server.Stop(w.t)
 	w.serve()
 }
 
 // say tells whoever waits what happens.
-func (w *world) say(format string, args ...any) {
+func (w *readsPlane) say(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // pause waits while nothing happens.
-func (w *world) pause(d time.Duration) {
+func (w *readsPlane) pause(d time.Duration) {
 	w.t.Helper()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -91,7 +91,7 @@ func (w *world) pause(d time.Duration) {
 
 // connect returns a client for Penstock's own port, which is where the aggregator
 // finds it too.
-func (w *world) connect() (*client, error) {
+func (w *readsPlane) connect() (*client, error) {
 	var service struct {
 		Spec struct {
 			CABundle []byte `json:"caBundle"`

@@ -18,21 +18,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// Story is a saga for tests of packages that build on this one, which have to be outside
+// Scenario is a saga for tests of packages that build on this one, which have to be outside
 // of it: they see what is exported.
-type Story struct{ *saga }
+type Scenario struct{ *saga }
 
-// NewStory begins with an empty cluster.
-func NewStory() *Story { return &Story{newSaga()} }
+// NewScenario begins with an empty cluster.
+func NewScenario() *Scenario { return &Scenario{newSaga()} }
 
 // Names are those that objects are marked with.
-func (s *Story) Names() observe.Names { return testNames() }
+func (s *Scenario) Names() observe.Names { return testNames() }
 
 // Work is the chain as it should be.
-func (s *Story) Work() Work { return s.work() }
+func (s *Scenario) Work() Work { return s.work() }
 
 // Revision begins a revision.
-func (s *Story) Revision(number int64) *script { return s.revision(number) }
+func (s *Scenario) Revision(number int64) *script { return s.revision(number) }
 
 // Phase adds a phase, see phase.
 func (r *script) Phase(name string, objects ...string) *script { return r.phase(name, objects...) }
@@ -41,44 +41,44 @@ func (r *script) Phase(name string, objects ...string) *script { return r.phase(
 func (r *script) Adopting(adopt stage.Adoption) *script { return r.adopting(adopt) }
 
 // Become makes revisions the active ones.
-func (s *Story) Become(revisions ...*script) { s.become(revisions...) }
+func (s *Scenario) Become(revisions ...*script) { s.become(revisions...) }
 
 // Roll is Become, and waits until the cluster is at rest.
-func (s *Story) Roll(t testing.TB, revisions ...*script) { s.roll(t, revisions...) }
+func (s *Scenario) Roll(t testing.TB, revisions ...*script) { s.roll(t, revisions...) }
 
 // Release has the objects of a revision released instead of deleted.
-func (s *Story) Release(revision int64) { s.orphan[revision] = true }
+func (s *Scenario) Release(revision int64) { s.orphan[revision] = true }
 
 // Refuse lets writes and dry-runs be answered by a function; nil lets them happen.
-func (s *Story) Refuse(answer func(verb string, ref manifest.Ref) error) { s.refuse = answer }
+func (s *Scenario) Refuse(answer func(verb string, ref manifest.Ref) error) { s.refuse = answer }
 
 // Unreadable is what every read is answered with.
-func (s *Story) Unreadable(answer error) { s.unreadable = answer }
+func (s *Scenario) Unreadable(answer error) { s.unreadable = answer }
 
 // Set changes a field of an object as a manager.
-func (s *Story) Set(id manifest.ID, field, value, manager string) {
+func (s *Scenario) Set(id manifest.ID, field, value, manager string) {
 	s.alter(id, func(o *thing) { o.set(field, value, manager) })
 }
 
 // Terminate has an object be on its way out.
-func (s *Story) Terminate(id manifest.ID) { s.alter(id, func(o *thing) { o.deleting = true }) }
+func (s *Scenario) Terminate(id manifest.ID) { s.alter(id, func(o *thing) { o.deleting = true }) }
 
 // Control gives an object a controller.
-func (s *Story) Control(id manifest.ID, by *metav1.OwnerReference) {
+func (s *Scenario) Control(id manifest.ID, by *metav1.OwnerReference) {
 	s.alter(id, func(o *thing) { o.controller = by })
 }
 
 // Place puts an object of somebody else into the cluster.
-func (s *Story) Place(ref manifest.Ref, data map[string]string) { s.place(ref, data) }
+func (s *Scenario) Place(ref manifest.Ref, data map[string]string) { s.place(ref, data) }
 
 // Erase takes an object away.
-func (s *Story) Erase(id manifest.ID) { s.erase(id) }
+func (s *Scenario) Erase(id manifest.ID) { s.erase(id) }
 
 // Spent are the writes and reads since the last question.
-func (s *Story) Spent() (writes, reads []string) { return s.spent() }
+func (s *Scenario) Spent() (writes, reads []string) { return s.spent() }
 
 // ServeWidgets has the kind Widget be served in versions alone.
-func (s *Story) ServeWidgets(versions ...string) { s.define(widgets(), serving(versions...)) }
+func (s *Scenario) ServeWidgets(versions ...string) { s.define(widgets(), serving(versions...)) }
 
 // RefOf reads a reference, see refOf.
 func RefOf(text string) manifest.Ref { return refOf(text) }
