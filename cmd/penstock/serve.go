@@ -33,6 +33,9 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := fillIn(options, command.Flags().Changed, os.Getenv); err != nil {
+				return err
+			}
 			return serve(options, settings)
 		},
 	}

@@ -83,6 +83,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Redactor:   a.redactor,
 			ApplyCheck: reads.ApplyCheck,
 			CheckCEL:   probe.NewCELChecker(),
+			Namesake:   a.namesake.Warning,
 		},
 		Schema:         types,
 		Admission:      a.config.AdmissionControl,

@@ -11,7 +11,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
 	fs := sets.FlagSet("penstock")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"Kubeconfig file for the host cluster. In a pod it may be left out.")
+		"Kubeconfig file for the host cluster. Without it $KUBECONFIG, then, in a pod, the cluster of the pod.")
 	fs.StringVar(&o.TargetKubeconfig, "target-kubeconfig", o.TargetKubeconfig,
 		"Kubeconfig file for the cluster that all revisions are rolled out into, when it is not the host. It must be complete in itself: no programs, no other files. It is read again when it changes.")
 	fs.StringVar(&o.AcceptTarget, "accept-target", o.AcceptTarget,

@@ -50,6 +50,9 @@ const (
 	watchGrace = 2 * time.Second
 )
 
+// DefaultRegisterHost is where the host finds this process when nobody says otherwise.
+const DefaultRegisterHost = "localhost"
+
 // Options are what a person says about a server.
 type Options struct {
 	// Kubeconfig is a file for the host cluster; empty is the cluster that
@@ -140,7 +143,7 @@ func NewOptions() (*Options, error) {
 		SnapshotInterval: snapshots.DefaultInterval,
 		SnapshotKeep:     snapshots.DefaultKeep,
 
-		RegisterHost: "localhost",
+		RegisterHost: DefaultRegisterHost,
 		Recommended:  recommended,
 		Run:          run,
 		Version:      "unknown",

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/namesake"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/snapshots"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
@@ -103,6 +106,20 @@ func (s *Server) findTarget(ctx context.Context) error {
 // visitor asks clusters which they are.
 func (s *Server) visitor() target.Visitor {
 	return target.Visitor{Store: s.decision.Identity.ID, UserAgent: s.host.UserAgent("target")}
+}
+
+// newNamesake watches for definitions of the host that have the name of our revisions.
+func newNamesake(h *host.Host, registry metrics.KubeRegistry) (*namesake.Watch, error) {
+	config := h.ConfigFor("names")
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for names of resources: %w", err)
+	}
+	definitions, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for names of resources: %w", err)
+	}
+	return namesake.New(client, definitions, v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), registry)
 }
 
 // newAccounts makes the identities of jobs in the host.

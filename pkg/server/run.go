@@ -198,6 +198,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	if s.decision.Degraded != "" {
 		return parts
 	}
+	parts = append(parts, s.namesake.Run)
 	if keeper := s.decision.Keeper; keeper != nil {
 		parts = append(parts, keeper.Run)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	servermetrics "github.com/penstock-project/penstock/pkg/server/metrics"
+	"github.com/penstock-project/penstock/pkg/server/namesake"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/snapshots"
@@ -49,6 +50,7 @@ type Server struct {
 	ways       *clusterreads.Ways     // into clusters that revisions name; nil when degraded
 	target     *targetcluster.Cluster // nil when revisions are rolled out into the host
 	accounts   *serviceaccounts.Accounts
+	namesake   *namesake.Watch // another resource of the name of ours
 
 	// What serves (configure, assemble).
 	config       *genericapiserver.RecommendedConfig
@@ -127,18 +129,22 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 		return err
 	}
 	// 8. The identities of jobs.
-	s.accounts, err = newAccounts(o, h)
+	if s.accounts, err = newAccounts(o, h); err != nil {
+		return err
+	}
+	// 9. Whether kubectl shows other resources where ours are meant.
+	s.namesake, err = newNamesake(h, s.metrics)
 	return err
 }
 
 // assemble makes what serves of the configuration of the generic API server.
 func (s *Server) assemble() error {
-	// 9. The registration, which keeps what it makes, and tells whoever has to know of
+	// 10. The registration, which keeps what it makes, and tells whoever has to know of
 	// another certificate.
 	if err := s.addRegistration(); err != nil {
 		return err
 	}
-	// 10. The generic API server, with our groups.
+	// 11. The generic API server, with our groups.
 	var err error
 	if s.generic, err = s.config.Complete().New("penstock", genericapiserver.NewEmptyDelegate()); err != nil {
 		return fmt.Errorf("making the generic API server: %w", err)
@@ -146,7 +152,7 @@ func (s *Server) assemble() error {
 	if err := s.api.install(s.generic, s.config.RESTOptionsGetter); err != nil {
 		return err
 	}
-	// 11. Liveness and metrics, of the controllers among others; those begin with Run.
+	// 12. Liveness and metrics, of the controllers among others; those begin with Run.
 	if err := s.generic.AddLivezChecks(0, s.liveness.Checker()); err != nil {
 		return fmt.Errorf("adding the check of the controllers: %w", err)
 	}

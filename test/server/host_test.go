@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -58,6 +59,7 @@ func TestLeastRights(t *testing.T) {
 	if out := c.Kubectl("get", "revisiondiff", "argocd-1..live"); out.ExitCode != 0 {
 		t.Error(out)
 	}
+	sharedName(t, c, p)
 	p.halt(t)
 	done := c.Audit().Since(0, plane.ByUser(serverUser))
 	if denied := done.Where(func(r plane.Request) bool { return r.Code == 403 }); len(denied) > 0 {
@@ -71,6 +73,45 @@ func TestLeastRights(t *testing.T) {
 	if diff := cmp.Diff(rarelyUsed(), unused(append(cluster.Rules, local.Rules...), done)); diff != "" {
 		t.Errorf("rights that nothing makes use of (-want +got):\n%s", diff)
 	}
+}
+
+// sharedName: OLM v1 has a resource of the name of ours, in version v1. kubectl shows
+// that one, so whoever creates a revision is told what to type, while it is there.
+func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
+	t.Helper()
+	const name, gauge = "clusterextensionrevisions.olm.operatorframework.io", `penstock_resource_name_shared{resource="clusterextensionrevisions.olm.operatorframework.io"} `
+	definition := `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "` + name + `",
+		"annotations": {"api-approved.kubernetes.io": "unapproved"}},
+	"spec": {"group": "olm.operatorframework.io", "scope": "Cluster",
+		"names": {"plural": "clusterextensionrevisions", "singular": "clusterextensionrevision", "kind": "ClusterExtensionRevision"},
+		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`
+	const advice = "say clusterextensionrevisions.v1alpha1.olm.operatorframework.io"
+	warned := func(want bool) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("advice on names (%t)", want), func() error {
+			out := c.KubectlInput(revision("argocd", 2), "create", "--dry-run=server", "-f", "-")
+			metrics, _ := get(t, p.Loopback, "/metrics")
+			if strings.Contains(out.Stderr, advice) != want || strings.Contains(metrics, gauge+"1") != want {
+				return missingError{out.String()}
+			}
+			return nil
+		})
+	}
+	warned(false)
+	c.MustKubectlInput(definition, "create", "-f", "-")
+	warned(true)
+	fresh := "--cache-dir=" + t.TempDir() // kubectl remembers for hours which versions there are
+	eventually(t, "the other resource", func() error {
+		if out := c.Kubectl("get", "clusterextensionrevisions", fresh); !strings.Contains(out.Stderr, "No resources found") {
+			return missingError{out.String()}
+		}
+		return nil
+	})
+	if out := c.MustKubectl("get", "clusterextensionrevisions.v1alpha1.olm.operatorframework.io"); !strings.Contains(out, "argocd-1") {
+		t.Errorf("ours, by its full name: %s", out)
+	}
+	c.MustKubectl("delete", "crd", name)
+	warned(false)
 }
 
 // rarelyUsed are rights whose use no request of this test shows.

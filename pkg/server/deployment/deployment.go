@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/namesake"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,7 @@ func clusterRights() []reasonedRule {
 		to(host.PriorityAndFairness, "flowcontrol.apiserver.k8s.io", all("flowschemas/status"), all("patch")),
 		to("rollback: the generation of an owner, and who is held by one", hub.GroupName, all("clusterextensions"), all("get", "list", "watch")),
 		to("rollback: in which versions objects are stored", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get")),
+		to("whether kubectl shows another resource of the name of ours", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), namesake.Definition(v1alpha1.Resource("clusterextensionrevisions"))),
 		to("what happened to revisions", "", all("events"), all("create", "patch")),
 	)
 }

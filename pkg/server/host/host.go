@@ -59,7 +59,7 @@ func loadKubeconfig(path string) (*rest.Config, error) {
 	if path == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("finding the host cluster: --kubeconfig is not set, and this process does not run in a pod: %w", err)
+			return nil, fmt.Errorf("finding the host cluster: neither --kubeconfig nor $KUBECONFIG is set, and this process does not run in a pod: %w", err)
 		}
 		return config, nil
 	}

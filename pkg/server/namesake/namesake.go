@@ -19,15 +19,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
+// Definition is the name of the definition that would have the name of a resource.
+func Definition(resource schema.GroupResource) string { return resource.String() }
+
 // Watch watches the definition of one name.
 type Watch struct {
+	access kubernetes.Interface
 	client dynamic.Interface
 	ours   schema.GroupVersionResource
 	gauge  *metrics.GaugeVec
@@ -37,9 +44,9 @@ type Watch struct {
 }
 
 // New returns a watch for definitions with the name of our resource. Its metric is
-// registered in registry.
-func New(client dynamic.Interface, ours schema.GroupVersionResource, registry metrics.KubeRegistry) (*Watch, error) {
-	w := &Watch{client: client, ours: ours, gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
+// registered in registry. Access asks what the client may do.
+func New(access kubernetes.Interface, client dynamic.Interface, ours schema.GroupVersionResource, registry metrics.KubeRegistry) (*Watch, error) {
+	w := &Watch{access: access, client: client, ours: ours, gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "penstock_resource_name_shared",
 		Help:           "1 while a CustomResourceDefinition of the host serves a resource of the same group and name in another version: kubectl shows that one unless it is given our version.",
 		StabilityLevel: metrics.ALPHA,
@@ -51,11 +58,23 @@ func New(client dynamic.Interface, ours schema.GroupVersionResource, registry me
 	return w, nil
 }
 
-// Run watches until ctx ends.
+// Run watches until ctx ends. Without the right to, it says so and returns.
 func (w *Watch) Run(ctx context.Context) {
+	name := Definition(w.ours.GroupResource())
+	for _, verb := range []string{"list", "watch"} {
+		right := accessreview.Access{Verb: verb, Resource: definitions, Name: name}
+		allowed, err := accessreview.Allowed(ctx, w.access, right)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && !allowed:
+			klog.FromContext(ctx).Info("Going without a feature", "feature", "Notice other resources of the name "+name, "reason", "the right is missing to "+right.String())
+			return
+		}
+	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, definitions, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) {
-			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, w.ours.GroupResource().String()).String()
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 		}).Informer()
 	look := func(found any) { w.found(ctx, found) }
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

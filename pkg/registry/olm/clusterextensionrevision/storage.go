@@ -67,6 +67,9 @@ type Deps struct {
 	ApplyCheck ApplyCheck
 	// CheckCEL compiles the expression of a probe; nil accepts everything.
 	CheckCEL func(expression string) error
+	// Namesake says, in a warning, that kubectl shows another resource of this name, and
+	// is empty while it does not; nil says nothing.
+	Namesake func() string
 	// Clock tells ages; nil is the real one.
 	Clock clock.PassiveClock
 }
@@ -99,6 +102,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		standings:     deps.Standings,
 		chain:         revision.Chain,
 		checkCEL:      deps.CheckCEL,
+		namesake:      deps.Namesake,
 	}
 	revision.Store = &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &olm.ClusterExtensionRevision{} },

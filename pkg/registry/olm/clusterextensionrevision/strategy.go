@@ -37,6 +37,7 @@ type strategy struct {
 	standings Standings
 	chain     ChainFunc
 	checkCEL  func(expression string) error
+	namesake  func() string // nil for none
 }
 
 var (
@@ -203,14 +204,19 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	return objectmeta.Bounded(validation.ValidateRevisionUpdate(revision, old.(*olm.ClusterExtensionRevision)))
 }
 
-// WarningsOnCreate warns of revisions that are valid and hardly meant.
-func (*strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+// WarningsOnCreate warns of revisions that are valid and hardly meant, and that kubectl shows
+// other resources.
+func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	var warnings []string
+	if s.namesake != nil && s.namesake() != "" {
+		warnings = append(warnings, s.namesake())
+	}
 	objects := 0
 	eachObject(obj.(*olm.ClusterExtensionRevision), func(int, int, *olm.RevisionObject) { objects++ })
-	if objects > 0 {
-		return nil
+	if objects == 0 {
+		warnings = append(warnings, "spec.phases: no objects: when this revision succeeds, all objects of the revisions before it are deleted")
 	}
-	return []string{"spec.phases: no objects: when this revision succeeds, all objects of the revisions before it are deleted"}
+	return warnings
 }
 
 // WarningsOnUpdate warns whoever pauses what was resumed, or takes the finalizer off by

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"github.com/penstock-project/penstock/pkg/server"
+)
+
+// fillIn sets what a person left out and the situation tells. Changed says which flags
+// were given, getenv is os.Getenv.
+func fillIn(options *server.Options, changed func(flag string) bool, getenv func(string) string) error {
+	if named := getenv("KUBECONFIG"); options.Kubeconfig == "" && named != "" {
+		files := filepath.SplitList(named)
+		if len(files) != 1 {
+			return fmt.Errorf("$KUBECONFIG names %d files: say with --kubeconfig which one leads to the host cluster", len(files))
+		}
+		options.Kubeconfig = files[0]
+	}
+	// Who registers by the name localhost is reached from this machine alone.
+	if options.Register && options.RegisterHost == server.DefaultRegisterHost && options.RegisterServicePort == 0 && !changed("bind-address") {
+		options.Recommended.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
+	}
+	return nil
+}
