@@ -76,17 +76,17 @@ func (p *pass) explain(ctx context.Context, report *Report) {
 		p.due(l.next)
 		for _, failure := range waiting[id] {
 			failure.Cause = l.found
-			failure.tell(l.shown)
+			failure.extend(l.shown)
 			if l.denied != "" && !told[l.denied] {
-				failure.tell("why is not known: " + l.denied)
+				failure.extend("why is not known: " + l.denied)
 			}
 		}
 		told[l.denied] = true
 	}
 }
 
-// tell appends to a message, and leaves room for that.
-func (f *Failure) tell(more string) {
+// extend appends to a message, and leaves room for that.
+func (f *Failure) extend(more string) {
 	if more != "" {
 		f.Message = text.Clip(f.Message, verdictBytes) + "; " + more
 	}

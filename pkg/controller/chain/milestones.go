@@ -55,7 +55,7 @@ func (m milestone) end() bool {
 // happen. They come from what is stored, so that a restart repeats none.
 func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *olmv1alpha1.ClusterExtensionRevisionStatus, now time.Time) []milestone {
 	var found []milestone
-	tell := func(warning bool, reason, key, message string) {
+	add := func(warning bool, reason, key, message string) {
 		found = append(found, milestone{warning, reason, message, key})
 	}
 	// turned returns a condition that became True.
@@ -69,33 +69,33 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 	layer := revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived && revision.DeletionTimestamp.IsZero()
 	if layer && fresh {
 		if turned(olmv1alpha1.ConditionProgressing) != nil || len(before.Conditions) == 0 && meta.IsStatusConditionTrue(after.Conditions, olmv1alpha1.ConditionSucceeded) {
-			tell(false, eventBegun, "", begun(revision))
+			add(false, eventBegun, "", begun(revision))
 		}
 		if phases := madeAvailable(before.Phases, after.Phases); len(phases) > 0 && !isPaused(revision) {
-			tell(false, eventPhase, strings.Join(phases, ","), nowAvailable(phases, after.Phases))
+			add(false, eventPhase, strings.Join(phases, ","), nowAvailable(phases, after.Phases))
 		}
 	}
 	failing, stalled := turned(olmv1alpha1.ConditionFailing), turned(olmv1alpha1.ConditionStalled)
 	if failing != nil {
-		tell(true, eventFailing, failing.Reason, failing.Reason+": "+failing.Message)
+		add(true, eventFailing, failing.Reason, failing.Reason+": "+failing.Message)
 	}
 	if stalled != nil && (failing == nil || failing.Reason != stalled.Reason) {
-		tell(true, eventStalled, stalled.Reason, stalled.Reason+": "+stalled.Message)
+		add(true, eventStalled, stalled.Reason, stalled.Reason+": "+stalled.Message)
 	}
 	if c := meta.FindStatusCondition(after.Conditions, olmv1alpha1.ConditionAvailable); layer && c != nil && c.Status == metav1.ConditionFalse && !now.Before(c.LastTransitionTime.Add(stuckAfter)) {
 		if failure := explained(after.Phases); failure != nil {
-			tell(true, eventStuck, failure.Kind+"/"+failure.Namespace+"/"+failure.Name+"/"+failure.Cause.Reason,
+			add(true, eventStuck, failure.Kind+"/"+failure.Namespace+"/"+failure.Name+"/"+failure.Cause.Reason,
 				fmt.Sprintf("%s %s: %s", failure.Kind, strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/"), failure.Message))
 		}
 	}
 	if c := turned(olmv1alpha1.ConditionSucceeded); c != nil {
-		tell(false, eventSucceeded, "", c.Message)
+		add(false, eventSucceeded, "", c.Message)
 	}
 	if c := turned(olmv1alpha1.ConditionRolledBack); c != nil {
-		tell(c.Reason == reasonDeadline, eventRolled, "", c.Message)
+		add(c.Reason == reasonDeadline, eventRolled, "", c.Message)
 	}
 	if c := archivedNow(before, after); c != nil {
-		tell(false, eventArchived, "", c.Message)
+		add(false, eventArchived, "", c.Message)
 	}
 	return found
 }
@@ -184,8 +184,8 @@ func (t told) fresh(m milestone, now time.Time) bool {
 	return true
 }
 
-// tell tells people how a rollout went on. What could not be stored happens again.
-func (v *visit) tell(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
+// recordMilestones says in events how a rollout went on. What could not be stored happens again.
+func (v *visit) recordMilestones(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
 	known := v.known[revision.UID]
 	for _, m := range milestones(revision, &before, &revision.Status, v.judged) {
 		if known.told == nil {

@@ -42,7 +42,7 @@ func (v *visit) writeStatus(ctx context.Context) error {
 		}
 		before := revision.Status
 		errs = append(errs, v.update(ctx, revision, status(revision, found, v.judged)))
-		v.tell(revision, before)
+		v.recordMilestones(revision, before)
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/livediff"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
@@ -88,9 +90,9 @@ func (l *lab) diff(name string) []hco.PlanDiffItem {
 	l.t.Helper()
 	found, err := l.storage.Plan.Get(as("reader"), name, &metav1.GetOptions{})
 	l.must(err)
-	differ := &Differ{
+	differ := &livediff.Differ{
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Kinds: l.cluster, Packs: l.packs,
-		Previewer: preview.New(preview.Options{Reader: l.cluster, Trier: l.cluster, Names: Names()}),
+		Previewer: preview.New(preview.Options{Reader: l.cluster, Trier: l.cluster, Names: planwork.Names()}),
 	}
 	items, err := differ.Diff(as("reader"), found.(*hco.ConfigurationPlan))
 	l.must(err)
