@@ -137,7 +137,7 @@ func (s *subject) sync(name, query string, desired map[string]any) reply {
 
 // supersededInGit: files of revisions that newer ones came after stay in the repository,
 // and say Active. The host has no such type to compare with.
-func supersededInGit(t *testing.T, w world) {
+func supersededInGit(t *testing.T, w servedHost) {
 	for name, manager := range map[string]string{"ArgoCD": "argocd-controller", "Flux": "kustomize-controller"} {
 		t.Run(name, func(t *testing.T) {
 			s := newSubject(t, w, revisionBreed(), strings.ToLower(name)+"git")
