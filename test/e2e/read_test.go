@@ -65,6 +65,13 @@ func table(w sharedPlane) {
 	w.says(describe, "penstock.dev/summary: RolledOut: 3 objects in 2 phases are as rolled out", "Conditions:", "Digest:")
 	w.says(w.MustKubectl("get", "olm", "-o", "name"), "clusterextensionrevision.olm.operatorframework.io/table-1")
 	w.says(w.MustKubectl("get", "clusterextensionrevision/table-1", "--sort-by=.spec.revision"), "table-1")
+
+	// What is installed, one row each, as helm list has it; and completion finds it.
+	extensions := w.MustKubectl("get", "revisionhistories")
+	if row := regexp.MustCompile(`(?m)^table +1 +Active +Succeeded +1 +3 `); !strings.HasPrefix(extensions, "NAME") || !row.MatchString(extensions) {
+		w.t.Errorf("the extensions are\n%s, want a row\n%s", extensions, row)
+	}
+	w.says(w.MustKubectl("__complete", "get", "revisionhistories", "tab"), "table")
 }
 
 // watchTable: -w prints a line for every change, the last one when it is gone.

@@ -345,3 +345,23 @@ func TestLostPackIsHealed(t *testing.T) {
 	s.put("e-1", f).want(t, http.StatusOK)
 	s.do(call{method: http.MethodGet, path: revisions + "/e-1/manifests"}).want(t, http.StatusOK)
 }
+
+// TestWhoWasFirst: of two who take the next number at once the second learns who was
+// first. Whoever creates the same again knows it.
+func TestWhoWasFirst(t *testing.T) {
+	s := newServer(t, settings{})
+	create := func(user, name string) response {
+		return s.do(call{method: http.MethodPost, path: revisions, user: user, body: file(name, nil)})
+	}
+	create("alice", "e-1").want(t, http.StatusCreated)
+	create("alice", "e-3").want(t, http.StatusCreated)
+	if message := at(create("bob", "e-3").want(t, http.StatusConflict).body, "message").(string); !strings.Contains(message, `"e-3" already exists: alice created it at 20`) {
+		t.Errorf("bob is told %s", message)
+	}
+	if message := at(create("alice", "e-3").want(t, http.StatusConflict).body, "message").(string); !strings.HasSuffix(message, `"e-3" already exists`) {
+		t.Errorf("alice is told %s", message)
+	}
+	if message := at(create("bob", "e-2").want(t, http.StatusUnprocessableEntity).body, "message").(string); !strings.Contains(message, "3 is the highest that e has used, alice created it at 20") {
+		t.Errorf("bob is told %s", message)
+	}
+}

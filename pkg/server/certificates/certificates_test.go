@@ -12,9 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	clienttesting "k8s.io/client-go/testing"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
@@ -276,4 +280,16 @@ func anAuthority(t *testing.T) *Authority {
 
 func newSecrets() typedcorev1.SecretInterface {
 	return fake.NewClientset().CoreV1().Secrets(namespace)
+}
+
+// TestNoNamespace: who starts without --register learns what that would have done.
+func TestNoNamespace(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
+	})
+	_, err := LoadOrCreate(t.Context(), client.CoreV1().Secrets(namespace), name, time.Now())
+	if err == nil || !strings.Contains(err.Error(), "the namespace does not exist; create it, or start with --register") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -106,7 +107,7 @@ func (r *REST) refused(ctx context.Context, revision *olm.ClusterExtensionRevisi
 		return busy("%s is being created, or was begun and never written: try again, or create %s", below, below)
 	case errors.As(err, &overtaken):
 		if stored, err := r.Stored(ctx, revision.Name); err == nil {
-			return alreadyExists(stored)
+			return alreadyExists(ctx, stored)
 		}
 		if overtaken.Highest == 0 {
 			return busy("%s was forgotten meanwhile: try again", overtaken.Chain)
@@ -126,7 +127,7 @@ func (r *REST) numberUsed(ctx context.Context, revision *olm.ClusterExtensionRev
 	stored, err := r.Stored(ctx, revision.Name)
 	switch {
 	case err == nil:
-		return alreadyExists(stored)
+		return alreadyExists(ctx, stored)
 	case !apierrors.IsNotFound(err):
 		return asStatus(err)
 	}
@@ -140,12 +141,21 @@ func (r *REST) by(ctx context.Context, name string) string {
 	if err != nil || stored.Status.RequestedBy == nil {
 		return ""
 	}
-	return fmt.Sprintf(" by %s at %s", stored.Status.RequestedBy.Username, stored.CreationTimestamp.UTC().Format(time.RFC3339))
+	return ", " + createdBy(stored)
 }
 
-// alreadyExists is what the generic store says of an object that is in the way.
-func alreadyExists(stored *olm.ClusterExtensionRevision) error {
+// createdBy says who created a revision and when.
+func createdBy(stored *olm.ClusterExtensionRevision) string {
+	return fmt.Sprintf("%s created it at %s", stored.Status.RequestedBy.Username, stored.CreationTimestamp.UTC().Format(time.RFC3339))
+}
+
+// alreadyExists is what the generic store says of an object that is in the way, and who
+// created it when that was somebody else: two people took the next number at once.
+func alreadyExists(ctx context.Context, stored *olm.ClusterExtensionRevision) error {
 	exists := apierrors.NewAlreadyExists(v1alpha1.Resource(resource), stored.Name)
+	if who, ok := request.UserFrom(ctx); ok && stored.Status.RequestedBy != nil && stored.Status.RequestedBy.Username != who.GetName() {
+		exists.ErrStatus.Message += ": " + createdBy(stored)
+	}
 	if stored.DeletionTimestamp != nil {
 		exists.ErrStatus.Message = "object is being deleted: " + exists.ErrStatus.Message
 	}
