@@ -47,7 +47,10 @@ func upgrade(ctx context.Context, d *demo) error {
 	if err := d.pruned(ctx, before, change.Pruned); err != nil {
 		return err
 	}
-	_, err = d.show(ctx, "kubectl get cer")
+	if _, err = d.show(ctx, "kubectl get cer"); err != nil {
+		return err
+	}
+	_, err = d.show(ctx, "kubectl get revisionhistories")
 	return err
 }
 
