@@ -2,7 +2,6 @@ package chain
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -184,48 +183,6 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	w.ready(message, own)
 }
 
-// available tells whether what a layer answers for is as it was rolled out.
-func (w *writer) available(found finding, leads bool, own share, message string) {
-	part := reasonSuperseded
-	if own.superseded == 0 {
-		part = reasonPaused
-	}
-	before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
-	switch {
-	case own.none() && (!leads || own.superseded > 0):
-		w.set(olmv1alpha1.ConditionAvailable, false, part, message)
-	case own.whole() && found.layer.Complete:
-		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, own.String())
-	case found.layer.Complete || !leads && own.complete:
-		w.set(olmv1alpha1.ConditionAvailable, true, part, clip(own.String()))
-	case found.layer.Unknown && before != nil && before.Status != metav1.ConditionFalse:
-		// It was available, and nothing is known to be otherwise.
-		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonUnknown, message)
-	default:
-		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
-	}
-}
-
-// aside describes a layer that is not to progress: it is paused, or a newer one takes
-// its place. That was asked for and is reached, so nothing stalls it, and clients that
-// wait for Ready need not wait for it. Progressing says which of the two it is.
-func (w *writer) aside(message string) {
-	because := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing)
-	reason, why := because.Reason, because.Message
-	w.set(olmv1alpha1.ConditionStalled, false, reason, why)
-	available := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
-	switch {
-	case reason == reasonPaused, available.Status == metav1.ConditionTrue, available.Reason == reasonSuperseded:
-		w.set(olmv1alpha1.ConditionReady, true, reason, why)
-	default:
-		w.say(olmv1alpha1.ConditionReady, available.Status, available.Reason, message)
-	}
-}
-
-func isPaused(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
-}
-
 // succeed turns Succeeded True once the newest layer has been complete for long
 // enough. It returns what that still takes, when only time is missing.
 func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share) string {
@@ -310,114 +267,5 @@ func (w *writer) ready(message string, own share) {
 		w.set(olmv1alpha1.ConditionReady, false, reasonUnavailable, message)
 	default:
 		w.set(olmv1alpha1.ConditionReady, false, reasonNotYet, message)
-	}
-}
-
-// gone describes a revision that is archived or being deleted.
-func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
-	for i := range w.status.Phases {
-		phase := &w.status.Phases[i]
-		*phase = olmv1alpha1.PhaseStatus{Name: phase.Name, State: olmv1alpha1.PhaseStateArchived, Objects: phase.Objects}
-	}
-	reason, message := reasonArchived, "the revision is archived"
-	if !revision.DeletionTimestamp.IsZero() {
-		reason, message = reasonTearingDown, "the revision is being deleted"
-	}
-	w.set(olmv1alpha1.ConditionAvailable, false, reason, message)
-	if !w.is(olmv1alpha1.ConditionSucceeded) {
-		w.set(olmv1alpha1.ConditionSucceeded, false, reason, message)
-	}
-	switch {
-	case len(found.leaving) > 0 && found.freeze != nil:
-		w.set(olmv1alpha1.ConditionProgressing, true, reasonFrozen, clip(fmt.Sprintf(
-			"%s; %s %s still to go", found.freeze, text.Count(len(found.leaving), "object"), verb(len(found.leaving)))))
-	case len(found.leaving) > 0:
-		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
-			fmt.Sprintf("%s %s still to go: %s", text.Count(len(found.leaving), "object"), verb(len(found.leaving)), describe(found.leaving[0])))
-	case found.remaining != nil && found.targetErr != nil:
-		w.set(olmv1alpha1.ConditionProgressing, true, reasonTargetUnavailable, clip(found.targetErr.Error()))
-	case found.remaining != nil:
-		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
-			clip(fmt.Sprintf("%s still has the content of this revision; it waits for the revision that lists it to reach it", found.remaining)))
-	default:
-		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
-	}
-	w.given(revision, found, reason, message)
-	if found.remaining != nil && found.targetErr != nil && needsPerson(found.targetErr) {
-		for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
-			w.set(kind, true, reasonTargetUnavailable, clip(found.targetErr.Error()))
-		}
-		return
-	}
-	// What asks comes first: it can be answered only while status asks it.
-	person := first(found.leaving, func(f rollout.Failure) bool { return f.Reason == rollout.ReasonBudget })
-	if person == nil {
-		person = first(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
-	}
-	w.fail(person, first(found.leaving, func(f rollout.Failure) bool { return f.Stuck }))
-	if person != nil {
-		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
-	} else {
-		w.set(olmv1alpha1.ConditionStalled, false, reasonNotStalled, nothingStalls)
-	}
-}
-
-// given tells whether an archived revision has given up all it had: that is what was
-// asked for. One that is being deleted is never Ready.
-func (w *writer) given(revision *olmv1alpha1.ClusterExtensionRevision, found finding, reason, message string) {
-	if len(found.leaving) == 0 && found.remaining == nil && revision.DeletionTimestamp.IsZero() {
-		w.set(olmv1alpha1.ConditionReady, true, reason, message+": nothing in the cluster is its any more")
-		return
-	}
-	if left := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing); left.Status == metav1.ConditionTrue {
-		reason, message = left.Reason, left.Message
-	}
-	w.set(olmv1alpha1.ConditionReady, false, reason, message)
-}
-
-// first returns the first failure that is as a function says, or nil.
-func first(failures []rollout.Failure, is func(rollout.Failure) bool) *rollout.Failure {
-	if i := slices.IndexFunc(failures, is); i >= 0 {
-		return &failures[i]
-	}
-	return nil
-}
-
-// unusableTarget describes a revision whose cluster is not known or cannot be used: what it was
-// it may still be.
-func (w *writer) unusableTarget(err error) {
-	message := clip(err.Error())
-	before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
-	if before != nil && before.Status != metav1.ConditionFalse {
-		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonTargetUnavailable, message)
-	} else {
-		w.set(olmv1alpha1.ConditionAvailable, false, reasonTargetUnavailable, message)
-	}
-	if !w.is(olmv1alpha1.ConditionSucceeded) {
-		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
-	}
-	// The deadline of the rollout does not count meanwhile, as while it is frozen.
-	w.set(olmv1alpha1.ConditionProgressing, false, reasonTargetUnavailable, message)
-	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
-		if needsPerson(err) {
-			w.set(kind, true, reasonTargetUnavailable, message)
-		} else {
-			w.set(kind, false, reasonTargetUnavailable, message)
-		}
-	}
-	w.ready(message, share{})
-}
-
-// invalid describes a revision that cannot be compiled.
-func (w *writer) invalid(err error) {
-	reason, message := reasonOf(err), err.Error()
-	if reason == reasonInvalid {
-		message = clip(message)
-	}
-	for _, kind := range []string{olmv1alpha1.ConditionReady, olmv1alpha1.ConditionAvailable, olmv1alpha1.ConditionProgressing} {
-		w.set(kind, false, reason, message)
-	}
-	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
-		w.set(kind, true, reason, message)
 	}
 }

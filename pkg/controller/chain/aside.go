@@ -1,0 +1,50 @@
+package chain
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// available tells whether what a layer answers for is as it was rolled out.
+func (w *writer) available(found finding, leads bool, own share, message string) {
+	part := reasonSuperseded
+	if own.superseded == 0 {
+		part = reasonPaused
+	}
+	before := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
+	switch {
+	case own.none() && (!leads || own.superseded > 0):
+		w.set(olmv1alpha1.ConditionAvailable, false, part, message)
+	case own.whole() && found.layer.Complete:
+		w.set(olmv1alpha1.ConditionAvailable, true, reasonRolledOut, own.String())
+	case found.layer.Complete || !leads && own.complete:
+		w.set(olmv1alpha1.ConditionAvailable, true, part, clip(own.String()))
+	case found.layer.Unknown && before != nil && before.Status != metav1.ConditionFalse:
+		// It was available, and nothing is known to be otherwise.
+		w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonUnknown, message)
+	default:
+		w.set(olmv1alpha1.ConditionAvailable, false, reasonUnavailable, message)
+	}
+}
+
+// aside describes a layer that is not to progress: it is paused, or a newer one takes
+// its place. That was asked for and is reached, so nothing stalls it, and clients that
+// wait for Ready need not wait for it. Progressing says which of the two it is.
+func (w *writer) aside(message string) {
+	because := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing)
+	reason, why := because.Reason, because.Message
+	w.set(olmv1alpha1.ConditionStalled, false, reason, why)
+	available := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionAvailable)
+	switch {
+	case reason == reasonPaused, available.Status == metav1.ConditionTrue, available.Reason == reasonSuperseded:
+		w.set(olmv1alpha1.ConditionReady, true, reason, why)
+	default:
+		w.say(olmv1alpha1.ConditionReady, available.Status, available.Reason, message)
+	}
+}
+
+func isPaused(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
+}
