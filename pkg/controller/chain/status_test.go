@@ -127,6 +127,22 @@ func TestStatusConditions(t *testing.T) {
 			"what is left of it does not make it succeed", revision(), finding{layer: done, successor: "argocd-3"}, 0,
 			"Ready=True/Superseded Available=True/RolledOut Progressing=False/Superseded Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/Superseded",
 		},
+		"superseded, unknown": {
+			"what it still has may be as it was", revision(available, succeeded), finding{layer: unknown, successor: "argocd-3"}, 0,
+			"Ready=Unknown/Unseen Available=Unknown/Unseen Progressing=False/Superseded Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/Superseded",
+		},
+		"superseded, frozen": {
+			"what it still has is not repaired", revision(succeeded), finding{layer: drifted, successor: "argocd-3", freeze: &rollout.Freeze{}}, 0,
+			"Ready=False/Unavailable Available=False/Unavailable Progressing=False/Frozen Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/Frozen",
+		},
+		"superseded, well and frozen": {
+			"there is nothing that would be written", revision(succeeded), finding{layer: done, successor: "argocd-3", freeze: &rollout.Freeze{}}, 0,
+			"Ready=True/Superseded Available=True/RolledOut Progressing=False/Superseded Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/Superseded",
+		},
+		"paused and frozen": {
+			"a pause says it already", revision(state(olmv1alpha1.LifecycleStatePaused)), finding{layer: waiting, newest: true, freeze: &rollout.Freeze{}}, 0,
+			"Ready=True/Paused Available=False/Unavailable Progressing=False/Paused Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/Paused",
+		},
 		"paused": {
 			"nothing goes on", revision(state(olmv1alpha1.LifecycleStatePaused)), finding{layer: waiting, newest: true}, 0,
 			"Ready=True/Paused Available=False/Unavailable Progressing=False/Paused Succeeded=False/NotYet Failing=False/NoFailure Stalled=False/Paused",
