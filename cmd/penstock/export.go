@@ -52,7 +52,6 @@ func newExportCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	options.Add(flags)
-	flags.SetNormalizeFunc(normalizeExtension)
 	flags.StringSliceVar(&options.extensions, extensionFlag, nil, "Extension to export; may be given several times. Without it, all extensions that have revisions.")
 	flags.StringVarP(&options.output, "output", "o", "", "File to write, replaced when it exists; - is standard output.")
 	if err := command.MarkFlagRequired("output"); err != nil {

@@ -41,7 +41,6 @@ type renderOptions struct {
 
 // add defines the flags.
 func (o *renderOptions) add(flags *pflag.FlagSet) {
-	flags.SetNormalizeFunc(normalizeExtension)
 	flags.StringVar(&o.extension, extensionFlag, "", "Name of the extension; the revision is named <extension>-<revision>.")
 	flags.StringVar(&o.revision, "revision", "",
 		"Number of the revision, 1 or more, larger than all earlier ones; or next, which asks the server for the one behind the highest that the extension ever had.")

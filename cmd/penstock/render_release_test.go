@@ -26,7 +26,7 @@ func releaseDir(t *testing.T) string {
 }
 
 func TestRenderRelease(t *testing.T) {
-	stdout, stderr, err := runRender("", releaseDir(t), "--layout=release", "--profile=ha", "--name=cluster", "--revision=1")
+	stdout, stderr, err := runRender("", releaseDir(t), "--layout=release", "--profile=ha", "--extension=cluster", "--revision=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestRenderReleaseRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := runRender("", append(tc.args, "--name=cluster", "--revision=1")...)
+			_, _, err := runRender("", append(tc.args, "--extension=cluster", "--revision=1")...)
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("want an error that says %q, got %v", tc.says, err)
 			}

@@ -38,17 +38,17 @@ func TestRenderGolden(t *testing.T) {
 	}{
 		"directory": {
 			reason: "phases and objects are in their order, whatever the order of files; nothing that a server fills in is left",
-			args:   []string{filepath.Join("testdata", "render", "input"), "--name", "lamp", "--revision", "1"},
+			args:   []string{filepath.Join("testdata", "render", "input"), "--extension", "lamp", "--revision", "1"},
 		},
 		"json": {
 			reason: "the same for machines, to be read before it is written",
-			args: []string{filepath.Join("testdata", "render", "input"), "--name", "lamp", "--revision", "12",
+			args: []string{filepath.Join("testdata", "render", "input"), "--extension", "lamp", "--revision", "12",
 				"--collision-protection", "IfNoController", "--bundle-version=1.2.0", "--paused", "--output", "json",
 				"--progress-deadline-minutes=10", "--on-failure=Rollback", "--teardown-policy=Orphan", "--target=edge"},
 		},
 		"stdin": {
 			reason: "a stream is one more way in",
-			args:   []string{"-", "--name", "lamp", "--revision", "2", "--collision-protection=None"},
+			args:   []string{"-", "--extension", "lamp", "--revision", "2", "--collision-protection=None"},
 			stdin:  "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: lamp\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: lamp\nstringData:\n  p: 'yes'\n",
 		},
 	}
@@ -89,19 +89,19 @@ func TestRenderRefuses(t *testing.T) {
 		want   []string
 	}{
 		"NoName":       {"a revision needs a name", []string{valid, "--revision", "1"}, "", []string{`"extension" not set`}},
-		"NoRevision":   {"there is no good default", []string{valid, "--name", "a"}, "", []string{`"revision" not set`}},
-		"NoDirectory":  {"the missing path is named", []string{"testdata/missing", "--name", "a", "--revision", "1"}, "", []string{"testdata/missing"}},
-		"Name":         {"the name is of an object", []string{valid, "--name", "A_b", "--revision", "1"}, "", []string{`--extension "A_b"`}},
-		"LongName":     {"the limit is named", []string{valid, "--name", strings.Repeat("a", 53), "--revision", "1"}, "", []string{"53", "52"}},
-		"RevisionZero": {"numbers begin at 1", []string{valid, "--name", "a", "--revision", "0"}, "", []string{"--revision 0: must be a number, 1 or more"}},
-		"Collision":    {"the allowed values are named", []string{valid, "--name", "a", "--revision", "1", "--collision-protection", "prevent"}, "", []string{`"prevent"`, "Prevent, IfNoController or None"}},
-		"Output":       {"the allowed values are named", []string{valid, "--name", "a", "--revision", "1", "-o", "xml"}, "", []string{"yaml or json"}},
+		"NoRevision":   {"there is no good default", []string{valid, "--extension", "a"}, "", []string{`"revision" not set`}},
+		"NoDirectory":  {"the missing path is named", []string{"testdata/missing", "--extension", "a", "--revision", "1"}, "", []string{"testdata/missing"}},
+		"Name":         {"the name is of an object", []string{valid, "--extension", "A_b", "--revision", "1"}, "", []string{`--extension "A_b"`}},
+		"LongName":     {"the limit is named", []string{valid, "--extension", strings.Repeat("a", 53), "--revision", "1"}, "", []string{"53", "52"}},
+		"RevisionZero": {"numbers begin at 1", []string{valid, "--extension", "a", "--revision", "0"}, "", []string{"--revision 0: must be a number, 1 or more"}},
+		"Collision":    {"the allowed values are named", []string{valid, "--extension", "a", "--revision", "1", "--collision-protection", "prevent"}, "", []string{`"prevent"`, "Prevent, IfNoController or None"}},
+		"Output":       {"the allowed values are named", []string{valid, "--extension", "a", "--revision", "1", "-o", "xml"}, "", []string{"yaml or json"}},
 		"NotANumber":   {"next is the only word", []string{valid, "--extension", "a", "--revision", "newest"}, "", []string{"--revision newest", "or next"}},
 		"OnFailure":    {"the allowed values are named", []string{valid, "--extension", "a", "--revision", "1", "--on-failure", "rollback"}, "", []string{"None or Rollback"}},
 		"NoDeadline":   {"a rollback needs a deadline", []string{valid, "--extension", "a", "--revision", "1", "--on-failure", "Rollback"}, "", []string{"--progress-deadline-minutes"}},
 		"Teardown":     {"the allowed values are named", []string{valid, "--extension", "a", "--revision", "1", "--teardown-policy", "keep"}, "", []string{"Delete or Orphan"}},
 		"Target":       {"a target is a Secret", []string{valid, "--extension", "a", "--revision", "1", "--target", "A/b"}, "", []string{`--target "A/b"`}},
-		"Stream":       {"errors of a stream have lines", []string{"-", "--name", "a", "--revision", "1"}, "\nkind: A\n", []string{"stdin:2: A: apiVersion: is missing"}},
+		"Stream":       {"errors of a stream have lines", []string{"-", "--extension", "a", "--revision", "1"}, "\nkind: A\n", []string{"stdin:2: A: apiVersion: is missing"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -126,14 +126,14 @@ func TestRenderNamesFilesAsGiven(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("a: ["), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := runRender("", dir, "--name", "a", "--revision", "1")
+	_, _, err := runRender("", dir, "--extension", "a", "--revision", "1")
 	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "a.yaml")+":1: ") {
 		t.Errorf("got %v, want the path of a.yaml", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err = runRender("", dir, "--name", "a", "--revision", "1"); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, _, err = runRender("", dir, "--extension", "a", "--revision", "1"); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want the path of the empty directory", err)
 	}
 }
@@ -144,7 +144,7 @@ func TestRenderRealOperator(t *testing.T) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		t.Skipf("%s is absent", dir)
 	}
-	stdout, stderr, err := runRender("", dir, "--name", "cert-manager", "--revision", "1")
+	stdout, stderr, err := runRender("", dir, "--extension", "cert-manager", "--revision", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestRenderExamples(t *testing.T) {
 	dir := filepath.Join("..", "..", "artifacts", "examples", "lighthouse")
 	versions := map[string][]string{}
 	for i, version := range []string{"v1.0.0", "v1.1.0", "v1.2.0-stuck"} {
-		stdout, _, err := runRender("", filepath.Join(dir, version), "--name", "lighthouse", "--revision", string(rune('1'+i)))
+		stdout, _, err := runRender("", filepath.Join(dir, version), "--extension", "lighthouse", "--revision", string(rune('1'+i)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ type Times struct {
 	Duration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// replicatedTimes are for replicas that share an etcd. One that dies without
+// ReplicatedTimes are for replicas that share an etcd. One that dies without
 // giving its lease back is succeeded after Duration and two retries, each of which
 // client-go stretches by up to 2.2: the first until the last renewal was seen, the
 // second until the lease that ran out is. That is 14.8 s.
@@ -39,7 +39,7 @@ func ReplicatedTimes() Times {
 	return Times{Duration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 2 * time.Second}
 }
 
-// singleTimes are for the one process that can serve an embedded store. Nobody
+// SingleTimes are for the one process that can serve an embedded store. Nobody
 // waits to take over: whoever opens the store next has the same identity, and leads at
 // once.
 func SingleTimes() Times {

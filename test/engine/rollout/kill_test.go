@@ -183,7 +183,7 @@ func (a attempt) render(extension string, number int, version string) rendered {
 		}
 	}
 	r := rendered{name: fmt.Sprintf("%s-%d", extension, number)}
-	r.text = a.program.MustRun(a.t, "", "render", dir, "--name", extension, "--revision", fmt.Sprint(number))
+	r.text = a.program.MustRun(a.t, "", "render", dir, "--extension", extension, "--revision", fmt.Sprint(number))
 	var parsed struct {
 		Spec struct {
 			Phases []struct {

@@ -3,7 +3,7 @@
 //
 //	program := penstock.Build(t)
 //	server := program.Serve(t, c, penstock.DataDir(t)) // the host serves our API
-//	out := program.Run(t, "", "render", dir, "--name=x", "--revision=1")
+//	out := program.Run(t, "", "render", dir, "--extension=x", "--revision=1")
 //
 // It fails the test instead of returning errors, and whatever becomes of the
 // test, nothing is left running.
