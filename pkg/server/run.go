@@ -133,7 +133,7 @@ func runOn(ctx context.Context, o *Options, h *host.Host, db *database.Database)
 // that share an etcd have it in common, so each has a name of its own.
 func replicaIdentity(o *Options, store identity.Identity) string {
 	if !o.external() {
-		return "store_" + store.ID
+		return leadership.StoreIdentity(store.ID)
 	}
 	hostname, err := os.Hostname()
 	if err != nil {

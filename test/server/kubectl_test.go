@@ -30,7 +30,7 @@ func TestKubectl(t *testing.T) {
 		"Table": {
 			reason: "the short name and the columns",
 			args:   []string{"get", "cer"},
-			want:   []string{"NAME", "REVISION", "argocd-1", "argocd-2", "other-1"},
+			want:   []string{"NAME", "VERSION", "READY", "REASON", "argocd-1", "argocd-2", "other-1"},
 		},
 		"Wide": {
 			reason: "more columns",

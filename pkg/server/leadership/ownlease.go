@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -20,6 +21,14 @@ type ownLease struct {
 	writes *ownWrites
 }
 
+// storePrefix is how identities of embedded stores begin.
+const storePrefix = "store_"
+
+// StoreIdentity is the identity of whoever serves an embedded store.
+func StoreIdentity(storeID string) string { return storePrefix + storeID }
+
+func isStore(identity string) bool { return strings.HasPrefix(identity, storePrefix) }
+
 // ownWrites are the renewals of this process that the lease may have, in microseconds
 // as it has them: the last that was acknowledged, and those since.
 type ownWrites struct {
@@ -31,10 +40,18 @@ type ownWrites struct {
 // lease, and this one has written it, but not as it is now.
 func (l ownLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err != nil || record.HolderIdentity != l.Identity() || l.writes.include(record.RenewTime.UnixMicro()) {
-		return record, raw, err
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case l.writes.acknowledged == 0 && isStore(l.Identity()) && isStore(record.HolderIdentity):
+		// Another embedded store had this cluster before. The witness says that it is
+		// ours now, so nobody is waited for.
+		record.HolderIdentity = l.Identity()
+	case record.HolderIdentity == l.Identity() && !l.writes.include(record.RenewTime.UnixMicro()):
+		record.HolderIdentity += " (another process)"
+	default:
+		return record, raw, nil
 	}
-	record.HolderIdentity += " (another process)"
 	if raw, err = json.Marshal(record); err != nil {
 		return nil, nil, fmt.Errorf("reading the lease %s: %w", l.Describe(), err)
 	}

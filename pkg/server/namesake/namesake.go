@@ -48,7 +48,7 @@ type Watch struct {
 func New(access kubernetes.Interface, client dynamic.Interface, ours schema.GroupVersionResource, registry metrics.KubeRegistry) (*Watch, error) {
 	w := &Watch{access: access, client: client, ours: ours, gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "penstock_resource_name_shared",
-		Help:           "1 while a CustomResourceDefinition of the host serves a resource of the same group and name in another version: kubectl shows that one unless it is given our version.",
+		Help:           "1 while a CustomResourceDefinition of the host serves a resource of the same group and name in another version: kubectl shows that one unless it is given ours; else 0.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})}
 	if err := registry.Register(w.gauge); err != nil {

@@ -169,7 +169,7 @@ func (s rolledBack) onFailure(chain string, meanwhile func()) {
 	s.overdue(chain + "-2")
 	third := s.third(chain)
 	meanwhile()
-	s.until(chain+"-2", "RolledBack", fmt.Sprintf("True/ProgressDeadlineExceeded %s-3 brings back the content of %s-1: %s-2 did not succeed within 1 minutes", chain, chain, chain))
+	s.until(chain+"-2", "RolledBack", fmt.Sprintf("True/ProgressDeadlineExceeded %s-3 brings back the content of %s-1: %s-2 did not succeed within 1 minute", chain, chain, chain))
 	s.until(chain+"-3", "Succeeded", "True")
 	deployment := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: chain}
 	eventually(s.t, "the failed revision to be gone from the cluster", func() (bool, string) {
