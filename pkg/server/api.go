@@ -90,6 +90,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Owners:         reads.Rollbacks,
 		StoredVersions: reads.Rollbacks,
 		Live:           reads.Live,
+		Objects:        reads.Objects,
 		Imports:        a.records.Heads,
 		Unreadable:     a.unreadable,
 		Forget:         a.records.Heads,

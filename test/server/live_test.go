@@ -81,7 +81,7 @@ func TestLive(t *testing.T) {
 		do   func(*testing.T, *liveHost)
 	}{
 		{"AtRest", liveAtRest}, {"Upgrade", liveUpgrade}, {"Drift", liveDrift}, {"Conflict", liveConflict},
-		{"Withheld", liveWithheld}, {"Narrowed", liveNarrowed}, {"Formats", liveFormats},
+		{"Withheld", liveWithheld}, {"Narrowed", liveNarrowed}, {"Formats", liveFormats}, {"Objects", liveObjects},
 		{"Identity", liveIdentity}, {"OnlyDryRuns", liveOnlyDryRuns}, {"EngineLimit", engineLimit},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.do(t, w.in(t)) })
@@ -95,7 +95,7 @@ func grantReaders(t *testing.T, c *cluster.Cluster) {
 kind: ClusterRole
 metadata: {name: live-diffs}
 rules:
-- {apiGroups: [olm.operatorframework.io], resources: [revisiondiffs, clusterextensionrevisions, clusterextensionrevisions/diff], verbs: [get]}
+- {apiGroups: [olm.operatorframework.io], resources: [revisiondiffs, clusterextensionrevisions, clusterextensionrevisions/diff, clusterextensionrevisions/objects], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -107,6 +107,7 @@ subjects: [{kind: Group, name: live-readers, apiGroup: rbac.authorization.k8s.io
 		"no-get":    `{apiGroups: ["*"], resources: ["*"], verbs: [patch, update, list]}`,
 		"no-patch":  `{apiGroups: ["*"], resources: ["*"], verbs: [get, list]}`,
 		"in-b":      `{apiGroups: [""], resources: [configmaps], resourceNames: [elsewhere], verbs: [get, patch]}`,
+		"no-list":   `{apiGroups: ["*"], resources: ["*"], verbs: [get]}`,
 		"no-create": `{apiGroups: [""], resources: [configmaps], verbs: [get, patch]}`,
 	} {
 		rules += fmt.Sprintf(`---

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 	"github.com/penstock-project/penstock/pkg/store"
 )
@@ -47,6 +48,8 @@ type Deps struct {
 	Imports revisionimport.Heads
 	// Live compares revisions with the cluster; nil answers 501.
 	Live revisiondiff.Live
+	// Objects says how the objects of revisions are; nil answers 501.
+	Objects revisionobjects.Live
 	// Unreadable is told of records that cannot be read; nil is told nothing.
 	Unreadable *store.Unreadable
 }
@@ -81,6 +84,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"clusterextensionrevisions/status":    storage.Status,
 		"clusterextensionrevisions/manifests": storage.Manifests,
 		"clusterextensionrevisions/diff":      revisiondiff.NewSubresourceREST(comparer),
+		"clusterextensionrevisions/objects":   revisionobjects.NewSubresourceREST(storage.Revision, deps.Objects),
 		"clusterextensionrevisions/history":   revisionhistory.NewSubresourceREST(storage.Revision, deps.Heads),
 		"clusterextensionrevisions/rollback": revisionrollback.NewREST(revisionrollback.Deps{
 			Revisions: storage.Revision, Heads: deps.Heads, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer, Differ: comparer,

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -49,6 +50,8 @@ type Reads struct {
 	Rollbacks Rollbacks
 	// Live compares revisions with the cluster that they are rolled out into.
 	Live revisiondiff.Live
+	// Objects says how the objects of revisions are in that cluster.
+	Objects revisionobjects.Live
 	// ApplyCheck knows what the cluster that they go into would refuse.
 	ApplyCheck clusterextensionrevision.ApplyCheck
 }
@@ -66,9 +69,11 @@ func New(options Options) (*Reads, error) {
 	if r.Rollbacks, err = newHostReads(options.Host, options.Target, options.Ways); err != nil {
 		return nil, err
 	}
-	if r.Live, err = r.newLive(); err != nil {
+	live, err := r.newLive()
+	if err != nil {
 		return nil, err
 	}
+	r.Live, r.Objects = live, live
 	if r.ApplyCheck, err = newApplyChecks(options.Host, options.Target, options.Ways); err != nil {
 		return nil, err
 	}

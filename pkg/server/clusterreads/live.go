@@ -9,7 +9,9 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -29,6 +31,7 @@ import (
 // newLive makes what compares revisions with the cluster.
 func (r *Reads) newLive() (liveAnywhere, error) {
 	here := cluster{
+		host:   r.Target == nil,
 		config: r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), rights: r.Authorizer,
 		who: r.Accounts.User(serviceaccounts.Reader()), role: r.Accounts.Remedy(serviceaccounts.Reader()),
 		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
@@ -55,6 +58,8 @@ type cluster struct {
 	who    user.Info
 	role   string
 	work   live.Work
+	// host is true for the cluster that has the events of revisions.
+	host bool
 }
 
 // newLiveIn makes what compares revisions with one cluster.
@@ -70,6 +75,9 @@ func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 		Work:       c.work,
 		Reader:     c.who,
 		Role:       c.role,
+		Objects:    door,
+		Redactor:   r.Redactor,
+		EventsHere: c.host,
 		Clock:      clock.RealClock{},
 	}), nil
 }
@@ -114,25 +122,56 @@ type liveAnywhere struct {
 	here *live.Live
 }
 
-var _ revisiondiff.Live = liveAnywhere{}
+var (
+	_ revisiondiff.Live    = liveAnywhere{}
+	_ revisionobjects.Live = liveAnywhere{}
+)
 
 // Preview implements revisiondiff.Live. Who may not use the cluster of a Secret learns
 // nothing of it, not even whether there is one.
 func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
-	secret := question.Revision.Target()
+	there, err := l.in(ctx, question.Revision, "what a rollout would change")
+	switch {
+	case err != nil:
+		return revisiondiff.Preview{}, err
+	case there == nil:
+		return revisiondiff.Preview{Withheld: len(question.Manifests)}, nil
+	}
+	return there.Preview(ctx, question)
+}
+
+// Objects implements revisionobjects.Live, in the same way.
+func (l liveAnywhere) Objects(ctx context.Context, revision *hub.ClusterExtensionRevision) (*hub.RevisionObjects, error) {
+	there, err := l.in(ctx, revision, "how the objects are")
+	switch {
+	case err != nil:
+		return nil, err
+	case there == nil:
+		withheld := 0
+		for _, phase := range revision.Spec.Phases {
+			withheld += len(phase.Objects)
+		}
+		return &hub.RevisionObjects{ObjectMeta: metav1.ObjectMeta{Name: revision.Name}, Withheld: int32(withheld)}, nil
+	}
+	return there.Objects(ctx, revision)
+}
+
+// in is what looks at the cluster of a revision; nil when the caller may not use it.
+func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevision, what string) (*live.Live, error) {
+	secret := revision.Target()
 	if secret == "" {
-		return l.here.Preview(ctx, question)
+		return l.here, nil
 	}
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
-		return revisiondiff.Preview{}, apierrors.NewInternalError(errors.New("the request has no user"))
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
 	switch decision, _, err := l.Authorizer.Authorize(ctx, privilege.Using(caller, secret)); {
 	case decision == authorizer.DecisionAllow:
 	case err != nil:
-		return revisiondiff.Preview{}, apierrors.NewServiceUnavailable("asking what you may do: " + err.Error())
+		return nil, apierrors.NewServiceUnavailable("asking what you may do: " + err.Error())
 	default:
-		return revisiondiff.Preview{Withheld: len(question.Manifests)}, nil
+		return nil, nil
 	}
 	way, err := l.Ways.to(ctx, secret)
 	if err == nil {
@@ -140,9 +179,9 @@ func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQue
 		err = way.err
 	}
 	if err != nil {
-		return revisiondiff.Preview{}, apierrors.NewServiceUnavailable("what a rollout would change now cannot be told: " + err.Error())
+		return nil, apierrors.NewServiceUnavailable(what + " now cannot be told: " + err.Error())
 	}
-	return way.live.Preview(ctx, question)
+	return way.live, nil
 }
 
 // into makes what compares with the cluster of a Secret.

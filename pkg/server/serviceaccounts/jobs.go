@@ -56,7 +56,8 @@ func Engine() Job {
 
 // Reader is the job of comparing revisions with the cluster for whoever asks: it
 // reads objects, and has the host try what a rollout would write. What of that a
-// caller is shown depends on their own rights, not on these.
+// caller is shown depends on their own rights, not on these. It lists what the causes of
+// objects that are not ready are found in.
 //
 // A dry-run is authorised as the write that it stands for: patch for server-side
 // apply, create where the object does not exist, and for roles that give more than
@@ -67,6 +68,9 @@ func Reader() Job {
 		Name: "penstock-reader",
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "patch", "create"}},
+			{APIGroups: []string{""}, Resources: []string{"pods", "events", "persistentvolumeclaims"}, Verbs: []string{"list"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list"}},
+			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list"}},
 			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
 		},
 		Limit: &Limit{

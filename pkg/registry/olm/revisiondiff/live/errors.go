@@ -18,13 +18,19 @@ import (
 // answer is what the caller is told of an error: 504 when time ran out, 503 when
 // the cluster did not answer or we lack the rights to ask it.
 func (l *Live) answer(ctx context.Context, err error) error {
+	return l.answerAbout(ctx, "what a rollout would change", err)
+}
+
+// answerAbout is answer for another question.
+func (l *Live) answerAbout(ctx context.Context, what string, err error) error {
+	unavailable := func(why string) error { return apierrors.NewServiceUnavailable(what + " now cannot be told: " + why) }
 	var ours *apierrors.StatusError
 	var review *reviewError
 	var kinds *kindsError
 	var rights *rightsError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
-		return timedOut(fmt.Sprintf("the cluster has not answered within %s what a rollout would change; ask for less of it with objectKind, objectNamespace or objectName", l.deps.Timeout))
+		return timedOut(fmt.Sprintf("the cluster has not answered within %s %s; ask for less of it with objectKind, objectNamespace or objectName", l.deps.Timeout, what))
 	case errors.As(err, &ours) && ours.ErrStatus.Code == http.StatusServiceUnavailable:
 		return unavailable(ours.ErrStatus.Message)
 	case errors.As(err, &review), errors.As(err, &kinds), errors.As(err, &rights):

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
@@ -46,7 +47,7 @@ type Kinds interface {
 // changes with the chain's inventory. Bodies may be nil.
 type Work func(ctx context.Context, revision *olm.ClusterExtensionRevision) (rollout.Work, int64, error)
 
-// Deps is what New needs. All are required, but for Timeout.
+// Deps is what New needs. All are required, but for Objects, Redactor and Timeout.
 type Deps struct {
 	// Authorizer says what users may do in the cluster.
 	Authorizer authorizer.UnconditionalAuthorizer
@@ -57,7 +58,15 @@ type Deps struct {
 	// people, what gives that user the rights to.
 	Reader user.Info
 	Role   string
-	Clock  clock.PassiveClock
+	// Objects reads objects as Reader; nil tells nothing of how objects are.
+	Objects ObjectReader
+	// Redactor hides what is not to be in messages; the default hides the content of
+	// Secrets.
+	Redactor *redact.Redactor
+	// EventsHere is true when the events of revisions are in the cluster that Objects
+	// reads.
+	EventsHere bool
+	Clock      clock.PassiveClock
 	// Timeout of a preview; by default 15 seconds.
 	Timeout time.Duration
 }

@@ -1,0 +1,179 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
+	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
+)
+
+const (
+	// mostExplained bounds the objects of one answer whose cause is looked for, each of
+	// which costs up to gather.MaxRequests, and looksAtOnce those under way.
+	mostExplained = 20
+	looksAtOnce   = 4
+	// mostEvents bounds the events of a revision that repairs are looked for in.
+	mostEvents = 500
+)
+
+// explain finds out why objects are not ready: under the caller's rights where they may
+// list the Pods and the Events of the namespace, and else from status.
+func (i *inquiry) explain(ctx context.Context, objects []olm.RevisionObjectStatus) {
+	rights := map[string]bool{}
+	group := errgroup.Group{}
+	group.SetLimit(looksAtOnce)
+	for _, n := range unready(objects, mostExplained) {
+		object, step, seen := &objects[n], i.steps[n], &i.seen[n]
+		if seen.failing != nil {
+			object.Cause = seen.failing.Cause
+		}
+		if seen.live == nil || !cause.Explained(step.ID) {
+			continue
+		}
+		allowed, asked := rights[step.Namespace]
+		if !asked {
+			allowed = i.mayList(ctx, step.Namespace, "", "pods") && i.mayList(ctx, step.Namespace, "", "events")
+			rights[step.Namespace] = allowed
+		}
+		if allowed {
+			group.Go(func() error { i.explainOne(ctx, step, seen, object); return nil })
+		}
+	}
+	for n := range objects {
+		if seen := &i.seen[n]; objects[n].State == olm.ObjectStateAvailable && seen.live != nil {
+			i.endpoints(ctx, i.steps[n].ID, seen, &objects[n])
+		}
+	}
+	_ = group.Wait() // none fails
+}
+
+// explainOne looks for the cause of one object. The live object has all that a manifest has.
+func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView, object *olm.RevisionObjectStatus) {
+	subject := cause.Subject{ID: step.ID, UID: seen.uid, Live: seen.live, Manifest: seen.live.Object}
+	found, known, err := gather.New(i.deps.Objects).Explain(ctx, subject)
+	if apierrors.IsForbidden(err) {
+		object.Detail = i.lacks("list")
+	}
+	if !known {
+		return
+	}
+	values := i.deps.Redactor.Values(step.GroupKind(), seen.live.Object)
+	found.Container, found.Facts, found.Image = values.Mask(found.Container), values.Mask(found.Facts), values.Mask(found.Image)
+	addCause(object, found)
+	if found.Text != "" {
+		object.Detail = values.Mask(found.Text)
+	}
+}
+
+// addCause puts a cause into what is told of an object.
+func addCause(object *olm.RevisionObjectStatus, found cause.Cause) {
+	name := func(id manifest.ID) olm.ObjectName {
+		return olm.ObjectName{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	}
+	object.Cause = &olm.FailureCause{
+		Reason: found.Reason, Object: name(found.Object), Container: found.Container, ExitCode: found.ExitCode, Restarts: found.Restarts,
+	}
+	if found.Related != nil {
+		object.Cause.Related = new(name(*found.Related))
+	}
+	object.Message = strings.TrimPrefix(object.Message+"; "+found.String(), "; ")
+}
+
+// endpoints tells of a webhook configuration that nobody is behind a Service of it. The
+// object itself is as it should be.
+func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectView, object *olm.RevisionObjectStatus) {
+	for _, service := range cause.WebhookServices(seen.live.Object) {
+		if !i.mayList(ctx, service.Namespace, discoveryv1.GroupName, "endpointslices") {
+			continue
+		}
+		found, err := i.deps.Objects.List(ctx, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), service.Namespace,
+			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}).String()})
+		if err != nil {
+			continue // nothing is known to be wrong
+		}
+		var slices []discoveryv1.EndpointSlice
+		for _, item := range found.Items {
+			var slice discoveryv1.EndpointSlice
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &slice); err == nil {
+				slices = append(slices, slice)
+			}
+		}
+		if missing, known := cause.OfEndpoints(id, service, slices); known {
+			object.Reason = missing.Reason
+			addCause(object, missing)
+			return
+		}
+	}
+}
+
+// mayList tells whether the caller may list all of a resource in a namespace. No answer is
+// no.
+func (i *inquiry) mayList(ctx context.Context, namespace, group, resource string) bool {
+	at := scope{schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, namespace}
+	allowed, err := i.reviews.review(ctx, "list", at, "")
+	return err == nil && allowed
+}
+
+// repairs finds in the events of the revision when objects were repaired last. They are
+// of our own making, and name the object first.
+func (i *inquiry) repairs(ctx context.Context, objects []olm.RevisionObjectStatus) {
+	if !i.deps.EventsHere || len(objects) == 0 {
+		return
+	}
+	about := fields.Set{"involvedObject.uid": string(i.revision.UID)}
+	found, err := i.deps.Objects.List(ctx, corev1.SchemeGroupVersion.WithResource("events"), metav1.NamespaceDefault,
+		metav1.ListOptions{FieldSelector: about.String(), Limit: mostEvents})
+	if err != nil {
+		return // it is an addition
+	}
+	last := map[string]olm.ObjectRepair{}
+	for _, item := range found.Items {
+		raw, err := json.Marshal(item.Object)
+		if err != nil {
+			continue
+		}
+		var event corev1.Event
+		if err := json.Unmarshal(raw, &event); err != nil {
+			continue
+		}
+		id, what, ok := repaired(&event)
+		if ok && event.LastTimestamp.After(last[id].Time.Time) {
+			last[id] = olm.ObjectRepair{Time: event.LastTimestamp, Message: what}
+		}
+	}
+	for n := range objects {
+		if repair, ok := last[i.steps[n].ID.String()]; ok {
+			objects[n].LastRepair = &repair
+		}
+	}
+}
+
+// repaired reads which object an event is about, and what it says of it. The engine writes
+// "repaired ConfigMap a/x: .data.k was changed by kubectl-edit" and "created ConfigMap a/x
+// again, which someone had deleted".
+func repaired(event *corev1.Event) (id, what string, ok bool) {
+	if !slices.Contains([]string{"Repaired", "Recreated"}, event.Reason) || event.Source.Component != "penstock" {
+		return "", "", false
+	}
+	if rest, found := strings.CutPrefix(event.Message, "repaired "); found {
+		return strings.Cut(rest, ": ")
+	}
+	rest, found := strings.CutPrefix(event.Message, "created ")
+	id, _, cut := strings.Cut(rest, " again, ")
+	return id, "someone had deleted it", found && cut
+}

@@ -1,0 +1,263 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
+	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// readsAtOnce bounds the reads of one answer that are in flight.
+const readsAtOnce = 16
+
+// ObjectReader reads objects, as a *targetclient.Client.
+type ObjectReader interface {
+	gather.Lister
+	// Read and ReadMetadata fail with NotFound, or NoMatch where the kind is not served.
+	Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
+	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
+}
+
+// inquiry is one question how the objects of a revision are.
+type inquiry struct {
+	*Live
+	caller   user.Info
+	reviews  *accessReviews
+	revision *olm.ClusterExtensionRevision
+	work     rollout.Work
+	// steps are the objects in the order of rollout, seen what was found of each.
+	steps []phased
+	seen  []objectView
+	gates map[manifest.ID][]probe.Probe
+	// budget is what the probes that users wrote may cost; mu guards it.
+	mu     sync.Mutex
+	budget *probe.CostBudget
+}
+
+// phased is an object of a phase.
+type phased struct {
+	manifest.Ref
+	phase      string
+	createOnly bool
+}
+
+// Objects says how each object of a revision is now:
+//
+//  1. find out what belongs to the revision,
+//  2. wait until not too much is asked at once,
+//  3. ask which objects the caller may get,
+//  4. read those and let their probes judge them,
+//  5. find out why some are not ready, and when they were repaired last.
+//
+// What the caller may not get is counted, and not read. It is all or nothing, but for what
+// is read in steps 5 and for single objects that cannot be read.
+func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*olm.RevisionObjects, error) {
+	const what = "how the objects are"
+	caller, ok := request.UserFrom(ctx)
+	if !ok || l.deps.Objects == nil {
+		return nil, l.answerAbout(ctx, what, &rightsError{"nobody asks, or nobody can look"})
+	}
+	work, _, err := l.work(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := l.queue.enter(ctx, len(steps(work)))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
+	defer cancel()
+	i := &inquiry{
+		Live: l, caller: caller, revision: revision, work: work, gates: gates(work), budget: probe.NewCostBudget(probe.MaxCELCost),
+		reviews: &accessReviews{authorizer: l.deps.Authorizer, kinds: l.deps.Kinds, caller: caller},
+	}
+	answer, err := i.answer(ctx)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, l.answerAbout(ctx, what, err)
+	}
+	return answer, nil
+}
+
+// steps of the revision's layer, each object once.
+func steps(work rollout.Work) []phased {
+	var out []phased
+	for _, stg := range work.Layers[0].Stages {
+		for _, step := range stg.Steps {
+			out = append(out, phased{step.Ref, stg.Phase, step.Policy.CreateOnly})
+		}
+	}
+	return out
+}
+
+// gates are the probes of objects.
+func gates(work rollout.Work) map[manifest.ID][]probe.Probe {
+	all := map[manifest.ID][]probe.Probe{}
+	for _, stg := range work.Layers[0].Stages {
+		for _, gate := range stg.Gates {
+			all[gate.ID] = append(all[gate.ID], gate.Probe)
+		}
+	}
+	return all
+}
+
+func (i *inquiry) answer(ctx context.Context) (*olm.RevisionObjects, error) {
+	all := steps(i.work)
+	visible, err := i.visible(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range visible {
+		i.steps = append(i.steps, all[n])
+	}
+	out := &olm.RevisionObjects{
+		ObjectMeta: metav1.ObjectMeta{Name: i.revision.Name}, Objects: make([]olm.RevisionObjectStatus, len(i.steps)), Withheld: int32(len(all) - len(visible)),
+	}
+	if err := i.read(ctx); err != nil {
+		return nil, err
+	}
+	for n, step := range i.steps {
+		state, reason, message := i.seen[n].state()
+		out.Objects[n] = olm.RevisionObjectStatus{
+			Phase: step.phase, APIVersion: step.APIVersion(), Kind: step.Kind, Namespace: step.Namespace, Name: step.Name,
+			State: state, Reason: reason, Message: message,
+		}
+	}
+	i.explain(ctx, out.Objects)
+	i.repairs(ctx, out.Objects)
+	return out, nil
+}
+
+// visible returns the indices of the objects that the caller may get.
+func (i *inquiry) visible(ctx context.Context, all []phased) ([]int, error) {
+	subjects, indices := make([]preview.Subject, len(all)), make([]int, len(all))
+	for n := range all {
+		subjects[n], indices[n] = preview.Subject{Ref: all[n].Ref}, n
+	}
+	scopes, err := i.reviews.scopes(ctx, subjects, indices)
+	if err != nil {
+		return nil, err
+	}
+	return i.reviews.may(ctx, "get", subjects, scopes, indices)
+}
+
+// read reads the objects, some at a time.
+func (i *inquiry) read(ctx context.Context) error {
+	failing := map[manifest.ID]*olm.ObjectFailure{}
+	for p := range i.revision.Status.Phases {
+		for f := range i.revision.Status.Phases[p].Failing {
+			failure := &i.revision.Status.Phases[p].Failing[f]
+			group, _, found := strings.Cut(failure.APIVersion, "/")
+			if !found {
+				group = ""
+			}
+			failing[manifest.ID{Group: group, Kind: failure.Kind, Namespace: failure.Namespace, Name: failure.Name}] = failure
+		}
+	}
+	i.seen = make([]objectView, len(i.steps))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readsAtOnce)
+	for n, step := range i.steps {
+		i.seen[n] = objectView{
+			number: i.revision.Spec.Revision, layer: isLayer(i.revision), createOnly: step.createOnly,
+			entry: i.work.Inventory.Entry(step.ID), failing: failing[step.ID], verdict: probe.Verdict{Status: probe.True},
+		}
+		group.Go(func() error { return i.readOne(ctx, step, &i.seen[n]) })
+	}
+	return group.Wait()
+}
+
+func isLayer(revision *olm.ClusterExtensionRevision) bool {
+	return revision.Spec.LifecycleState != olm.LifecycleStateArchived && revision.DeletionTimestamp.IsZero()
+}
+
+// readOne reads an object as far as its probes need it: of Secrets, and of what no probe
+// reads, the metadata. An error is one for which there is no answer at all.
+func (i *inquiry) readOne(ctx context.Context, step phased, seen *objectView) error {
+	probes := i.gates[step.ID]
+	if webhooks := cause.IsWebhookConfiguration(step.ID); step.IsSecret() || len(probes) == 0 && !webhooks {
+		partial, err := i.deps.Objects.ReadMetadata(ctx, step.Ref)
+		if err == nil {
+			seen.uid, seen.exists, seen.deleting = partial.UID, true, partial.DeletionTimestamp != nil
+		}
+		return seen.failed(err)
+	}
+	live, err := i.deps.Objects.Read(ctx, step.Ref)
+	if err != nil {
+		return seen.failed(err)
+	}
+	seen.uid, seen.exists, seen.deleting = live.GetUID(), true, live.GetDeletionTimestamp() != nil
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, p := range probes {
+		if verdict := i.judge(ctx, step.ID, live, p); verdict.Status != probe.True {
+			seen.verdict = verdict
+			break
+		}
+	}
+	if seen.verdict.Status != probe.True || cause.IsWebhookConfiguration(step.ID) {
+		seen.live = live // for its cause
+	}
+	return nil
+}
+
+// failed notes why an object was not read. Not found is a finding; no right to read is none.
+func (s *objectView) failed(err error) error {
+	switch {
+	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
+		return err
+	}
+	s.unread = err
+	return nil
+}
+
+// judge lets a probe judge an object, and hides in its words what is to be hidden.
+func (i *inquiry) judge(ctx context.Context, id manifest.ID, live *unstructured.Unstructured, p probe.Probe) probe.Verdict {
+	ask := p.Probe
+	if metered, ok := p.(probe.Metered); ok {
+		ask = func(o *unstructured.Unstructured) probe.Verdict { return metered.ProbeWithin(ctx, o, i.budget) }
+	}
+	verdict := ask(live)
+	kind := id.GroupKind()
+	if verdict.Status == probe.True || len(i.deps.Redactor.Mask(kind)) == 0 {
+		return verdict
+	}
+	shown := ask(&unstructured.Unstructured{Object: i.deps.Redactor.Object(kind, live.Object)})
+	verdict.Message = i.deps.Redactor.Values(kind, live.Object).Mask(shown.Message)
+	if shown.Status != verdict.Status {
+		verdict.Message = "is not as its probe wants it; what it is depends on a field that is hidden"
+	}
+	return verdict
+}
+
+// unready are the indices of the objects that are not ready, in order, at most so many.
+func unready(objects []olm.RevisionObjectStatus, most int) []int {
+	var indices []int
+	for n := range objects {
+		if objects[n].State == olm.ObjectStateUnready {
+			indices = append(indices, n)
+		}
+	}
+	return slices.Clip(indices[:min(most, len(indices))])
+}

@@ -1,0 +1,69 @@
+package live
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
+)
+
+// objectView is what was found of one object of a revision.
+type objectView struct {
+	// number of the revision, and whether it is Active or Paused.
+	number int64
+	layer  bool
+	// entry of the chain's inventory; nil for none. Create-only objects have none.
+	entry      *rollout.Entry
+	createOnly bool
+	// exists is true when the object is in the cluster, and deleting when it is about to
+	// go. Unread is why that is not known.
+	exists, deleting bool
+	unread           error
+	uid              types.UID
+	verdict          probe.Verdict
+	// failing is what status says of the object; nil for nothing.
+	failing *olm.ObjectFailure
+	// live is the object, of those whose cause may be looked for.
+	live *unstructured.Unstructured
+}
+
+// refused is true when status says that the object could not be written.
+func (s *objectView) refused() bool {
+	return s.failing != nil && s.failing.Reason != rollout.ReasonProbe && s.failing.Reason != rollout.ReasonWaiting
+}
+
+// state says how the object is, and why.
+func (s *objectView) state() (state olm.ObjectState, reason, message string) {
+	ours := s.entry != nil && s.entry.Revision == s.number
+	switch {
+	case !s.layer && ours:
+		return olm.ObjectStateLeaving, "StillThere", "it still has the content of this revision"
+	case !s.layer:
+		return olm.ObjectStateGone, "", ""
+	case s.entry != nil && s.entry.Revision > s.number:
+		return olm.ObjectStateSuperseded, "Superseded", fmt.Sprintf("it has the content of revision %d", s.entry.Revision)
+	case s.refused():
+		return olm.ObjectStateFailing, s.failing.Reason, s.failing.Message
+	case s.unread != nil:
+		return olm.ObjectStateUnknown, "NotRead", "the cluster does not say how it is"
+	case s.createOnly && !s.exists:
+		return olm.ObjectStatePending, "", ""
+	case !s.createOnly && !ours && s.entry != nil:
+		return olm.ObjectStatePending, "", fmt.Sprintf("it has the content of revision %d", s.entry.Revision)
+	case !s.createOnly && !ours:
+		return olm.ObjectStatePending, "", ""
+	case !s.exists && s.entry != nil && s.entry.Intent():
+		return olm.ObjectStatePending, "", "it is about to be made"
+	case !s.exists:
+		return olm.ObjectStateUnready, "Missing", "it is not in the cluster any more"
+	case s.deleting:
+		return olm.ObjectStateUnready, rollout.ReasonTerminating, "it is being deleted"
+	case s.verdict.Status != probe.True:
+		return olm.ObjectStateUnready, rollout.ReasonProbe, s.verdict.Message
+	}
+	return olm.ObjectStateAvailable, "", ""
+}

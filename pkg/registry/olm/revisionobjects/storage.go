@@ -1,0 +1,64 @@
+package revisionobjects
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+)
+
+// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+type Revisions interface {
+	// Stored returns a revision as it is now.
+	Stored(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
+}
+
+// Live says how the objects of a revision are now.
+type Live interface {
+	// Objects speaks only of objects that the user of the context may get, and counts the
+	// others in Withheld. The error is what the user is answered.
+	Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*olm.RevisionObjects, error)
+}
+
+// SubresourceREST serves the subresource.
+type SubresourceREST struct {
+	revisions Revisions
+	live      Live
+	table
+}
+
+var (
+	_ rest.Getter         = &SubresourceREST{}
+	_ rest.TableConvertor = &SubresourceREST{}
+)
+
+// NewSubresourceREST returns the subresource; without Live it answers 501.
+func NewSubresourceREST(revisions Revisions, live Live) *SubresourceREST {
+	return &SubresourceREST{revisions: revisions, live: live}
+}
+
+// New returns an empty answer.
+func (*SubresourceREST) New() runtime.Object { return &olm.RevisionObjects{} }
+
+// Destroy does nothing: nothing is held.
+func (*SubresourceREST) Destroy() {}
+
+// Get says how the objects of a revision are.
+func (r *SubresourceREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	revision, err := r.revisions.Stored(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if r.live == nil {
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
+			Message: "this server does not look at the objects of revisions; status.phases says which of them fail",
+		}}
+	}
+	return r.live.Objects(ctx, revision)
+}
