@@ -1,19 +1,20 @@
 package rollout
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The deletion budget of a chain: this many objects, or this share of its inventory if
-// that is more, within a window of time.
+// The deletion budget of a chain: a third of its objects may be lost within a window of
+// time, one at least, and of a large chain this many, or this share if that is more.
 const (
+	budgetThird   = 3
 	budgetObjects = 20
 	budgetPercent = 10
 	budgetWindow  = 10 * time.Minute
@@ -28,87 +29,198 @@ type Freeze struct {
 // String is "frozen by alice: the year ends".
 func (f Freeze) String() string { return fmt.Sprintf("frozen by %s: %s", f.Author, f.Reason) }
 
-// Budget bounds what is deleted without a person having asked for that: what a
-// revision does not list any more may be much by mistake.
+// Budget bounds what is lost without a person having asked for that: what a revision
+// does not list any more may be much by mistake.
 type Budget struct {
 	// Explicit holds the numbers of revisions that are being deleted. Whoever does
 	// that wants their objects gone, and these do not count.
 	Explicit map[int64]bool
 	// Acknowledged holds what people answered to Report.Acknowledge.
 	Acknowledged map[string]bool
+	// Listed returns what a revision that is no layer lists, and whether that is known.
+	// Nil knows of none: then nothing counts as replaced.
+	Listed func(revision int64) ([]manifest.ID, bool)
+	// Reviewed is true for an object with the content of a revision whose deletion
+	// somebody has named, before a later revision went on. Nil is for none.
+	Reviewed func(id manifest.ID, revision int64) bool
 }
 
-// Deletion counts objects that the budget was charged with.
+// Deletion counts what the budget was charged with.
 type Deletion struct {
-	At      time.Time
+	At time.Time
+	// Objects that were lost: those that went without one of their kind in their place.
 	Objects int
 }
 
-// afford returns those of the leaving objects that may go, and charges the budget
-// with them before any of them goes: a crash must not make us forget it. What is
-// beyond the budget stays as a whole, and is asked for.
-func (r *removal) afford(ctx context.Context, leaving []manifest.ID) ([]manifest.ID, error) {
-	if r.Budget == nil {
-		return leaving, nil
+// going is what the budget judges: objects of a chain that are to go, and what stays.
+type going struct {
+	// objects that are to go, with the revision whose content each has.
+	objects map[manifest.ID]int64
+	// kept are the objects that the chain has in the cluster and that its layers list.
+	kept []manifest.ID
+	// emptied is true when no layer lists anything.
+	emptied bool
+	// listed is Budget.Listed.
+	listed func(revision int64) ([]manifest.ID, bool)
+	// spent is what was lost within the window.
+	spent int
+}
+
+// reason why somebody has to answer for an object.
+type reason string
+
+const (
+	// becauseEmptied is for all objects when nothing is left of the chain.
+	becauseEmptied reason = "emptied"
+	// becauseMany is for all objects when too many are lost.
+	becauseMany reason = "many"
+	// becauseKept is for an object that keeps others, or data: it goes with them.
+	becauseKept reason = "kept"
+	// becauseLastWorkload is for workloads when none is left.
+	becauseLastWorkload reason = "last workload"
+)
+
+// ruling is what may go and what has to be asked for.
+type ruling struct {
+	// asks has the objects that somebody has to answer for. All others may go.
+	asks map[manifest.ID]reason
+	// loss is what counts, and limit how much of it may go within the window.
+	loss, limit int
+	// charge is the part of loss that nobody has to answer for.
+	charge int
+}
+
+// judge is the rule of the deletion budget. docs/reference/rollout.md states it.
+//
+//   - What is lost of a kind is how many objects of it a replaced revision had more than
+//     the chain keeps; of several such revisions the largest difference counts.
+//   - Objects that keep others or data (keeps), and workloads when none stays, count each,
+//     whatever comes in their place.
+//   - When nothing is listed any more, or more is lost than the limit, all objects are
+//     asked for; otherwise those that count each.
+func (g going) judge() ruling {
+	found := ruling{asks: map[manifest.ID]reason{}}
+	for id := range g.objects {
+		if why := g.alone(id); why != "" {
+			found.asks[id] = why
+		}
 	}
-	charged := slices.DeleteFunc(slices.Clone(leaving), func(id manifest.ID) bool {
-		entry := r.inventory.Entries[id]
-		return entry.Doomed || entry.Intent() || r.Budget.Explicit[entry.Revision] || r.Orphan[entry.Revision]
-	})
-	if len(charged) == 0 {
-		return leaving, nil
-	}
-	now := r.engine.Clock.Now()
-	recent, spent := r.inventory.recent(now)
-	limit := max(budgetObjects, len(r.inventory.Entries)*budgetPercent/100)
-	token := r.token(charged)
+	lost, objects := g.measure()
+	found.loss, found.limit = lost+len(found.asks), limitOf(objects)
+	all := reason("")
 	switch {
-	case r.Budget.Acknowledged[token]:
-		r.events = append(r.events, Event{
-			Revision: r.inventory.Entries[charged[0]].Revision, Warning: true, Reason: "Acknowledged",
-			Message: fmt.Sprintf("the deletion of %d objects was acknowledged as %s", len(charged), token),
-		})
-	case spent+len(charged) > limit:
-		r.found.acknowledge = token
-		for _, id := range charged {
-			r.leave(id, ReasonBudget, true, fmt.Sprintf(
-				"is one of %d objects that would be deleted although nobody deletes their revision; %d may go within %s, and %d did: acknowledge it as %s",
-				len(charged), limit, budgetWindow, spent, token))
-		}
-		if len(charged) <= limit {
-			r.again(recent[0].At.Add(budgetWindow).Sub(now))
-		}
-		return slices.DeleteFunc(leaving, func(id manifest.ID) bool { return slices.Contains(charged, id) }), nil
+	case g.emptied:
+		all = becauseEmptied
+	case g.spent+found.loss > found.limit:
+		all = becauseMany
 	default:
-		recent = append(recent, Deletion{At: now.UTC().Truncate(time.Second), Objects: len(charged)})
+		found.charge = lost
+		return found
 	}
-	r.inventory.Deletions = recent
-	for _, id := range charged {
-		entry := r.inventory.Entries[id]
-		entry.Doomed = true
-		r.inventory.Entries[id] = entry
+	for id := range g.objects {
+		found.asks[id] = all
 	}
-	return leaving, r.save(ctx)
+	return found
 }
 
-// recent are the deletions that still count, oldest first, and their sum.
-func (i Inventory) recent(now time.Time) ([]Deletion, int) {
-	var recent []Deletion
-	spent := 0
-	for _, d := range i.Deletions {
-		if now.Sub(d.At) < budgetWindow {
-			recent, spent = append(recent, d), spent+d.Objects
+// alone is why an object is asked for by itself, empty when it is not.
+func (g going) alone(id manifest.ID) reason {
+	switch {
+	case keeps(id):
+		return becauseKept
+	case isWorkload(id) && !slices.ContainsFunc(g.kept, isWorkload):
+		return becauseLastWorkload
+	default:
+		return ""
+	}
+}
+
+// limitOf is how much a chain of so many objects may lose within the window.
+func limitOf(objects int) int {
+	return min(max(objects/budgetThird, 1), max(budgetObjects, objects*budgetPercent/100))
+}
+
+// measure returns how many objects are lost, without those that are asked for by
+// themselves, and how many the chain has: those that stay, or those of the largest
+// replaced revision.
+func (g going) measure() (lost, objects int) {
+	replaced, unknown := g.revisions()
+	most := map[schema.GroupKind]int{}
+	for _, former := range replaced {
+		objects = max(objects, len(former))
+		for kind, n := range g.countKinds(former) {
+			most[kind] = max(most[kind], n)
 		}
 	}
-	return recent, spent
+	kept, alone := g.countKinds(g.kept), g.countKinds(unknown)
+	for kind, n := range g.countKinds(slices.Collect(maps.Keys(g.objects))) {
+		lost += min(n, max(0, most[kind]-kept[kind])+alone[kind])
+	}
+	return lost, max(objects, len(g.kept), len(unknown))
 }
 
-// token names a set of objects: an answer counts for these and no others.
-func (r *removal) token(ids []manifest.ID) string {
-	sorted := slices.SortedFunc(slices.Values(ids), compareIDs)
-	hash := sha256.New()
-	for _, id := range sorted {
-		fmt.Fprintf(hash, "%s %s\n", id, r.inventory.Entries[id].UID)
+// revisions returns, for each revision whose objects are to go, those that it lists and
+// that are there, with those that it has in common with what stays. When it is not known
+// what it lists, its objects are among unknown: nothing counts as in their place.
+func (g going) revisions() (replaced map[int64][]manifest.ID, unknown []manifest.ID) {
+	there := make(map[manifest.ID]bool, len(g.kept)+len(g.objects))
+	for _, id := range g.kept {
+		there[id] = true
 	}
-	return fmt.Sprintf("%d-%s", len(ids), hex.EncodeToString(hash.Sum(nil)[:5]))
+	for id := range g.objects {
+		there[id] = true
+	}
+	replaced = map[int64][]manifest.ID{}
+	for id, number := range g.objects {
+		if _, done := replaced[number]; done {
+			continue
+		}
+		var listed []manifest.ID
+		var known bool
+		if g.listed != nil {
+			listed, known = g.listed(number)
+		}
+		if !known {
+			unknown = append(unknown, id)
+			continue
+		}
+		replaced[number] = slices.DeleteFunc(slices.Clone(listed), func(id manifest.ID) bool { return !there[id] })
+	}
+	return replaced, unknown
+}
+
+// countKinds counts objects by kind, without those that are asked for by themselves.
+func (g going) countKinds(ids []manifest.ID) map[schema.GroupKind]int {
+	counts := map[schema.GroupKind]int{}
+	for _, id := range ids {
+		if g.alone(id) == "" {
+			counts[id.GroupKind()]++
+		}
+	}
+	return counts
+}
+
+// keeps is true for an object that other objects, or data, go with.
+func keeps(id manifest.ID) bool {
+	switch id.GroupKind() {
+	case schema.GroupKind{Kind: "Namespace"},
+		schema.GroupKind{Kind: "PersistentVolumeClaim"},
+		schema.GroupKind{Kind: "PersistentVolume"}:
+		return true
+	default:
+		return id.IsDefinition()
+	}
+}
+
+// isWorkload is true for what runs for as long as it exists. A Job ends by itself.
+func isWorkload(id manifest.ID) bool {
+	switch id.GroupKind() {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"},
+		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
+		schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
+		schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		return true
+	default:
+		return false
+	}
 }

@@ -31,8 +31,25 @@ func (s *saga) mustPass(t *testing.T) Report {
 // budgeted is a chain with a deletion budget.
 func budgeted() *saga {
 	s := newSaga()
-	s.budget = &Budget{}
+	s.limited()
 	return s
+}
+
+// limited gives a chain a deletion budget.
+func (s *saga) limited() {
+	s.budget = &Budget{Acknowledged: map[string]bool{}, Listed: func(revision int64) ([]manifest.ID, bool) {
+		listed, known := s.listed[revision]
+		return listed, known
+	}}
+}
+
+// answer acknowledges what the last pass asked for, and tells whether it asked.
+func (s *saga) answer() bool {
+	asks := s.last.Acknowledge != "" && !s.budget.Acknowledged[s.last.Acknowledge]
+	if asks {
+		s.budget.Acknowledged[s.last.Acknowledge], s.news = true, true
+	}
+	return asks
 }
 
 // left counts the objects in the cluster.
@@ -132,54 +149,100 @@ func TestBudget(t *testing.T) {
 	})
 	t.Run("within a window", func(t *testing.T) {
 		s := budgeted()
-		all := many(2 * (budgetObjects - 5))
-		half := all[:len(all)/2]
+		all := many(60)
 		s.roll(t, s.revision(1).phase("base", all...))
-		s.roll(t, s.revision(2).phase("base", half...))
-		if s.left() != len(half) {
-			t.Fatalf("%d objects are left, want %d", s.left(), len(half))
+		s.roll(t, s.revision(2).phase("base", all[15:]...))
+		if s.left() != 45 {
+			t.Fatalf("%d objects are left, want 45", s.left())
 		}
 		s.restart()
-		s.become()
-		report := s.mustPass(t)
-		if len(report.Leaving) != len(half) || report.RequeueAfter <= 0 || report.RequeueAfter > budgetWindow {
-			t.Fatalf("both halves within the window are too many: %v, again in %s", failures(report), report.RequeueAfter)
+		s.become(s.revision(3).phase("base", all[25:]...))
+		report := s.settle(t)
+		if len(report.Leaving) != 10 || report.RequeueAfter <= 0 || report.RequeueAfter > budgetWindow {
+			t.Fatalf("15 and 10 within the window are too many of 45: %v, again in %s", failures(report), report.RequeueAfter)
 		}
 		s.clock.SetTime(s.clock.Now().Add(report.RequeueAfter))
 		s.settle(t)
-		if s.left() != 0 {
+		if s.left() != 35 {
 			t.Errorf("%d objects are left when the window is over", s.left())
 		}
 	})
 	t.Run("crash", func(t *testing.T) {
+		all := many(3 * budgetObjects)
 		for fuse := range 2 * budgetObjects {
 			s := budgeted()
-			s.roll(t, s.revision(1).phase("base", many(budgetObjects)...))
-			s.become()
+			s.roll(t, s.revision(1).phase("base", all...))
+			s.become(s.revision(2).phase("base", all[budgetObjects:]...))
 			s.fuse, s.lastWriteLands = fuse, true
 			if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
 				t.Fatal(err)
 			}
 			s.restart()
 			s.settle(t)
-			if _, spent := s.stored.recent(s.clock.Now()); s.left() > 0 || spent != budgetObjects {
+			if _, spent := s.stored.recent(s.clock.Now()); s.left() != 2*budgetObjects || spent != budgetObjects {
 				t.Errorf("behind write %d: %d objects are left, and %d are charged", fuse, s.left(), spent)
 			}
 		}
 	})
 	t.Run("wanted again", func(t *testing.T) {
 		s := budgeted()
-		s.roll(t, s.revision(1).phase("base", many(2)...))
+		s.roll(t, s.revision(1).phase("base", many(4)...))
 		s.alter(refOf("ConfigMap a/m00").ID, func(o *thing) { o.finalizers = []string{"example.com/hold"} })
-		s.become()
-		s.mustPass(t)
+		s.become(s.revision(2).phase("base", many(4)[1:]...))
+		s.settle(t)
 		if !s.stored.Entries[refOf("ConfigMap a/m00").ID].Doomed {
 			t.Fatal("it was not charged")
 		}
 		s.erase(refOf("ConfigMap a/m00").ID)
-		s.roll(t, s.revision(2).phase("base", many(2)...))
+		s.roll(t, s.revision(3).phase("base", many(4)...))
 		if slices.ContainsFunc(sortedIDs(s.stored.Entries), func(id manifest.ID) bool { return s.stored.Entries[id].Doomed }) {
 			t.Error("what is wanted again may still go")
+		}
+	})
+	t.Run("replaced", func(t *testing.T) {
+		s := budgeted()
+		for version := int64(1); version <= 10; version++ {
+			var names []string
+			for i := range 30 {
+				names = append(names, fmt.Sprintf("ClusterRole.rbac v%d-%02d=1", version, i))
+			}
+			last := s.roll(t, s.revision(version).phase("rights", names...).phase("base", many(30)...))
+			if len(last.Leaving) > 0 || len(s.stored.Deletions) > 0 || s.left() != 60 {
+				t.Fatalf("version %d: %d objects are left, charged are %v: %v", version, s.left(), s.stored.Deletions, failures(last))
+			}
+		}
+		s.roll(t, s.revision(11))
+		if s.left() != 60 || s.last.Acknowledge == "" {
+			t.Fatalf("emptied: %d objects are left, and it asks for %q", s.left(), s.last.Acknowledge)
+		}
+		emptied := s.last.Acknowledge
+		s.roll(t, s.revision(12).phase("base", many(30)...))
+		s.roll(t, s.revision(13))
+		if s.last.Acknowledge == emptied {
+			t.Error("an answer for the first set would be one for a later")
+		}
+	})
+	t.Run("some of it", func(t *testing.T) {
+		s := budgeted()
+		s.roll(t, s.revision(1).phase("base", "Namespace a=1", "ConfigMap a/x=1", "ConfigMap a/y=1", "ConfigMap a/z=1", "ConfigMap a/u=1", "ConfigMap a/v=1"))
+		s.roll(t, s.revision(2).phase("base", "ConfigMap a/y=1", "ConfigMap a/z=1", "ConfigMap a/u=1", "ConfigMap a/v=1"))
+		if got := failures(s.last); len(got) != 1 || !strings.Contains(got[0], "Namespace") || s.content("ConfigMap a/x") != "absent" {
+			t.Fatalf("only the Namespace is asked for: %v", got)
+		}
+		if !s.answer() {
+			t.Fatal("it does not ask")
+		}
+		if s.settle(t); s.content("Namespace a") != "absent" {
+			t.Error("it was acknowledged")
+		}
+	})
+	t.Run("reviewed", func(t *testing.T) {
+		s := budgeted()
+		s.roll(t, s.revision(1).phase("base", "Namespace a=1", "Namespace b=1", "ConfigMap a/x=1"))
+		s.budget.Reviewed = func(id manifest.ID, revision int64) bool { return id.Name == "a" && revision < 2 }
+		s.roll(t, s.revision(2).phase("base", "ConfigMap a/x=1"))
+		if got := failures(s.last); len(got) != 1 || s.content("Namespace a") != "absent" || s.content("Namespace b") == "absent" {
+			t.Fatalf("one was named, and the other one was not: %v", got)
 		}
 	})
 }

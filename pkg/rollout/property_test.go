@@ -56,7 +56,7 @@ func TestProperties(t *testing.T) {
 			saga: newSaga(), foreign: map[types.UID]string{}, adoptable: map[types.UID]bool{}, stripped: map[types.UID]map[string]bool{},
 			unrecorded: map[types.UID]bool{}, scaled: map[types.UID]bool{}, reached: map[string]int{},
 		}
-		s.budget = &Budget{}
+		s.limited()
 		s.heal(versionPool()...)
 		s.taking = func(verb string, have *thing) {
 			if complaint := s.witness(verb, have); complaint != "" {
@@ -69,6 +69,7 @@ func TestProperties(t *testing.T) {
 			"":        s.check,
 			"pass":    s.reconcile,
 			"crash":   s.crash,
+			"answer":  func(*rapid.T) { s.answer() },
 			"store":   s.loseStore,
 			"watch":   s.watch,
 			"lag":     func(t *rapid.T) { s.lagging = rapid.Bool().Draw(t, "lagging") },
@@ -354,6 +355,9 @@ func (s *history) end(t *rapid.T) {
 		}
 	}
 	report := s.settle(t)
+	for s.answer() {
+		report = s.settle(t)
+	}
 	s.check(t)
 
 	rule := ruleOf(s.layers, s.stored.Reached)

@@ -38,6 +38,8 @@ type saga struct {
 	orphan map[int64]bool
 	freeze *Freeze
 	budget *Budget
+	// listed is what revisions list that were layers once.
+	listed map[int64][]manifest.ID
 	// owner is the chain; empty is argocd.
 	owner string
 	// last is what the last pass reported.
@@ -46,7 +48,7 @@ type saga struct {
 
 func newSaga() *saga {
 	s := &saga{
-		model: newModel(), bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{},
+		model: newModel(), bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, listed: map[int64][]manifest.ID{},
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
 	}
 	s.restart()
@@ -276,6 +278,12 @@ func (s *saga) become(revisions ...*script) {
 	s.layers, s.news = nil, true
 	for _, r := range revisions {
 		s.layers = append(s.layers, r.layer())
+		s.listed[r.number] = nil
+		for _, phase := range r.phases {
+			for _, step := range phase.Steps {
+				s.listed[r.number] = append(s.listed[r.number], step.ID)
+			}
+		}
 	}
 }
 
