@@ -123,6 +123,23 @@ func (g going) judge() ruling {
 	return found
 }
 
+// WouldAsk tells whether somebody would have to answer when all of one revision is there,
+// and all of a later one takes its place.
+func WouldAsk(former, wanted []manifest.ID) bool {
+	g := going{objects: map[manifest.ID]int64{}, kept: wanted, emptied: len(wanted) == 0}
+	g.listed = func(int64) ([]manifest.ID, bool) { return former, true }
+	stays := make(map[manifest.ID]bool, len(wanted))
+	for _, id := range wanted {
+		stays[id] = true
+	}
+	for _, id := range former {
+		if !stays[id] {
+			g.objects[id] = 0
+		}
+	}
+	return len(g.judge().asks) > 0
+}
+
 // alone is why an object is asked for by itself, empty when it is not.
 func (g going) alone(id manifest.ID) reason {
 	switch {

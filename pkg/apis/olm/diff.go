@@ -99,6 +99,9 @@ type DiffSummary struct {
 	FromBytes int64
 	// ToBytes is the size of the revision's own manifests.
 	ToBytes int64
+	// RemovedDigest names the set of the objects that are removed, for whoever
+	// acknowledges their deletion when they let the revision go on.
+	RemovedDigest string
 }
 
 // ObjectChange is what happens to one object.

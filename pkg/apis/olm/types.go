@@ -134,6 +134,9 @@ type ClusterExtensionRevisionSpec struct {
 	// deleted: Delete (the default) or Orphan. `kubectl delete
 	// --cascade=orphan` sets it.
 	TeardownPolicy TeardownPolicy
+	// AdoptedTeardownPolicy is what becomes of objects that existed before the
+	// extension, and that no extension had installed: Orphan or Delete.
+	AdoptedTeardownPolicy TeardownPolicy
 }
 
 // TargetReference names a cluster by the Secret that has a kubeconfig for it.

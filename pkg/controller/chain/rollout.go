@@ -30,17 +30,13 @@ func (v *visit) rollOut(ctx context.Context) error {
 		Orphan:           map[int64]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
-		Budget:           &rollout.Budget{Explicit: map[int64]bool{}, Acknowledged: map[string]bool{}},
+		Budget:           v.budget(),
 	}
 	for i := range v.revisions {
 		revision := &v.revisions[i]
 		for name := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation], ",") {
 			work.AllowCRDDeletion[strings.TrimSpace(name)] = true
 		}
-		for token := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AcknowledgeDeletionAnnotation], ",") {
-			work.Budget.Acknowledged[strings.TrimSpace(token)] = true
-		}
-		work.Budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero()
 		if !rev.IsLayer(revision) {
 			work.Orphan[revision.Spec.Revision] = rev.LeavesObjects(revision)
 			continue

@@ -2082,7 +2082,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, onFailure and teardownPolicy may change after creation.",
+				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"lifecycleState": {
@@ -2221,6 +2221,15 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 						SchemaProps: spec.SchemaProps{
 							Description: "teardownPolicy is what becomes of the objects when this revision is deleted: Delete (the default) or Orphan. `kubectl delete --cascade=orphan` sets it.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
 							Default:     "Delete",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Delete", "Orphan"},
+						},
+					},
+					"adoptedTeardownPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "adoptedTeardownPolicy is what becomes of objects that existed before the extension, and that no extension had installed, when they would be deleted: Orphan (the default) leaves them as they are, Delete deletes them as all others. The policy of the revision whose content an object has counts. Objects that Helm, OLM or Penstock had installed are no such objects. It may change.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
+							Default:     "Orphan",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Orphan"},
@@ -2462,6 +2471,13 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 							Description: "toBytes is the size of the revision's own manifests.",
 							Type:        []string{"integer"},
 							Format:      "int64",
+						},
+					},
+					"removedDigest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "removedDigest names the set of the objects that are removed: how many, and a digest. Whoever lets a paused revision go on acknowledges their deletion, and no other, by setting the annotation penstock.dev/acknowledge-deletion to it in the same update. It is absent when that revision is not paused, when nothing is removed, and when the answer does not show all that is.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},

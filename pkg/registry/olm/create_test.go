@@ -33,7 +33,7 @@ func TestCreate(t *testing.T) {
 			"finalizers": []any{"penstock.dev/teardown"},
 		},
 		"spec": object{
-			"revision": float64(3), "lifecycleState": "Active", "collisionProtection": "Prevent", "teardownPolicy": "Delete", "onFailure": "None",
+			"revision": float64(3), "lifecycleState": "Active", "collisionProtection": "Prevent", "teardownPolicy": "Delete", "adoptedTeardownPolicy": "Orphan", "onFailure": "None",
 			"previous": []any{object{"name": "e-1", "uid": at(s.get("e-1"), "metadata", "uid")}},
 			"phases": []any{object{"name": "one", "objects": []any{
 				object{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "a", "size": float64(101)},

@@ -116,6 +116,13 @@ type DiffSummary struct {
 	// toBytes is the size of the revision's own manifests.
 	// +optional
 	ToBytes int64 `json:"toBytes,omitempty"`
+	// removedDigest names the set of the objects that are removed: how many, and a
+	// digest. Whoever lets a paused revision go on acknowledges their deletion, and no
+	// other, by setting the annotation penstock.dev/acknowledge-deletion to it in the
+	// same update. It is absent when that revision is not paused, when nothing is
+	// removed, and when the answer does not show all that is.
+	// +optional
+	RemovedDigest string `json:"removedDigest,omitempty"`
 }
 
 // ObjectChange is what happens to one object.

@@ -100,10 +100,10 @@ func TestOpenAPI(t *testing.T) {
 
 	properties := definitions[prefix+"ClusterExtensionRevisionSpec"].Schema.Properties
 	got := map[string]any{}
-	for _, name := range []string{"lifecycleState", "collisionProtection", "teardownPolicy"} {
+	for _, name := range []string{"lifecycleState", "collisionProtection", "teardownPolicy", "adoptedTeardownPolicy"} {
 		got[name] = properties[name].Default
 	}
-	want := map[string]any{"lifecycleState": "Active", "collisionProtection": "Prevent", "teardownPolicy": "Delete"}
+	want := map[string]any{"lifecycleState": "Active", "collisionProtection": "Prevent", "teardownPolicy": "Delete", "adoptedTeardownPolicy": "Orphan"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}

@@ -88,8 +88,9 @@ const (
 	// by commas.
 	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
 	// AcknowledgeDeletionAnnotation, set on a revision of a chain, lets deletions go on
-	// that are beyond the deletion budget: the words that status of that revision asks
-	// for, several separated by commas. It is refused before status asks for it.
+	// that somebody has to answer for: the words that status of that revision asks for,
+	// several separated by commas. It is refused before status asks for it; but whoever
+	// lets a paused revision go on may set it to summary.removedDigest of its diff.
 	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
 	// FreezeConfigMap, in the namespace of Penstock, freezes the cluster for as long as
 	// it exists: Penstock writes nothing to it. Its keys are reason and author.
@@ -194,7 +195,7 @@ type ClusterExtensionRevisionList struct {
 
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
 // out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
-// onFailure and teardownPolicy may change after creation.
+// onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.
 type ClusterExtensionRevisionSpec struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
@@ -270,6 +271,14 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +default="Delete"
 	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
+	// adoptedTeardownPolicy is what becomes of objects that existed before the
+	// extension, and that no extension had installed, when they would be deleted:
+	// Orphan (the default) leaves them as they are, Delete deletes them as all others.
+	// The policy of the revision whose content an object has counts. Objects that Helm,
+	// OLM or Penstock had installed are no such objects. It may change.
+	// +optional
+	// +default="Orphan"
+	AdoptedTeardownPolicy TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
 }
 
 // TargetReference names a cluster by the Secret that has a kubeconfig for it.

@@ -37,6 +37,8 @@ func TestDefaults(t *testing.T) {
 				CollisionProtection: v1alpha1.CollisionProtectionPrevent,
 				OnFailure:           v1alpha1.OnFailureNone,
 				TeardownPolicy:      v1alpha1.TeardownPolicyDelete,
+
+				AdoptedTeardownPolicy: v1alpha1.TeardownPolicyOrphan,
 			},
 		},
 		"Given": {
@@ -65,6 +67,8 @@ func TestDefaults(t *testing.T) {
 				CollisionProtection: v1alpha1.CollisionProtectionNone,
 				OnFailure:           v1alpha1.OnFailureNone,
 				TeardownPolicy:      v1alpha1.TeardownPolicyDelete,
+
+				AdoptedTeardownPolicy: v1alpha1.TeardownPolicyOrphan,
 				Phases:              []v1alpha1.RevisionPhase{{Name: "a", Objects: []v1alpha1.RevisionObject{{Name: "b"}}}},
 			},
 		},

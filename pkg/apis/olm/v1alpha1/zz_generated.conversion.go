@@ -648,6 +648,7 @@ func autoConvert_v1alpha1_ClusterExtensionRevisionSpec_To_olm_ClusterExtensionRe
 	out.ProgressionProbes = *(*[]olm.ProgressionProbe)(unsafe.Pointer(&in.ProgressionProbes))
 	out.Yield = *(*[]olm.YieldRule)(unsafe.Pointer(&in.Yield))
 	out.TeardownPolicy = olm.TeardownPolicy(in.TeardownPolicy)
+	out.AdoptedTeardownPolicy = olm.TeardownPolicy(in.AdoptedTeardownPolicy)
 	return nil
 }
 
@@ -679,6 +680,7 @@ func autoConvert_olm_ClusterExtensionRevisionSpec_To_v1alpha1_ClusterExtensionRe
 	out.ProgressionProbes = *(*[]ProgressionProbe)(unsafe.Pointer(&in.ProgressionProbes))
 	out.Yield = *(*[]YieldRule)(unsafe.Pointer(&in.Yield))
 	out.TeardownPolicy = TeardownPolicy(in.TeardownPolicy)
+	out.AdoptedTeardownPolicy = TeardownPolicy(in.AdoptedTeardownPolicy)
 	return nil
 }
 

@@ -35,6 +35,9 @@ func SetObjectDefaults_ClusterExtensionRevision(in *ClusterExtensionRevision) {
 	if in.Spec.TeardownPolicy == "" {
 		in.Spec.TeardownPolicy = "Delete"
 	}
+	if in.Spec.AdoptedTeardownPolicy == "" {
+		in.Spec.AdoptedTeardownPolicy = "Orphan"
+	}
 }
 
 func SetObjectDefaults_ClusterExtensionRevisionList(in *ClusterExtensionRevisionList) {

@@ -32,12 +32,19 @@ func questions() []question {
 }
 
 // validateAnswers refuses answers that are new and that status of the revision, as it is
-// stored, does not ask for; old is empty for a new revision, which asks for none.
-func validateAnswers(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
+// stored, does not ask for; old is empty for a new revision, which asks for none. Whoever
+// lets a paused revision go on may acknowledge what a diff with an earlier one showed as
+// removed, by its digest.
+func validateAnswers(updated, old *olm.ClusterExtensionRevision, removed []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, q := range questions() {
 		path := field.NewPath("metadata", "annotations").Key(q.annotation)
 		known := map[string]bool{q.asks(old): true}
+		if q.annotation == v1alpha1.AcknowledgeDeletionAnnotation && Unpauses(updated, old) {
+			for _, digest := range removed {
+				known[digest] = true
+			}
+		}
 		for _, answer := range answersIn(old.Annotations[q.annotation]) {
 			known[answer] = true
 		}
@@ -49,6 +56,11 @@ func validateAnswers(updated, old *olm.ClusterExtensionRevision) field.ErrorList
 		}
 	}
 	return errs
+}
+
+// Unpauses tells whether an update lets a paused revision go on.
+func Unpauses(updated, old *olm.ClusterExtensionRevision) bool {
+	return old.Spec.LifecycleState == olm.LifecycleStatePaused && updated.Spec.LifecycleState == olm.LifecycleStateActive
 }
 
 // answersIn returns the answers in the value of an annotation.

@@ -26,6 +26,8 @@ func TestAnswers(t *testing.T) {
 	budget := asking("Stalled", "BudgetExceeded", "… as 25-0123456789: kubectl annotate --overwrite cer argocd-3 "+acknowledge+"=25-0123456789", metav1.ConditionTrue)
 	held := asking("Held", "IsRollback", "… until it is released: kubectl annotate cer argocd-3 "+release+"=argocd-2", metav1.ConditionTrue)
 	nothing := func(*olm.ClusterExtensionRevision) {}
+	paused := func(r *olm.ClusterExtensionRevision) { r.Spec.LifecycleState = olm.LifecycleStatePaused }
+	active := func(r *olm.ClusterExtensionRevision) { r.Spec.LifecycleState = olm.LifecycleStateActive }
 	both := func(changes ...change) change {
 		return func(r *olm.ClusterExtensionRevision) {
 			for _, c := range changes {
@@ -47,6 +49,11 @@ func TestAnswers(t *testing.T) {
 		"WordsOfOthers":  {"a webhook said it", asking("Stalled", "ApplyRejected", "denied: "+acknowledge+"=1-a", metav1.ConditionTrue), annotated(acknowledge, "1-a"), acknowledge, "asks for nothing"},
 		"Removed":        {"nothing goes on by that", annotated(acknowledge, "1-a"), annotated(acknowledge, ""), "", ""},
 		"Kept":           {"it was set when it could be", annotated(acknowledge, "1-a"), nothing, "", ""},
+		"OfADiff":        {"whoever lets it go on has read the diff", paused, both(active, annotated(acknowledge, "2-d")), "", ""},
+		"OfNoDiff":       {"nobody has shown these", paused, both(active, annotated(acknowledge, "2-e")), acknowledge, "asks for nothing"},
+		"StillPaused":    {"it does not go on", paused, annotated(acknowledge, "2-d"), acknowledge, "asks for nothing"},
+		"GoesOnAlready":  {"it went on before", nothing, annotated(acknowledge, "2-d"), acknowledge, "asks for nothing"},
+		"ReleasedByDiff": {"a hold is another question", paused, both(active, annotated(release, "2-d")), release, "asks for nothing"},
 		"Released":       {"it is what status says", held, annotated(release, "argocd-2"), "", ""},
 		"ReleasesLater":  {"that rollback is none yet", held, annotated(release, "argocd-4"), release, `must be "argocd-2"`},
 		"ReleasesNobody": {"nobody is held", nothing, annotated(release, "argocd-4"), release, "asks for nothing at the moment"},
@@ -56,7 +63,7 @@ func TestAnswers(t *testing.T) {
 			updated := old.DeepCopy()
 			tc.change(updated)
 			var found []string
-			for _, err := range ValidateRevisionUpdate(updated, old) {
+			for _, err := range ValidateRevisionUpdate(updated, old, "2-d") {
 				found = append(found, err.Error())
 			}
 			wrong := tc.at == "" && len(found) > 0 || tc.at != "" && !slices.ContainsFunc(found, func(err string) bool {

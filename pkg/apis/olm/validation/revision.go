@@ -28,7 +28,7 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 		return errs
 	}
 	errs := validateIdentity(revision)
-	errs = append(errs, validateAnswers(revision, &olm.ClusterExtensionRevision{})...)
+	errs = append(errs, validateAnswers(revision, &olm.ClusterExtensionRevision{}, nil)...)
 	errs = append(errs, validateMutableSpec(&revision.Spec)...)
 	spec := field.NewPath("spec")
 	errs = append(errs, validateCollisionProtection(revision.Spec.CollisionProtection, spec.Child("collisionProtection"), required)...)
@@ -116,6 +116,8 @@ func validateMutableSpec(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList
 		olm.LifecycleStateActive, olm.LifecycleStatePaused, olm.LifecycleStateArchived)
 	errs = append(errs, oneOf(path.Child("teardownPolicy"), spec.TeardownPolicy,
 		olm.TeardownPolicyDelete, olm.TeardownPolicyOrphan)...)
+	errs = append(errs, oneOf(path.Child("adoptedTeardownPolicy"), spec.AdoptedTeardownPolicy,
+		olm.TeardownPolicyOrphan, olm.TeardownPolicyDelete)...)
 	if spec.ProgressDeadlineMinutes < 0 {
 		errs = append(errs, field.Invalid(path.Child("progressDeadlineMinutes"), spec.ProgressDeadlineMinutes,
 			"must be 0, for no deadline, or a number of minutes"))

@@ -17,15 +17,16 @@ const immutable = "field is immutable: a revision's content never changes; make 
 
 // ValidateRevisionUpdate returns what an update of metadata and spec may not do.
 // What cannot have changed is not judged again, so that a revision accepted by
-// an older release stays usable.
-func ValidateRevisionUpdate(updated, old *olm.ClusterExtensionRevision) field.ErrorList {
+// an older release stays usable. Removed are the digests of what the revision removes of
+// earlier ones: whoever lets it go on may acknowledge that.
+func ValidateRevisionUpdate(updated, old *olm.ClusterExtensionRevision, removed ...string) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	if errs := objectmeta.ValidateSize(&updated.ObjectMeta, &old.ObjectMeta, metadata); len(errs) > 0 {
 		return errs
 	}
 	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, metadata)
 	errs = append(errs, validateRoom(updated, old)...)
-	errs = append(errs, validateAnswers(updated, old)...)
+	errs = append(errs, validateAnswers(updated, old, removed)...)
 	if chain, _, ok := olm.ChainOf(old.Name); ok {
 		errs = append(errs, validateChainLabel(updated, chain)...)
 	}

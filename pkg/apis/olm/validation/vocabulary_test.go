@@ -35,6 +35,8 @@ func revision(changes ...change) *olm.ClusterExtensionRevision {
 			CollisionProtection: olm.CollisionProtectionPrevent,
 			OnFailure:           olm.OnFailureNone,
 			TeardownPolicy:      olm.TeardownPolicyDelete,
+
+			AdoptedTeardownPolicy: olm.TeardownPolicyOrphan,
 			Previous:            []olm.PreviousRevision{{Name: "argocd-2"}, {Name: "argocd-1"}},
 			Phases: []olm.RevisionPhase{
 				{Name: "config", Objects: []olm.RevisionObject{object("v1", "ConfigMap", "cm"), object("v1", "Secret", "s")}},

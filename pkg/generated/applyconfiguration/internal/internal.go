@@ -357,6 +357,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRevisionSpec
   map:
     fields:
+    - name: adoptedTeardownPolicy
+      type:
+        scalar: string
+      default: Orphan
     - name: collisionProtection
       type:
         scalar: string

@@ -26,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
 // strategy says what a well-formed revision is and what the server adds to it.
@@ -201,7 +202,33 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	if errs := s.inliner.invalidManifests(revision, stagedFrom(ctx)); len(errs) > 0 {
 		return objectmeta.Bounded(errs)
 	}
-	return objectmeta.Bounded(validation.ValidateRevisionUpdate(revision, old.(*olm.ClusterExtensionRevision)))
+	stored := old.(*olm.ClusterExtensionRevision)
+	removed, err := s.removed(ctx, revision, stored)
+	if err != nil {
+		return field.ErrorList{field.InternalError(field.NewPath("metadata", "annotations"), fmt.Errorf("reading the revisions before %s: %w", revision.Name, err))}
+	}
+	return objectmeta.Bounded(validation.ValidateRevisionUpdate(revision, stored, removed...))
+}
+
+// removed returns the digests of what a revision that goes on removes of each earlier
+// one, as their diffs tell them, when the update may name one of them.
+func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) ([]string, error) {
+	chain, _, ok := olm.ChainOf(revision.Name)
+	if !ok || !validation.Unpauses(revision, stored) ||
+		revision.Annotations[v1alpha1.AcknowledgeDeletionAnnotation] == stored.Annotations[v1alpha1.AcknowledgeDeletionAnnotation] {
+		return nil, nil
+	}
+	revisions, err := s.chain(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+	var digests []string
+	for i := range revisions {
+		if revisions[i].Spec.Revision < revision.Spec.Revision {
+			digests = append(digests, rev.RemovedDigest(rev.Removed(Refs(&revisions[i]), Refs(revision)), revision.UID))
+		}
+	}
+	return digests, nil
 }
 
 // WarningsOnCreate warns of revisions that are valid and hardly meant, and that kubectl shows

@@ -58,7 +58,7 @@ func TestExpressionsAreCompiled(t *testing.T) {
 	revision := &olm.ClusterExtensionRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: "e-1", Labels: map[string]string{v1alpha1.ChainLabel: "e"}},
 		Spec: olm.ClusterExtensionRevisionSpec{
-			Revision: 1, LifecycleState: olm.LifecycleStateActive, TeardownPolicy: olm.TeardownPolicyDelete, CollisionProtection: olm.CollisionProtectionNone,
+			Revision: 1, LifecycleState: olm.LifecycleStateActive, TeardownPolicy: olm.TeardownPolicyDelete, AdoptedTeardownPolicy: olm.TeardownPolicyOrphan, CollisionProtection: olm.CollisionProtectionNone,
 			OnFailure: olm.OnFailureNone,
 			ProgressionProbes: []olm.ProgressionProbe{{
 				Selector:   olm.ProbeSelector{GroupKind: &metav1.GroupKind{Kind: "Pod"}},

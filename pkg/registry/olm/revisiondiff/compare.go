@@ -95,6 +95,7 @@ func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRe
 	out := newDiff(from, to)
 	scope.fill(out, report)
 	scope.count(&out.Summary, from, to)
+	scope.nameRemoved(out, from, to)
 	if from == nil {
 		out.Notes = append(out.Notes, noEarlierRevision(to))
 	}

@@ -93,5 +93,6 @@ func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
 	revision.Spec.SuccessDelaySeconds = newest.Spec.SuccessDelaySeconds
 	revision.Spec.OnFailure = newest.Spec.OnFailure
 	revision.Spec.TeardownPolicy = newest.Spec.TeardownPolicy
+	revision.Spec.AdoptedTeardownPolicy = newest.Spec.AdoptedTeardownPolicy
 	return revision
 }

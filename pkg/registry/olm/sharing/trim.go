@@ -40,6 +40,7 @@ func trimSpec(spec *olm.ClusterExtensionRevisionSpec) {
 	intern(&spec.CollisionProtection)
 	intern(&spec.OnFailure)
 	intern(&spec.TeardownPolicy)
+	intern(&spec.AdoptedTeardownPolicy)
 	for i := range spec.Phases {
 		intern(&spec.Phases[i].Name)
 		intern(&spec.Phases[i].CollisionProtection)

@@ -13,7 +13,7 @@ import (
 //
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
 // out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
-// onFailure and teardownPolicy may change after creation.
+// onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.
 type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
@@ -67,6 +67,12 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// deleted: Delete (the default) or Orphan. `kubectl delete
 	// --cascade=orphan` sets it.
 	TeardownPolicy *olmv1alpha1.TeardownPolicy `json:"teardownPolicy,omitempty"`
+	// adoptedTeardownPolicy is what becomes of objects that existed before the
+	// extension, and that no extension had installed, when they would be deleted:
+	// Orphan (the default) leaves them as they are, Delete deletes them as all others.
+	// The policy of the revision whose content an object has counts. Objects that Helm,
+	// OLM or Penstock had installed are no such objects. It may change.
+	AdoptedTeardownPolicy *olmv1alpha1.TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
 }
 
 // ClusterExtensionRevisionSpecApplyConfiguration constructs a declarative configuration of the ClusterExtensionRevisionSpec type for use with
@@ -188,5 +194,13 @@ func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithYield(values ...*Yi
 // If called multiple times, the TeardownPolicy field is set to the value of the last call.
 func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithTeardownPolicy(value olmv1alpha1.TeardownPolicy) *ClusterExtensionRevisionSpecApplyConfiguration {
 	b.TeardownPolicy = &value
+	return b
+}
+
+// WithAdoptedTeardownPolicy sets the AdoptedTeardownPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AdoptedTeardownPolicy field is set to the value of the last call.
+func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithAdoptedTeardownPolicy(value olmv1alpha1.TeardownPolicy) *ClusterExtensionRevisionSpecApplyConfiguration {
+	b.AdoptedTeardownPolicy = &value
 	return b
 }

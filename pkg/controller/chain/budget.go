@@ -1,0 +1,100 @@
+package chain
+
+import (
+	"strings"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// budget is the deletion budget of the chain, with what people have answered.
+func (v *visit) budget() *rollout.Budget {
+	budget := &rollout.Budget{
+		Explicit: map[int64]bool{}, Acknowledged: map[string]bool{},
+		Listed: v.listed, Reviewed: v.reviewed(),
+	}
+	for i := range v.revisions {
+		revision := &v.revisions[i]
+		for _, token := range acknowledged(revision) {
+			budget.Acknowledged[token] = true
+		}
+		budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero()
+	}
+	return budget
+}
+
+// acknowledged are the answers to what status or a diff asked about.
+func acknowledged(revision *olmv1alpha1.ClusterExtensionRevision) []string {
+	var tokens []string
+	for token := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AcknowledgeDeletionAnnotation], ",") {
+		if token = strings.TrimSpace(token); token != "" {
+			tokens = append(tokens, token)
+		}
+	}
+	return tokens
+}
+
+// listed returns what a revision lists, and whether there is one of that number.
+func (v *visit) listed(number int64) ([]manifest.ID, bool) {
+	for i := range v.revisions {
+		if v.revisions[i].Spec.Revision == number {
+			return rev.IDs(rev.Refs(&v.revisions[i])), true
+		}
+	}
+	return nil, false
+}
+
+// reviewed tells of which objects somebody has named the deletion when they let the newest
+// layer go on, by the digest of its diff with an earlier revision. It says nothing of what
+// that layer itself, or a later one, has put there. Hardly ever is it asked, and then it
+// reads the chain once.
+func (v *visit) reviewed() func(manifest.ID, int64) bool {
+	var named map[manifest.ID]bool
+	return func(id manifest.ID, revision int64) bool {
+		newest := v.newestLayer()
+		if newest == nil || revision >= newest.Spec.Revision {
+			return false
+		}
+		if named == nil {
+			named = v.namedBy(newest)
+		}
+		return named[id]
+	}
+}
+
+func (v *visit) newestLayer() *olmv1alpha1.ClusterExtensionRevision {
+	for i := range v.revisions {
+		if rev.IsLayer(&v.revisions[i]) {
+			return &v.revisions[i]
+		}
+	}
+	return nil
+}
+
+// namedBy are the objects whose deletion the answers of a revision name.
+func (v *visit) namedBy(newest *olmv1alpha1.ClusterExtensionRevision) map[manifest.ID]bool {
+	named, answers := map[manifest.ID]bool{}, map[string]bool{}
+	for _, answer := range acknowledged(newest) {
+		answers[answer] = true
+	}
+	if len(answers) == 0 {
+		return named
+	}
+	own := rev.Refs(newest)
+	for i := range v.revisions {
+		earlier := &v.revisions[i]
+		if earlier.Spec.Revision >= newest.Spec.Revision {
+			continue
+		}
+		removed := rev.Removed(rev.Refs(earlier), own)
+		if !answers[rev.RemovedDigest(removed, newest.UID)] {
+			continue
+		}
+		for _, id := range removed {
+			named[id] = true
+		}
+	}
+	return named
+}

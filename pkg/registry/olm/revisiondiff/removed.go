@@ -1,0 +1,48 @@
+package revisiondiff
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	rev "github.com/penstock-project/penstock/pkg/revision"
+)
+
+// reasonDeletionAsks is of the note that somebody will have to acknowledge deletions.
+const reasonDeletionAsks = "DeletionAsks"
+
+// nameRemoved adds the digest of what a paused revision removes of an earlier one, and says
+// whether somebody will be asked to acknowledge it. Whoever does not see all of it cannot
+// acknowledge it.
+func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
+	if to.Spec.LifecycleState != olm.LifecycleStatePaused || from == nil || from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to) {
+		return
+	}
+	before, after := clusterextensionrevision.Refs(from), clusterextensionrevision.Refs(to)
+	removed := rev.Removed(before, after)
+	for _, id := range removed {
+		if !s.shows(id) {
+			return
+		}
+	}
+	out.Summary.RemovedDigest = rev.RemovedDigest(removed, to.UID)
+	if !rev.AsksForRemoved(before, after) {
+		return
+	}
+	at := slices.IndexFunc(out.Notes, func(note olm.DiffNote) bool { return note.Severity != olm.NoteCritical })
+	if at < 0 {
+		at = len(out.Notes)
+	}
+	out.Notes = slices.Insert(out.Notes, at, olm.DiffNote{
+		Severity: olm.NoteWarning, Reason: reasonDeletionAsks,
+		Message: fmt.Sprintf("when %s has succeeded, nothing of this is deleted unless it is acknowledged, then or now: set the annotation %s=%s when you set lifecycleState to Active",
+			to.Name, v1alpha1.AcknowledgeDeletionAnnotation, out.Summary.RemovedDigest),
+	})
+}
+
+func chainOf(revision *olm.ClusterExtensionRevision) string {
+	chain, _, _ := olm.ChainOf(revision.Name)
+	return chain
+}

@@ -1,0 +1,47 @@
+package revision
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// Removed lists the objects of one revision that a later one does not list.
+func Removed(from, to []manifest.Ref) []manifest.ID {
+	listed := make(map[manifest.ID]bool, len(to))
+	for _, ref := range to {
+		listed[ref.ID] = true
+	}
+	var removed []manifest.ID
+	for _, ref := range from {
+		if !listed[ref.ID] {
+			removed = append(removed, ref.ID)
+		}
+	}
+	return removed
+}
+
+// RemovedDigest names what a revision, by its uid, removes: whoever has read it in a diff
+// can acknowledge it before the revision is rolled out. It is empty for nothing.
+func RemovedDigest(removed []manifest.ID, by types.UID) string {
+	if len(removed) == 0 {
+		return ""
+	}
+	return rollout.DeletionToken(removed, func(manifest.ID) string { return "removed by " + string(by) })
+}
+
+// AsksForRemoved tells whether somebody will have to acknowledge what a revision removes
+// of an earlier one when it is rolled out completely.
+func AsksForRemoved(from, to []manifest.Ref) bool {
+	return rollout.WouldAsk(IDs(from), IDs(to))
+}
+
+// IDs are the objects that references name.
+func IDs(refs []manifest.Ref) []manifest.ID {
+	out := make([]manifest.ID, 0, len(refs))
+	for _, ref := range refs {
+		out = append(out, ref.ID)
+	}
+	return out
+}
