@@ -42,6 +42,7 @@ func TestRollback(t *testing.T) {
 	t.Run("held", func(t *testing.T) { r.in(t).holds() })
 	t.Run("frozen", func(t *testing.T) { r.in(t).freezes() })
 	t.Run("budget", func(t *testing.T) { r.in(t).asks() })
+	t.Run("versioned names", func(t *testing.T) { r.in(t).upgrades() })
 	t.Run("soak", func(t *testing.T) { r.in(t).soaks() })
 }
 
@@ -82,6 +83,19 @@ func (s rolledBack) submit(chain string, number int, spec map[string]any, more .
 		delete(body, "owner")
 		revision.SetOwnerReferences([]metav1.OwnerReference{owner.(metav1.OwnerReference)})
 	}
+	if _, err := s.outsider.Resource(revisionsOf()).Create(context.Background(), revision, metav1.CreateOptions{}); err != nil {
+		s.t.Fatalf("creating %s: %v", revision.GetName(), err)
+	}
+}
+
+// submitPhases creates a revision of nothing but these phases.
+func (s story) submitPhases(chain string, number int, phases []any) {
+	s.t.Helper()
+	revision := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision",
+		"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", chain, number)},
+		"spec":     map[string]any{"revision": int64(number), "phases": phases},
+	}}
 	if _, err := s.outsider.Resource(revisionsOf()).Create(context.Background(), revision, metav1.CreateOptions{}); err != nil {
 		s.t.Fatalf("creating %s: %v", revision.GetName(), err)
 	}

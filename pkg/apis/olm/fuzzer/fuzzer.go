@@ -21,6 +21,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			spec.CollisionProtection = oneOf(c, olm.CollisionProtectionPrevent, olm.CollisionProtectionIfNoController, olm.CollisionProtectionNone)
 			spec.OnFailure = oneOf(c, olm.OnFailureNone, olm.OnFailureRollback)
 			spec.TeardownPolicy = oneOf(c, olm.TeardownPolicyDelete, olm.TeardownPolicyOrphan)
+			spec.AdoptedTeardownPolicy = oneOf(c, olm.TeardownPolicyOrphan, olm.TeardownPolicyDelete)
 		},
 		func(manifest *olm.Manifest, c randfill.Continue) {
 			manifest.Raw = fmt.Appendf(nil, `{"kind":"ConfigMap","data":{"n":"%d"}}`, c.Int63())

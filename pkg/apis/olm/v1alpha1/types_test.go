@@ -33,27 +33,28 @@ func TestDefaults(t *testing.T) {
 		"Empty": {
 			reason: "a spec that says nothing is active, careful and cleans up",
 			want: v1alpha1.ClusterExtensionRevisionSpec{
-				LifecycleState:      v1alpha1.LifecycleStateActive,
-				CollisionProtection: v1alpha1.CollisionProtectionPrevent,
-				OnFailure:           v1alpha1.OnFailureNone,
-				TeardownPolicy:      v1alpha1.TeardownPolicyDelete,
-
+				LifecycleState:        v1alpha1.LifecycleStateActive,
+				CollisionProtection:   v1alpha1.CollisionProtectionPrevent,
+				OnFailure:             v1alpha1.OnFailureNone,
+				TeardownPolicy:        v1alpha1.TeardownPolicyDelete,
 				AdoptedTeardownPolicy: v1alpha1.TeardownPolicyOrphan,
 			},
 		},
 		"Given": {
 			reason: "what is said stays",
 			in: v1alpha1.ClusterExtensionRevisionSpec{
-				LifecycleState:      v1alpha1.LifecycleStatePaused,
-				CollisionProtection: v1alpha1.CollisionProtectionNone,
-				OnFailure:           v1alpha1.OnFailureRollback,
-				TeardownPolicy:      v1alpha1.TeardownPolicyOrphan,
+				LifecycleState:        v1alpha1.LifecycleStatePaused,
+				CollisionProtection:   v1alpha1.CollisionProtectionNone,
+				OnFailure:             v1alpha1.OnFailureRollback,
+				TeardownPolicy:        v1alpha1.TeardownPolicyOrphan,
+				AdoptedTeardownPolicy: v1alpha1.TeardownPolicyDelete,
 			},
 			want: v1alpha1.ClusterExtensionRevisionSpec{
-				LifecycleState:      v1alpha1.LifecycleStatePaused,
-				CollisionProtection: v1alpha1.CollisionProtectionNone,
-				OnFailure:           v1alpha1.OnFailureRollback,
-				TeardownPolicy:      v1alpha1.TeardownPolicyOrphan,
+				LifecycleState:        v1alpha1.LifecycleStatePaused,
+				CollisionProtection:   v1alpha1.CollisionProtectionNone,
+				OnFailure:             v1alpha1.OnFailureRollback,
+				TeardownPolicy:        v1alpha1.TeardownPolicyOrphan,
+				AdoptedTeardownPolicy: v1alpha1.TeardownPolicyDelete,
 			},
 		},
 		"Nested": {
@@ -63,13 +64,12 @@ func TestDefaults(t *testing.T) {
 				Phases:              []v1alpha1.RevisionPhase{{Name: "a", Objects: []v1alpha1.RevisionObject{{Name: "b"}}}},
 			},
 			want: v1alpha1.ClusterExtensionRevisionSpec{
-				LifecycleState:      v1alpha1.LifecycleStateActive,
-				CollisionProtection: v1alpha1.CollisionProtectionNone,
-				OnFailure:           v1alpha1.OnFailureNone,
-				TeardownPolicy:      v1alpha1.TeardownPolicyDelete,
-
+				LifecycleState:        v1alpha1.LifecycleStateActive,
+				CollisionProtection:   v1alpha1.CollisionProtectionNone,
+				OnFailure:             v1alpha1.OnFailureNone,
+				TeardownPolicy:        v1alpha1.TeardownPolicyDelete,
 				AdoptedTeardownPolicy: v1alpha1.TeardownPolicyOrphan,
-				Phases:              []v1alpha1.RevisionPhase{{Name: "a", Objects: []v1alpha1.RevisionObject{{Name: "b"}}}},
+				Phases:                []v1alpha1.RevisionPhase{{Name: "a", Objects: []v1alpha1.RevisionObject{{Name: "b"}}}},
 			},
 		},
 	}

@@ -30,14 +30,13 @@ func revision(changes ...change) *olm.ClusterExtensionRevision {
 			Labels: map[string]string{v1alpha1.ChainLabel: "argocd"},
 		},
 		Spec: olm.ClusterExtensionRevisionSpec{
-			Revision:            3,
-			LifecycleState:      olm.LifecycleStateActive,
-			CollisionProtection: olm.CollisionProtectionPrevent,
-			OnFailure:           olm.OnFailureNone,
-			TeardownPolicy:      olm.TeardownPolicyDelete,
-
+			Revision:              3,
+			LifecycleState:        olm.LifecycleStateActive,
+			CollisionProtection:   olm.CollisionProtectionPrevent,
+			OnFailure:             olm.OnFailureNone,
+			TeardownPolicy:        olm.TeardownPolicyDelete,
 			AdoptedTeardownPolicy: olm.TeardownPolicyOrphan,
-			Previous:            []olm.PreviousRevision{{Name: "argocd-2"}, {Name: "argocd-1"}},
+			Previous:              []olm.PreviousRevision{{Name: "argocd-2"}, {Name: "argocd-1"}},
 			Phases: []olm.RevisionPhase{
 				{Name: "config", Objects: []olm.RevisionObject{object("v1", "ConfigMap", "cm"), object("v1", "Secret", "s")}},
 				{Name: "deploy", Objects: []olm.RevisionObject{object("apps/v1", "Deployment", "server")}},
