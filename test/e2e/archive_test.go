@@ -29,6 +29,7 @@ func storeLost(w sharedPlane) {
 	// One that was given up, and one whose objects will not be there.
 	w.roll(revision("givenup", 1).phase("all", configMap(ns, "given-up", "x=1")))
 	w.MustKubectl("patch", "cer", "givenup-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	w.acknowledge("givenup-1", "nothing would be left of the extension")
 	w.gone("configmap/given-up", "--namespace="+ns)
 	w.roll(revision("moved", 1).phase("all", configMap(ns, "moved", "x=1")))
 
@@ -96,7 +97,10 @@ func storeLost(w sharedPlane) {
 	}
 
 	// And it goes on from there.
-	w.MustKubectl("patch", "cer", "lost-3", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
+	digest := w.read(".summary.removedDigest", "revisiondiff", "lost-2..lost-3")
+	w.says(digest, "1-")
+	w.MustKubectl("patch", "cer", "lost-3", "--type=merge", "-p",
+		`{"spec":{"lifecycleState":"Active"},"metadata":{"annotations":{"penstock.dev/acknowledge-deletion":"`+digest+`"}}}`)
 	w.succeeded("lost-3")
 	w.value("Archived", ".spec.lifecycleState", "cer/lost-2")
 	w.MustKubectl("get", "configmap", "b", "--namespace="+ns)

@@ -90,6 +90,16 @@ func acknowledged(w sharedPlane) {
 	w.absent("crd", "anchors.anchors.example.com")
 }
 
+// acknowledge answers what a revision asks before it deletes objects, with the command
+// that status has.
+func (w world) acknowledge(name string, says ...string) {
+	w.t.Helper()
+	w.condition(name, "Stalled", "True", append(says, "acknowledge-deletion=")...)
+	message := w.read(`.status.conditions[?(@.type=="Stalled")].message`, "cer", name)
+	_, command, _ := strings.Cut(message, ": kubectl ")
+	w.MustKubectl(strings.Fields(command)...)
+}
+
 // instanceGone: or when there are none any more.
 func instanceGone(w sharedPlane) {
 	ns := w.namespace("instancegone")

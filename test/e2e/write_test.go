@@ -180,6 +180,7 @@ func lifecycleChanges(w sharedPlane) {
 	w.MustKubectl("patch", "cer", "lifecycle-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active","progressDeadlineMinutes":10}}`)
 	w.MustKubectl("patch", "cer", "lifecycle-1", "--type=merge", "-p", `{"spec":{"teardownPolicy":"Orphan"}}`)
 	w.MustKubectl("patch", "cer", "lifecycle-1", "--type=merge", "-p", `{"spec":{"teardownPolicy":"Delete","lifecycleState":"Archived"}}`)
+	w.acknowledge("lifecycle-1", "nothing would be left of the extension")
 	w.gone("configmap/lifecycle-first", "configmap/lifecycle-second", "secret/lifecycle-secret", "--namespace=default")
 	for _, state := range []string{"Active", "Paused"} {
 		w.refused("", []string{"patch", "cer", "lifecycle-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"` + state + `"}}`},
