@@ -20,6 +20,7 @@ func Inventory(in store.Inventory) rollout.Inventory {
 		out.Entries[id] = rollout.Entry{
 			Version: e.Version, UID: types.UID(e.UID), Revision: e.Revision, Digest: manifest.Digest(e.Digest),
 			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
+			Adopted: e.Adopted,
 		}
 	}
 	for _, d := range in.Deletions {
@@ -38,6 +39,7 @@ func StoredInventory(in rollout.Inventory) store.Inventory {
 			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
 			UID: e.UID, Revision: e.Revision, Digest: e.Digest, ManagedEntry: e.ManagedEntry,
 			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
+			Adopted: e.Adopted,
 		})
 	}
 	for _, d := range in.Deletions {

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
@@ -54,9 +56,19 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 	}
 	result := p.apply(ctx, t, seen, onto(seen), left.And(nil), p.event(t, "Adopted", "%s", message))
 	if apierrors.IsInvalid(result.err) && managedfields.ApplyOf(seen.Managed, p.who.Manager) != nil {
-		return p.adoptWithAll(ctx, t, seen, before, left.And(nil), result.err)
+		result = p.adoptWithAll(ctx, t, seen, before, left.And(nil), result.err)
+	}
+	if result.entry != nil {
+		result.entry.Adopted = !seen.Installed
 	}
 	return result
+}
+
+// adopted is true for an object that existed before and that nobody had installed, by the
+// record or, after a crash, by the intent.
+func (p *pass) adopted(id manifest.ID, uid types.UID) bool {
+	memo := p.inventory.Entry(id)
+	return memo != nil && memo.Adopted && (memo.Intent() || memo.UID == uid)
 }
 
 // adoptWithAll gives back what was taken over, because the server refuses to have

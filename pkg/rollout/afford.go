@@ -68,7 +68,7 @@ func (r *removal) mark(id manifest.ID) string {
 // knows whether it exists, somebody asked for its deletion, or it is left.
 func (r *removal) isFree(id manifest.ID) bool {
 	entry := r.inventory.Entries[id]
-	return entry.Doomed || entry.Intent() || r.Budget.Explicit[entry.Revision] || r.Orphan[entry.Revision] ||
+	return entry.Doomed || entry.Intent() || r.Budget.Explicit[entry.Revision] || r.Orphan[entry.Revision] || r.leaves(entry) ||
 		id.IsDefinition() && r.AllowCRDDeletion[id.Name] ||
 		r.Budget.Reviewed != nil && r.Budget.Reviewed(id, entry.Revision)
 }

@@ -18,7 +18,7 @@ func (r *removal) guard(ctx context.Context, next, leaving []manifest.ID) (bool,
 	free := true
 	for _, id := range next {
 		entry := r.inventory.Entries[id]
-		if !id.IsDefinition() || r.AllowCRDDeletion[id.Name] || r.Orphan[entry.Revision] {
+		if !id.IsDefinition() || r.AllowCRDDeletion[id.Name] || r.Orphan[entry.Revision] || r.leaves(entry) {
 			continue
 		}
 		if r.memory.deleted[id].UID != "" || r.guarded[id] {

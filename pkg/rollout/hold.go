@@ -92,14 +92,17 @@ func (p *pass) rests(at place, step stage.Step) bool {
 func (p *pass) intend(tasks []task) bool {
 	writes := false
 	for _, t := range tasks {
-		switch p.decide(t, p.observed(t.step.ID)).Action {
+		seen := p.observed(t.step.ID)
+		switch action := p.decide(t, seen).Action; action {
 		case Create, Adopt, Update, Recover, Verify:
 			// Also what is to be updated may have to be created in the end: a watch
 			// may lag. What is not in the inventory is never deleted, and that is
 			// what a create-only object must not be.
-			if _, known := p.inventory.Entries[t.step.ID]; !known && !t.step.Policy.CreateOnly {
+			memo := p.inventory.Entry(t.step.ID)
+			adopts := action == Adopt && !seen.Installed
+			if !t.step.Policy.CreateOnly && (memo == nil || adopts && memo.Intent()) {
 				p.inventory.Entries[t.step.ID] = Entry{
-					Version: t.step.Version, Revision: p.Layers[t.layer].Revision, Rank: t.stage,
+					Version: t.step.Version, Revision: p.Layers[t.layer].Revision, Rank: t.stage, Adopted: adopts,
 				}
 			}
 			writes = true

@@ -51,13 +51,16 @@ type Entry struct {
 	// Doomed is true for an object that may go: the budget was charged with it, or
 	// somebody acknowledged it.
 	Doomed bool
+	// Adopted is true for an object that existed before, and that nobody had installed
+	// as part of an extension (see observe.Observation.Installed).
+	Adopted bool
 }
 
 // equal compares two entries by value.
 func (e Entry) equal(other Entry) bool {
 	return e.Version == other.Version && e.UID == other.UID && e.Revision == other.Revision && e.Digest == other.Digest &&
 		e.ManagedEntry == other.ManagedEntry && e.Generation == other.Generation && e.ResourceVersion == other.ResourceVersion &&
-		e.Rank == other.Rank && e.Doomed == other.Doomed && slices.Equal(e.Yielded, other.Yielded)
+		e.Rank == other.Rank && e.Doomed == other.Doomed && e.Adopted == other.Adopted && slices.Equal(e.Yielded, other.Yielded)
 }
 
 // Intent is true while it is unknown whether the object was written.

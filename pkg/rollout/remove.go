@@ -104,8 +104,16 @@ func (r *removal) takePresent(ctx context.Context, t task, entry Entry, seen See
 	if ours, owner := r.who.MayRemove(entry, seen.Observation); !ours {
 		return r.left(t, entry, owner)
 	}
-	if r.Orphan[entry.Revision] || seen.Keep {
+	switch {
+	case r.Orphan[entry.Revision] || seen.Keep:
 		return r.release(ctx, t, seen)
+	case r.leaves(entry):
+		result := r.release(ctx, t, seen)
+		if result.err == nil {
+			result.events = append(result.events, Event{Revision: entry.Revision, Reason: "Left",
+				Message: fmt.Sprintf("left %s as it is: it existed before the extension", t.step.ID)})
+		}
+		return result
 	}
 	if seen.Deleting {
 		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
@@ -147,6 +155,11 @@ func (r *removal) vanished(ctx context.Context, t task, err error) taskResult {
 	result := r.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
 	result.failure.Refused = true
 	return result
+}
+
+// leaves is true for an object that existed before the chain and is left for that.
+func (r *removal) leaves(entry Entry) bool {
+	return entry.Adopted && !r.DeleteAdopted[entry.Revision]
 }
 
 // left tells that an object is not ours to remove, and lets the inventory forget

@@ -82,5 +82,6 @@ func (p *pass) contested(t task, seen Seen, lost string) taskResult {
 // left to others.
 func (p *pass) fine(t task, seen Seen, yielded []string, events []Event) taskResult {
 	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, seen.Observation, yielded)
+	entry.Adopted = p.adopted(t.step.ID, entry.UID)
 	return taskResult{outcome: outcome{applied: true}, entry: &entry, looked: true, events: events}
 }

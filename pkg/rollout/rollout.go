@@ -84,6 +84,9 @@ type Work struct {
 	// Orphan holds the numbers of revisions whose objects are released instead
 	// of deleted when they are in no layer any more.
 	Orphan map[int64]bool
+	// DeleteAdopted holds the numbers of revisions whose objects are deleted also when
+	// they existed before the chain; others are released.
+	DeleteAdopted map[int64]bool
 	// Freeze is set while nothing is to be written; what would be is reported.
 	Freeze *Freeze
 	// Budget bounds deletions; nil does not.

@@ -61,7 +61,7 @@ func (s *saga) witness(verb string, have *thing) string {
 // spares says whether the removal of an object leaves it in the cluster: its
 // revision was deleted to orphan what it has, or somebody marked the object.
 func (s *saga) spares(entry Entry, have *thing) bool {
-	return s.orphan[entry.Revision] || have.fields[keepField].value != ""
+	return entry.Adopted || s.orphan[entry.Revision] || have.fields[keepField].value != ""
 }
 
 const keepField = "annotations:penstock.dev/teardown-policy"

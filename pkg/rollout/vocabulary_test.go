@@ -38,6 +38,8 @@ type saga struct {
 	orphan map[int64]bool
 	freeze *Freeze
 	budget *Budget
+	// deletesAdopted are the revisions whose objects are deleted although they were adopted.
+	deletesAdopted map[int64]bool
 	// listed is what revisions list that were layers once.
 	listed map[int64][]manifest.ID
 	// owner is the chain; empty is argocd.
@@ -80,7 +82,7 @@ func (s *saga) pass() (Report, error) {
 }
 
 func (s *saga) work() Work {
-	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget}
+	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget, DeleteAdopted: s.deletesAdopted}
 }
 
 // save is a write too: a process may die before or behind it.

@@ -110,6 +110,7 @@ func (p *pass) apply(ctx context.Context, t task, seen Seen, options targetclien
 		return taskResult{seen: seen, err: err, events: corrected}
 	}
 	entry := entryOf(p.who, t.step, p.Layers[t.layer], t.stage, p.engine.Names.Observe(live), yielded)
+	entry.Adopted = !options.CreateOnly && p.adopted(t.step.ID, entry.UID)
 	return taskResult{outcome: outcome{applied: true}, entry: &entry, seen: seen, events: append(corrected, events...)}
 }
 

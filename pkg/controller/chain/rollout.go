@@ -28,6 +28,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		Save:             v.ledger.save,
 		Bodies:           v.manifests,
 		Orphan:           map[int64]bool{},
+		DeleteAdopted:    map[int64]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
 		Budget:           v.budget(),
@@ -37,6 +38,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		for name := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation], ",") {
 			work.AllowCRDDeletion[strings.TrimSpace(name)] = true
 		}
+		work.DeleteAdopted[revision.Spec.Revision] = revision.Spec.AdoptedTeardownPolicy == olmv1alpha1.TeardownPolicyDelete
 		if !rev.IsLayer(revision) {
 			work.Orphan[revision.Spec.Revision] = rev.LeavesObjects(revision)
 			continue

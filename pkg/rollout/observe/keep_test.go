@@ -66,6 +66,7 @@ func TestObserve(t *testing.T) {
 		Deleting:        true,
 		Chain:           "argocd",
 		Applied:         "sha256:abc",
+		Installed:       true,
 		Controller:      &metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "c", UID: types.UID("u-3"), Controller: new(true)},
 		Entries:         []Entry{{Manager: "penstock/argocd"}, {Manager: "penstock/other"}},
 	}

@@ -64,6 +64,7 @@ func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
 		Chain:           shared(live.GetLabels()[n.ChainLabel]),
 		Applied:         manifest.Digest(live.GetAnnotations()[n.AppliedAnnotation]),
 		Keep:            n.TeardownAnnotation != "" && live.GetAnnotations()[n.TeardownAnnotation] == orphan,
+		Installed:       n.installed(live),
 		Wiped:           len(live.GetManagedFields()) == 0,
 		Controller:      controllerOf(live),
 		Entries:         n.entries(live.GetManagedFields()),

@@ -53,6 +53,9 @@ type Observation struct {
 	Applied manifest.Digest
 	// Keep is true when the object asks to be left when it would be deleted.
 	Keep bool
+	// Installed is true when somebody says of the object that an extension was
+	// installed with it: Helm, OLM, or Penstock.
+	Installed bool
 	// Stale is true when the watch that saw it cannot be believed any more: it may
 	// have changed, or be gone.
 	Stale bool

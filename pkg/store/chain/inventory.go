@@ -75,6 +75,9 @@ type Entry struct {
 	// Doomed is true for an object whose deletion the budget was charged with, or
 	// that a person acknowledged.
 	Doomed bool `json:"doomed,omitempty"`
+	// Adopted is true for an object that existed before the chain, and that nobody had
+	// installed as part of an extension. It came with format 4.
+	Adopted bool `json:"adopted,omitempty"`
 }
 
 // ID identifies the object.
@@ -101,15 +104,19 @@ func (e *InventoryTooLargeError) Error() string {
 }
 
 func inventoryFormat() store.Format {
-	return store.Format{Kind: "inventory", Magic: "PKI", Version: 3, Limit: maxInventoryJSON}
+	return store.Format{Kind: "inventory", Magic: "PKI", Version: 4, Limit: maxInventoryJSON}
 }
 
 // formatOf is the oldest format that an inventory fits into: an older Penstock reads
 // the inventories of chains that it knows all about, and refuses those whose objects
-// are in a cluster that it would not look for.
+// are in a cluster that it would not look for, or are to be left and would not be.
 func formatOf(inv Inventory) store.Format {
 	format := inventoryFormat()
-	if inv.Cluster == "" {
+	switch {
+	case slices.ContainsFunc(inv.Entries, func(e Entry) bool { return e.Adopted }):
+	case inv.Cluster != "":
+		format.Version = 3
+	default:
 		format.Version = 2
 	}
 	return format

@@ -1,0 +1,82 @@
+package rollout
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
+)
+
+// TestAdoptedIsLeft: what existed before the chain stays when the chain goes, unless the
+// policy of its revision says otherwise, or an extension had been installed with it.
+func TestAdoptedIsLeft(t *testing.T) {
+	const before, made = "Namespace b", "ConfigMap b/x"
+	for name, tc := range map[string]struct {
+		reason string
+		// labelled is a label that the object has before.
+		labelled string
+		remove   func(s *saga)
+		want     string
+	}{
+		"Deleted":      {"nobody made it for this", "", func(s *saga) { s.become() }, "1"},
+		"Pruned":       {"a revision does not list it any more", "", func(s *saga) { s.become(s.revision(2).phase("all", made+"=2")) }, "1"},
+		"Upgraded":     {"it was adopted by an older revision", "", func(s *saga) {}, "1"},
+		"PolicyDelete": {"that was asked for", "", func(s *saga) { s.deletesAdopted = map[int64]bool{1: true}; s.become() }, "absent"},
+		"OfHelm":       {"a release had installed it", "app.kubernetes.io/managed-by=Helm", func(s *saga) { s.become() }, "absent"},
+		"OfOLM":        {"OLM had installed it", "olm.owner=operator", func(s *saga) { s.become() }, "absent"},
+		"Restarted":    {"another process removes it", "", func(s *saga) { s.restart(); s.become() }, "1"},
+		"MadeAnew": {"somebody deleted it, and the chain made another one", "", func(s *saga) {
+			s.erase(refOf(before).ID)
+			s.news = true
+		}, "absent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaga()
+			fields := map[string]string{"value": "0"}
+			s.place(refOf(before), fields)
+			if key, value, labelled := strings.Cut(tc.labelled, "="); labelled {
+				s.alter(refOf(before).ID, func(o *thing) { o.set("labels:"+key, value, "somebody") })
+			}
+			one := s.revision(1).adopting(stage.AdoptAlways).phase("all", before+"=1", made+"=1")
+			s.roll(t, one)
+			tc.remove(s)
+			s.settle(t)
+			switch name {
+			case "Upgraded":
+				s.roll(t, s.revision(2).adopting(stage.AdoptAlways).phase("all", before+"=1", made+"=2"))
+				s.roll(t)
+			case "MadeAnew":
+				s.roll(t)
+			}
+			if got := s.content(before); got != tc.want {
+				t.Errorf("%s: it is %s, want %s", tc.reason, got, tc.want)
+			}
+			if o := s.objects[refOf(before).ID]; o != nil && (o.fields["labels:"+testNames().ChainLabel].value != "" || len(s.stored.Entries) > 1) {
+				t.Errorf("it is left with marks of ours, or in the inventory: %+v", o)
+			}
+			if got := s.content(made); name != "Pruned" && got != "absent" {
+				t.Errorf("what the chain made is %s", got)
+			}
+		})
+	}
+}
+
+// TestAdoptedCrash: an adoption is not forgotten by a crash behind any of its writes.
+func TestAdoptedCrash(t *testing.T) {
+	for fuse := range 8 {
+		s := newSaga()
+		s.place(refOf("Namespace b"), map[string]string{"value": "0"})
+		s.become(s.revision(1).adopting(stage.AdoptAlways).phase("all", "Namespace b=1"))
+		s.fuse, s.lastWriteLands = fuse, true
+		if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
+			t.Fatal(err)
+		}
+		s.restart()
+		s.settle(t)
+		s.roll(t)
+		if got := s.content("Namespace b"); got != "1" {
+			t.Errorf("behind write %d: it is %s", fuse, got)
+		}
+	}
+}
