@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -67,6 +68,16 @@ func adoption(w sharedPlane) {
 	w.roll(revision("adoption-all", 1).phase("all", configMap(ns, "held", "x=1")).with("collisionProtection", "None"))
 	w.event("adoption-all-1", "Adopted", "ConfigMap adoption/held")
 	w.value("1", ".data.x", "configmap/held", in)
+
+	// What was there before stays, and what was made goes.
+	w.MustKubectl("delete", "cer", "adoption-1", timeout)
+	w.absent("configmap", "controlled", in)
+	if left := w.MustKubectl("get", "configmap", "bare", in, "-o", "yaml", "--show-managed-fields"); strings.Contains(left, "penstock") {
+		w.t.Errorf("what is left has marks of ours:\n%s", left)
+	}
+	w.MustKubectl("patch", "cer", "adoption-all-1", "--type=merge", "-p", `{"spec":{"adoptedTeardownPolicy":"Delete"}}`)
+	w.MustKubectl("delete", "cer", "adoption-all-1", timeout)
+	w.absent("configmap", "held", in)
 }
 
 // sharing: of two extensions with the same object the first has it.

@@ -66,7 +66,7 @@ func orphan(w sharedPlane) {
 	w.MustKubectlInput(draft(2).String(), "create", "-f", "-")
 	w.condition("orphan-2", "Failing", "True", "exists already")
 	w.MustKubectl("delete", "cer", "orphan-2", timeout)
-	w.roll(draft(3).with("collisionProtection", "IfNoController"))
+	w.roll(draft(3).with("collisionProtection", "IfNoController").with("adoptedTeardownPolicy", "Delete"))
 	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
 		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
 	}

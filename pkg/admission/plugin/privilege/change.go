@@ -124,7 +124,8 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	}
 	if old.DeletionTimestamp == nil {
 		c.owners = newOwners(updated.OwnerReferences, old.OwnerReferences)
-		c.ends, c.leaves = orphaning(old) && !orphaning(updated), orphaning(updated) && !orphaning(old)
+		c.ends = orphaning(old) && !orphaning(updated) || deletesAdopted(updated) && !deletesAdopted(old)
+		c.leaves = orphaning(updated) && !orphaning(old) || deletesAdopted(old) && !deletesAdopted(updated)
 		c.hastens = hastened(updated, old)
 	}
 	state, was := updated.Spec.LifecycleState, old.Spec.LifecycleState
@@ -218,6 +219,12 @@ func orphaning(revision *olm.ClusterExtensionRevision) bool {
 		}
 	}
 	return revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan
+}
+
+// deletesAdopted tells whether objects that existed before the extension go with the
+// others.
+func deletesAdopted(revision *olm.ClusterExtensionRevision) bool {
+	return revision.Spec.AdoptedTeardownPolicy == olm.TeardownPolicyDelete
 }
 
 // acknowledged returns the definitions that a revision lets go.
