@@ -92,7 +92,7 @@ func acknowledged(w sharedPlane) {
 
 // acknowledge answers what a revision asks before it deletes objects, with the command
 // that status has.
-func (w world) acknowledge(name string, says ...string) {
+func (w sharedPlane) acknowledge(name string, says ...string) {
 	w.t.Helper()
 	w.condition(name, "Stalled", "True", append(says, "acknowledge-deletion=")...)
 	message := w.read(`.status.conditions[?(@.type=="Stalled")].message`, "cer", name)

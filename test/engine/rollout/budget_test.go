@@ -116,7 +116,7 @@ func packaged(version int) []any {
 // upgrades ten versions of an operator whose rights have other names in each, of which
 // three follow each other before anything is deleted, without an acknowledgement, and is
 // asked about the emptied eleventh.
-func (s story) upgrades() {
+func (s rolledBack) upgrades() {
 	submit := func(version int, objects []any) {
 		var entries []any
 		for _, object := range objects {

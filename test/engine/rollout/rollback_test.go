@@ -89,7 +89,7 @@ func (s rolledBack) submit(chain string, number int, spec map[string]any, more .
 }
 
 // submitPhases creates a revision of nothing but these phases.
-func (s story) submitPhases(chain string, number int, phases []any) {
+func (s rolledBack) submitPhases(chain string, number int, phases []any) {
 	s.t.Helper()
 	revision := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "ClusterExtensionRevision",
