@@ -6,7 +6,8 @@
 #   hack/build-tools.sh v1.34      one pinned module below hack/tools
 #
 # etcd and kwok are those of the default version everywhere: kwok compiles with
-# one minor of Kubernetes' libraries only.
+# one minor of Kubernetes' libraries only. kubectl-batch is kubectl for tests that
+# run it often: the default version has it, and with others tests run kubectl.
 #
 # The cache is ${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/tools}/<version>-<hash>,
 # where the hash covers what decides the programs: the pinned module and the
@@ -38,7 +39,7 @@ kubernetes="$(pinned k8s.io/kubernetes)"
 # Each file once, and for the default version as ever.
 recipes=("${module}/go.mod" "${module}/go.sum")
 [ "${module}" = "${common}" ] || recipes+=("${common}/go.mod" "${common}/go.sum")
-hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}/etcd/main.go"; } | git hash-object --stdin | cut -c1-12)"
+hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}"/*/main.go; } | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/v${kubernetes}-${hash}"
 
 # name, pinned module, package, what it usually takes on two cores with an
@@ -51,6 +52,9 @@ programs=(
 	"etcd                     go.etcd.io/etcd/server/v3  ./etcd                                         20 s"
 	"kwok                     sigs.k8s.io/kwok           sigs.k8s.io/kwok/cmd/kwok                      30 s"
 )
+# In the folder of the default version.
+[ "${module}" != "${common}" ] ||
+	programs+=("kubectl-batch            k8s.io/kubernetes          ./kubectlbatch                              20 s")
 
 complete() {
 	local program

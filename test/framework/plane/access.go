@@ -1,15 +1,9 @@
 package plane
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,8 +13,7 @@ import (
 // Access is one user's way into a plane, as a client configuration, as a
 // kubeconfig file and as kubectl.
 type Access struct {
-	dir        string
-	tools      string
+	kubectl    *kubectls
 	kubeconfig string
 	config     *rest.Config
 }
@@ -55,7 +48,7 @@ func (p *Plane) openAccess(file string) (*Access, error) {
 	}
 	// Client-side throttling would hide what a client really costs.
 	config.QPS = -1
-	return &Access{dir: p.dir, tools: p.tools, kubeconfig: file, config: config}, nil
+	return &Access{kubectl: p.kubectl, kubeconfig: file, config: config}, nil
 }
 
 // Config is a client configuration of this user without client-side
@@ -64,36 +57,3 @@ func (a *Access) Config() *rest.Config { return rest.CopyConfig(a.config) }
 
 // Kubeconfig is the path of the user's kubeconfig file.
 func (a *Access) Kubeconfig() string { return a.kubeconfig }
-
-// Output is what a run of kubectl printed and how it ended.
-type Output struct {
-	Stdout, Stderr string
-	ExitCode       int
-}
-
-// Kubectl runs the kubectl of the plane's own release as this user. stdin may
-// be nil. A non-zero exit is in Output, not an error; an error means that
-// kubectl did not run to its end.
-func (a *Access) Kubectl(ctx context.Context, stdin io.Reader, args ...string) (Output, error) {
-	return a.KubectlEnv(ctx, nil, stdin, args...)
-}
-
-// KubectlEnv is Kubectl with more variables in its environment, as "NAME=value".
-func (a *Access) KubectlEnv(ctx context.Context, env []string, stdin io.Reader, args ...string) (Output, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, filepath.Join(a.tools, "kubectl"), args...)
-	// A discovery cache of its own: the default one in $HOME is shared by all
-	// clusters that ever had this port.
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+a.kubeconfig, "KUBECACHEDIR="+filepath.Join(a.dir, "kubectl-cache"))
-	cmd.Env = append(cmd.Env, env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
-	err := cmd.Run()
-	out := Output{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}
-	if exit := new(exec.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
-		err = nil
-	}
-	if err != nil {
-		return out, fmt.Errorf("running kubectl %s: %w", strings.Join(args, " "), err)
-	}
-	return out, nil
-}

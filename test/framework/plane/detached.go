@@ -102,7 +102,7 @@ func attach(ctx context.Context, dir string) (*Plane, error) {
 			return nil, fmt.Errorf("%s does not run", program)
 		}
 	}
-	p := &Plane{dir: dir, tools: known.Tools, port: known.Port}
+	p := &Plane{dir: dir, tools: known.Tools, kubectl: &kubectls{dir: dir, tools: known.Tools}, port: known.Port}
 	if p.pki, err = loadPKI(filepath.Join(dir, "pki")); err != nil {
 		return nil, err
 	}

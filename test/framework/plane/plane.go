@@ -68,6 +68,7 @@ type Plane struct {
 	port      int
 	pki       *pki
 	processes []*Process
+	kubectl   *kubectls
 	audit     *Audit
 
 	choosePort func() (int, error)
@@ -84,7 +85,7 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{dir: dir, tools: opts.Tools, choosePort: freePort}
+	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools}, choosePort: freePort}
 	if err := p.start(ctx, opts); err != nil {
 		// Whatever ended by itself is the error already.
 		_ = p.Stop()
@@ -162,6 +163,7 @@ func canonical(dir string) (string, error) {
 // again. It reports programs that had ended before they were asked to. The
 // folder stays.
 func (p *Plane) Stop() error {
+	p.kubectl.close()
 	var errs []error
 	for i := len(p.processes) - 1; i >= 0; i-- {
 		if err := p.processes[i].Kill(); err != nil {

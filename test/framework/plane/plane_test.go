@@ -142,7 +142,7 @@ func TestPortTakenMeanwhile(t *testing.T) {
 	}
 	var said []string
 	ports := []int{taken}
-	p := &Plane{dir: dir, tools: tools(t), choosePort: func() (int, error) {
+	p := &Plane{dir: dir, tools: tools(t), kubectl: &kubectls{}, choosePort: func() (int, error) {
 		if len(ports) == 0 {
 			return freePort()
 		}

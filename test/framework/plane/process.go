@@ -37,6 +37,12 @@ func (p *Plane) Run(name, program string, args ...string) (*Process, error) {
 }
 
 func run(dir, path, name string, detached bool, args []string) (*Process, error) {
+	return runOn(nil, nil, dir, path, name, detached, args)
+}
+
+// runOn is run with files for input and output; without, there is no input, and the
+// output is in the log.
+func runOn(stdin, stdout *os.File, dir, path, name string, detached bool, args []string) (*Process, error) {
 	started := &Process{
 		name:   name,
 		log:    filepath.Join(dir, name+".log"),
@@ -51,6 +57,9 @@ func run(dir, path, name string, detached bool, args []string) (*Process, error)
 	started.cmd.Dir = dir
 	started.cmd.Env = environment()
 	started.cmd.Stdout, started.cmd.Stderr = output, output
+	if stdin != nil {
+		started.cmd.Stdin, started.cmd.Stdout = stdin, stdout
+	}
 	started.cmd.SysProcAttr = attributes(detached)
 
 	result := make(chan error)

@@ -47,9 +47,10 @@ func (p *Plane) startEtcd(ctx context.Context, detached bool) error {
 		// Losing the last writes matters to nobody here, and fsync is slow.
 		"--unsafe-no-fsync",
 		"--log-level=warn",
-		// Alone, it need not wait long for the votes of others.
-		"--heartbeat-interval=10",
-		"--election-timeout=100",
+		// Alone, it need not wait long for the votes of others. A shorter heartbeat
+		// would wake it up more often for nothing.
+		"--heartbeat-interval=50",
+		"--election-timeout=250",
 	)
 	if err != nil {
 		return err

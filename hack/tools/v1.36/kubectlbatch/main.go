@@ -1,0 +1,155 @@
+// Command kubectl-batch runs one kubectl command after the other in one process.
+// What a start of kubectl takes is nearly all of what a command of a test takes:
+// the initialisation of its packages, and a connection.
+//
+// It reads a request as a line of JSON and answers it with one, until its input
+// ends. Each command is what the program kubectl would run, with new flags, new
+// clients and an environment of its own. Only the packages and the connections to
+// servers are those of the command before.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// request is a command; package plane of the test framework has the same.
+type request struct {
+	Args []string
+	// Env are the variables of this command, as "NAME=value".
+	Env   []string
+	Stdin []byte
+}
+
+// answer is what it printed and how it ended.
+type answer struct {
+	Stdout, Stderr []byte
+	ExitCode       int
+}
+
+func main() {
+	if err := serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "kubectl-batch: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func serve(in io.Reader, out io.Writer) error {
+	requests, answers := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var r request
+		if err := requests.Decode(&r); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading a request: %w", err)
+		}
+		a, err := r.run()
+		if err != nil {
+			return err
+		}
+		if err := answers.Encode(a); err != nil {
+			return fmt.Errorf("answering: %w", err)
+		}
+	}
+}
+
+// run runs the command on files in place of the standard ones: kubectl writes to
+// them in more than one way, and so do the programs that it runs.
+func (r request) run() (a answer, err error) {
+	stdin, stdout, stderr := os.Stdin, os.Stdout, os.Stderr
+	var files [3]*os.File
+	for i := range files {
+		if files[i], err = unnamed(); err != nil {
+			return answer{}, err
+		}
+		defer files[i].Close()
+	}
+	if _, err := files[0].WriteAt(r.Stdin, 0); err != nil {
+		return answer{}, fmt.Errorf("writing the input of the command: %w", err)
+	}
+	os.Stdin, os.Stdout, os.Stderr = files[0], files[1], files[2]
+	defer func() { os.Stdin, os.Stdout, os.Stderr = stdin, stdout, stderr }()
+	defer environ(r.Env)()
+	a.ExitCode = kubectl(r.Args)
+	if a.Stdout, err = content(files[1]); err != nil {
+		return answer{}, err
+	}
+	a.Stderr, err = content(files[2])
+	return a, err
+}
+
+// exit is thrown where kubectl would end the process.
+type exit int
+
+// kubectl is the main function of kubectl, and returns the exit status.
+func kubectl(args []string) (status int) {
+	os.Args = append([]string{"kubectl"}, args...)
+	util.BehaviorOnFatal(func(message string, code int) {
+		if message != "" {
+			fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
+		}
+		panic(exit(code))
+	})
+	defer func() {
+		thrown := recover()
+		code, ended := thrown.(exit)
+		if thrown != nil && !ended {
+			panic(thrown)
+		}
+		status = int(code)
+	}()
+	// As kubectl's own main does, for the same reason.
+	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err)
+	}
+	return 0
+}
+
+// environ sets variables and returns what sets them back.
+func environ(variables []string) (restore func()) {
+	before := os.Environ()
+	for _, variable := range variables {
+		name, value, _ := strings.Cut(variable, "=")
+		_ = os.Setenv(name, value) // of a process: it is well-formed
+	}
+	return func() {
+		os.Clearenv()
+		for _, variable := range before {
+			name, value, _ := strings.Cut(variable, "=")
+			_ = os.Setenv(name, value)
+		}
+	}
+}
+
+// unnamed is a file that is gone when it is closed.
+func unnamed() (*os.File, error) {
+	file, err := os.CreateTemp("", "kubectl-batch-")
+	if err != nil {
+		return nil, fmt.Errorf("making a file for the command: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, fmt.Errorf("removing the name of a file for the command: %w", err)
+	}
+	return file, nil
+}
+
+func content(file *os.File) ([]byte, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading what the command printed: %w", err)
+	}
+	all, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading what the command printed: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,196 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// kubectls runs kubectl for everybody who has access to a plane. Where the tools have
+// it, kubectl-batch runs one command after the other: a start of kubectl takes 60 ms
+// of a processor, a command 10. There are as many as commands run at the same time.
+type kubectls struct {
+	dir, tools string
+
+	mu     sync.Mutex
+	idle   []*batch
+	all    []*batch
+	closed bool
+}
+
+// Output is what a run of kubectl printed and how it ended.
+type Output struct {
+	Stdout, Stderr string
+	ExitCode       int
+}
+
+// command is one run of kubectl; kubectl-batch has the same types.
+type command struct {
+	Args  []string
+	Env   []string
+	Stdin []byte
+}
+
+type answer struct {
+	Stdout, Stderr []byte
+	ExitCode       int
+}
+
+// run runs a command to its end. A non-zero exit is no error.
+func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
+	b, err := k.take()
+	if errors.Is(err, os.ErrNotExist) {
+		return k.alone(ctx, c)
+	}
+	if err != nil {
+		return Output{}, err
+	}
+	out, err := b.run(ctx, c)
+	if err != nil {
+		b.end()
+		return Output{}, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		b.end()
+	} else {
+		k.idle = append(k.idle, b)
+	}
+	return out, nil
+}
+
+// alone runs a command by kubectl itself.
+func (k *kubectls) alone(ctx context.Context, c command) (Output, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, filepath.Join(k.tools, "kubectl"), c.Args...)
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), &stdout, &stderr
+	err := cmd.Run()
+	out := Output{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}
+	if exit := new(exec.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
+		err = nil
+	}
+	return out, err
+}
+
+// take returns a process that does nothing, or starts one.
+func (k *kubectls) take() (*batch, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if n := len(k.idle); n > 0 {
+		b := k.idle[n-1]
+		k.idle = k.idle[:n-1]
+		return b, nil
+	}
+	b, err := startBatch(k.dir, filepath.Join(k.tools, "kubectl-batch"))
+	if err == nil {
+		k.all = append(k.all, b)
+	}
+	return b, err
+}
+
+// close ends all processes. Commands that run fail.
+func (k *kubectls) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	for _, b := range k.all {
+		b.end()
+	}
+	k.all, k.idle = nil, nil
+}
+
+// batch is one process of kubectl-batch.
+type batch struct {
+	*Process
+	requests io.WriteCloser
+	answers  *os.File
+}
+
+func startBatch(dir, path string) (*batch, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	stdin, requests, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe for kubectl-batch: %w", err)
+	}
+	defer stdin.Close()
+	answers, stdout, err := os.Pipe()
+	if err != nil {
+		requests.Close()
+		return nil, fmt.Errorf("making a pipe for kubectl-batch: %w", err)
+	}
+	defer stdout.Close()
+	started, err := runOn(stdin, stdout, dir, path, "kubectl-batch", false, nil)
+	if err != nil {
+		requests.Close()
+		answers.Close()
+		return nil, err
+	}
+	return &batch{Process: started, requests: requests, answers: answers}, nil
+}
+
+// run has a command run. After an error nothing else can be.
+func (b *batch) run(ctx context.Context, c command) (Output, error) {
+	// To end the process ends the reading.
+	stop := context.AfterFunc(ctx, b.end)
+	var a answer
+	err := json.NewEncoder(b.requests).Encode(c)
+	if err == nil {
+		err = json.NewDecoder(b.answers).Decode(&a)
+	}
+	if !stop() {
+		return Output{}, ctx.Err()
+	}
+	if err != nil {
+		return Output{}, fmt.Errorf("%w; the end of the log of kubectl-batch:\n%s", err, tail(b.log, 15))
+	}
+	return Output{Stdout: string(a.Stdout), Stderr: string(a.Stderr), ExitCode: a.ExitCode}, nil
+}
+
+// end ends the process, and with it the command that it runs.
+func (b *batch) end() {
+	_ = b.Kill() // it may have ended by itself
+	b.requests.Close()
+	b.answers.Close()
+}
+
+// kubectlEnv are the variables of a command of a user.
+func (a *Access) kubectlEnv(more []string) []string {
+	// A discovery cache of its own: the default one in $HOME is shared by all
+	// clusters that ever had this port.
+	return append([]string{"KUBECONFIG=" + a.kubeconfig, "KUBECACHEDIR=" + filepath.Join(a.kubectl.dir, "kubectl-cache")}, more...)
+}
+
+// Kubectl runs the kubectl of the plane's own release as this user. stdin may
+// be nil. A non-zero exit is in Output, not an error; an error means that
+// kubectl did not run to its end.
+func (a *Access) Kubectl(ctx context.Context, stdin io.Reader, args ...string) (Output, error) {
+	return a.KubectlEnv(ctx, nil, stdin, args...)
+}
+
+// KubectlEnv is Kubectl with more variables in its environment, as "NAME=value".
+func (a *Access) KubectlEnv(ctx context.Context, env []string, stdin io.Reader, args ...string) (Output, error) {
+	c := command{Args: args, Env: a.kubectlEnv(env)}
+	if stdin != nil {
+		var err error
+		if c.Stdin, err = io.ReadAll(stdin); err != nil {
+			return Output{}, fmt.Errorf("reading the input of kubectl %s: %w", strings.Join(args, " "), err)
+		}
+	}
+	out, err := a.kubectl.run(ctx, c)
+	if err != nil {
+		return out, fmt.Errorf("running kubectl %s: %w", strings.Join(args, " "), err)
+	}
+	return out, nil
+}
