@@ -50,7 +50,7 @@ func storeLost(w sharedPlane) {
 	server.Stop(w.t)
 	w.MustKubectl("delete", "configmap/moved", "--namespace="+ns)
 	empty := penstock.DataDir(w.t)
-	w.accepted(empty, "the store is empty")
+	server = w.accepted(empty, "the store is empty")
 
 	mark := w.Audit().Mark()
 	w.says(w.imported(archive, "--check").Stderr, "3 extensions can be imported; nothing was written")
@@ -107,6 +107,8 @@ func storeLost(w sharedPlane) {
 	w.gone("deployment/d", "--namespace="+ns) // rolled out here, so given up here
 	w.MustKubectl("delete", "cer", "--all", timeout)
 	w.absent("configmap", "a", "--namespace="+ns)
+	// The next store need not wait until the lease of this one has run out.
+	server.Stop(w.t)
 }
 
 // accepted serves a data directory that the cluster does not know, in spite of what

@@ -86,20 +86,24 @@ func watchTable(w sharedPlane) {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	// kubectl lists, then watches: whatever happens in between is printed.
+	want := []string{`watch-1 +Active +3/3 +True`, `watch-1 +Paused`, `watch-1 +Deleting`, `DELETED +watch-1`}
+	var printed []string
+	lines := bufio.NewScanner(stdout)
+	until := func(left int) {
+		for len(want) > left && lines.Scan() {
+			printed = append(printed, lines.Text())
+			if regexp.MustCompile(want[0]).MatchString(lines.Text()) {
+				want = want[1:]
+			}
+		}
+	}
 	w.roll(small("watch", 1))
+	// From here on it watches.
+	until(3)
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
 	w.MustKubectl("delete", "cer", "watch-1", timeout)
-
-	want := []string{`watch-1 +Active +3/3 +True`, `watch-1 +Paused`, `watch-1 +Deleting`, `DELETED +watch-1`}
-	var printed []string
-	for lines := bufio.NewScanner(stdout); len(want) > 0 && lines.Scan(); {
-		printed = append(printed, lines.Text())
-		if regexp.MustCompile(want[0]).MatchString(lines.Text()) {
-			want = want[1:]
-		}
-	}
+	until(0)
 	if len(want) > 0 {
 		w.t.Errorf("no line says %q:\n%s", want[0], strings.Join(printed, "\n"))
 	}

@@ -40,8 +40,8 @@ func run(dir, path, name string, detached bool, args []string) (*Process, error)
 	return runOn(nil, nil, dir, path, name, detached, args)
 }
 
-// runOn is run with files for input and output; without, there is no input, and the
-// output is in the log.
+// runOn is run with files for input and output, and in the folder of the caller;
+// without them, there is no input, and the output is in the log.
 func runOn(stdin, stdout *os.File, dir, path, name string, detached bool, args []string) (*Process, error) {
 	started := &Process{
 		name:   name,
@@ -59,6 +59,7 @@ func runOn(stdin, stdout *os.File, dir, path, name string, detached bool, args [
 	started.cmd.Stdout, started.cmd.Stderr = output, output
 	if stdin != nil {
 		started.cmd.Stdin, started.cmd.Stdout = stdin, stdout
+		started.cmd.Dir = ""
 	}
 	started.cmd.SysProcAttr = attributes(detached)
 
