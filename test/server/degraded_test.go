@@ -93,7 +93,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 // take discovery away, and goes over as soon as the witness is mended.
 func TestWitnessEditedByHand(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	dir := dataDir(t)
 	p := start(t, newOptions(t, c, dir))
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
@@ -122,7 +122,7 @@ func TestWitnessEditedByHand(t *testing.T) {
 // An external etcd that does not answer at the start.
 func TestExternalEtcdUnreachable(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	etcd := storetest.Client(t).Endpoints()[0]
 	socket := filepath.Join(filepath.Dir(dataDir(t)), "etcd.sock")
 	options := newOptions(t, c, "", "--etcd-servers=unix://"+socket)

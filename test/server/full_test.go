@@ -108,7 +108,7 @@ func goesOn(t *testing.T, c *cluster.Cluster, p *process, name string) {
 // which needs a larger quota.
 func TestEmbeddedStoreFull(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	dir := dataDir(t)
 	p := start(t, newOptions(t, c, dir, "--data-quota=64Mi"))
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
@@ -130,7 +130,7 @@ func TestEmbeddedStoreFull(t *testing.T) {
 // An etcd elsewhere is full: those who run it make room, and Penstock goes on.
 func TestExternalStoreFull(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	store, err := etcd.Start(t.Context(), etcd.Config{DataDir: dataDir(t), QuotaBytes: 32 << 20, Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // What people do with plain kubectl, through the aggregator.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	start(t, newOptions(t, c, dataDir(t)))
 
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")

@@ -98,7 +98,7 @@ func lease(t *testing.T, c *cluster.Cluster) (*coordinationv1.Lease, kubernetes.
 // Losing the lease ends the controllers and nothing else, and they come back.
 func TestLeadership(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	o := newObserver()
 	o.fail.Store(1)
 	options := newOptions(t, c, dataDir(t))
@@ -140,7 +140,7 @@ func TestLeadership(t *testing.T) {
 // when it comes back.
 func TestLeaseOfKilledProcess(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	dir := dataDir(t)
 	first := newObserver()
 	options := newOptions(t, c, dir)
@@ -172,7 +172,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 // Two replicas share an etcd: both serve, one leads, and the other takes over.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	store, err := etcd.Start(t.Context(), etcd.Config{DataDir: dataDir(t), QuotaBytes: 256 << 20, Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestManyTerms(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("TERMS")); err == nil {
 		terms = n
 	}
-	c := cluster.Start(t)
+	c := borrow(t)
 	o := newObserver()
 	options := newOptions(t, c, dataDir(t))
 	options.Controllers = []leadership.Controller{o.controller(t)}

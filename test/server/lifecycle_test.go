@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/server"
-	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
@@ -34,7 +33,7 @@ func revisionsResource() schema.GroupVersionResource {
 // always watches.
 func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	p := start(t, newOptions(t, c, dataDir(t)))
 
 	client, err := dynamic.NewForConfig(c.Config())
@@ -70,7 +69,7 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 // Registration stays over a restart on another port, and is brought up to date.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	dir := dataDir(t)
 	p := start(t, newOptions(t, c, dir))
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
@@ -109,12 +108,15 @@ func TestRestart(t *testing.T) {
 // try again on 503.
 func TestNobodyIsAStrangerAfterRestart(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	dir := dataDir(t)
 	p := start(t, newOptions(t, c, dir))
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	port := fmt.Sprint(p.Port)
-	client, err := dynamic.NewForConfig(c.Config())
+	config := c.Config()
+	// Enough to meet every restart, and no load on the machine.
+	config.QPS, config.Burst = 100, 1
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func TestNobodyIsAStrangerAfterRestart(t *testing.T) {
 
 func TestSecondProcessIsRefused(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	dir := dataDir(t)
 	start(t, newOptions(t, c, dir))
 	second := begin(t, newOptions(t, c, dir))
@@ -170,7 +172,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 // kube-apiserver verifies the Service's name, whatever it dials.
 func TestCertificate(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	p := start(t, newOptions(t, c, dataDir(t)))
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(p.CABundle) {
@@ -192,7 +194,7 @@ func TestCertificate(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	p := start(t, newOptions(t, c, dataDir(t)))
 	body, code := get(t, p.Loopback, "/metrics")
 	if code != http.StatusOK {
@@ -248,7 +250,7 @@ func get(t *testing.T, config *rest.Config, path string) (string, int) {
 // there, and nobody waits for a lease or a lock.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	program, dir := penstock.Build(t), dataDir(t)
 	first := program.Serve(t, c, dir)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")

@@ -24,7 +24,12 @@ func TestMain(m *testing.M) {
 		os.Exit(database.RunStoreProcess())
 	}
 	encoding.StreamTables()
-	os.Exit(m.Run())
+	status := m.Run()
+	if err := clusters.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
 }
 
 // patience bounds every wait: what takes longer does not happen. The garbage collector

@@ -297,7 +297,7 @@ func (p requesters) requester() {
 // A host that does not answer is no reason to do what nobody was asked about.
 func TestPrivilegesWithoutHost(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	line := newLine(t, c)
 	start(t, newOptions(t, line, dataDir(t)))
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
@@ -319,7 +319,7 @@ func TestPrivilegesWithoutHost(t *testing.T) {
 // the right to, make nobody Penstock itself.
 func TestPrivilegesForgedHeaders(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	serving := start(t, newOptions(t, c, dataDir(t)))
 	c.MustKubectlInput(deployer, "create", "-f", "-")
 	alice := c.User("alice").Config()

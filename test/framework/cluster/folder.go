@@ -19,22 +19,32 @@ const folderName = "penstock-cluster-"
 // left are removed on the way.
 func folder(t testing.TB) string {
 	t.Helper()
-	sweep()
-	dir, err := os.MkdirTemp("", folderName)
-	if err != nil {
-		t.Fatalf("cluster: %v", err)
-	}
-	unlock, err := claim(dir)
+	dir, remove, err := newFolder()
 	if err != nil {
 		t.Fatalf("cluster: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := remove(); err != nil {
 			t.Errorf("cluster: %v", err)
 		}
-		unlock()
 	})
 	return dir
+}
+
+// newFolder is folder for who removes it.
+func newFolder() (dir string, remove func() error, err error) {
+	sweep()
+	if dir, err = os.MkdirTemp("", folderName); err != nil {
+		return "", nil, fmt.Errorf("making the folder of the cluster: %w", err)
+	}
+	unlock, err := claim(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return dir, func() error {
+		defer unlock()
+		return os.RemoveAll(dir)
+	}, nil
 }
 
 // claim locks a folder for as long as this process lives, or fails when another

@@ -1,9 +1,16 @@
 package penstock
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
@@ -15,7 +22,7 @@ const Username = "system:serviceaccount:penstock-system:penstock"
 // administered is a host that we may give rights in.
 type administered interface {
 	Host
-	Kubectl(args ...string) cluster.Output
+	Config() *rest.Config
 	MustKubectl(args ...string) string
 	User(name string, groups ...string) *cluster.Access
 }
@@ -39,14 +46,32 @@ func Install(t testing.TB, host administered) Host {
 		args = append(args, "-f", filepath.Join(base, name))
 	}
 	host.MustKubectl(args...)
-	// The cluster learns of rights from a watch.
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		out := host.Kubectl("auth", "can-i", "create", "subjectaccessreviews.authorization.k8s.io", "--as="+Username)
-		if out.ExitCode == 0 {
-			return User(host)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("penstock: the cluster does not know the rights that it was given: %s", out)
-		}
+	client, err := kubernetes.NewForConfig(host.Config())
+	if err != nil {
+		t.Fatalf("penstock: making a client for the host: %v", err)
 	}
+	// The cluster learns of rights from a watch.
+	var said authorizationv1.SubjectAccessReviewStatus
+	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, mayReview(), metav1.CreateOptions{})
+		if err != nil {
+			return false, err
+		}
+		said = review.Status
+		return said.Allowed, nil
+	})
+	if err != nil {
+		t.Fatalf("penstock: the cluster does not know the rights that it was given: %v (%+v)", err, said)
+	}
+	return User(host)
+}
+
+// mayReview asks for one of the rights.
+func mayReview() *authorizationv1.SubjectAccessReview {
+	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: Username,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews",
+		},
+	}}
 }

@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// Pool lends control planes to tests, one after the other: a start takes two seconds
+// of a processor. It has as many as tests borrow at the same time. TestMain closes it.
+type Pool struct {
+	mu sync.Mutex
+	// free are those that no test has; all are those that were started.
+	free, all []lent
+}
+
+// lent is a plane with its folder.
+type lent struct {
+	plane  *plane.Plane
+	remove func() error
+}
+
+// Borrow is Start without options, for a test that changes nothing of kube-apiserver
+// itself. The cluster may have been another test's: clean, which may be nil, removes
+// from it what that one left. It goes back when the test ends, but for a test that
+// failed: what it left is anybody's guess.
+func (p *Pool) Borrow(t testing.TB, clean func(c *Cluster)) *Cluster {
+	t.Helper()
+	l, used, err := p.take()
+	if err != nil {
+		t.Fatalf("cluster: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.free = append(p.free, l)
+	})
+	c := &Cluster{Access: &Access{t: t, access: l.plane.Access}, plane: l.plane}
+	if used && clean != nil {
+		clean(c)
+	}
+	return c
+}
+
+// take returns a plane that is free, or starts one.
+func (p *Pool) take() (l lent, used bool, err error) {
+	p.mu.Lock()
+	if n := len(p.free); n > 0 {
+		l, p.free = p.free[n-1], p.free[:n-1]
+		p.mu.Unlock()
+		return l, true, nil
+	}
+	p.mu.Unlock()
+	if l, err = start(); err != nil {
+		return lent{}, false, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, l)
+	return l, false, nil
+}
+
+// start starts a plane that outlives the test, and not this process.
+func start() (lent, error) {
+	tools, err := plane.Tools(context.Background(), os.Stderr)
+	if err != nil {
+		return lent{}, err
+	}
+	dir, remove, err := newFolder()
+	if err != nil {
+		return lent{}, err
+	}
+	running, err := plane.Start(context.Background(), plane.Options{Dir: dir, Tools: tools})
+	if err != nil {
+		return lent{}, errors.Join(err, remove())
+	}
+	return lent{plane: running, remove: remove}, nil
+}
+
+// Close ends all planes, also those that are borrowed.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, l := range p.all {
+		errs = append(errs, l.plane.Stop(), l.remove())
+	}
+	p.free, p.all = nil, nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("ending the clusters of a pool: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package server_test
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// clusters are for tests that need nothing but a host on which no server has run. It
+// is a variable of the package because TestMain can pass nothing to tests.
+var clusters cluster.Pool
+
+// borrow returns a host on which no server seems to have run.
+func borrow(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	return clusters.Borrow(t, func(c *cluster.Cluster) { forget(t, c) })
+}
+
+// forget removes what a server leaves in its host, but for roles: the next one writes
+// the same.
+func forget(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := func(what string, err error) {
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatalf("removing %s of another test: %v", what, err)
+		}
+	}
+	services := client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	for _, version := range []schema.GroupVersion{olmv1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion} {
+		name := version.Version + "." + version.Group
+		gone(name, services.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	}
+	for _, left := range []struct {
+		schema.GroupVersionResource
+		namespace string
+	}{
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, ""},
+		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "penstock-system"},
+		{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "penstock-system"},
+		{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "penstock-system"},
+		{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, metav1.NamespaceDefault},
+	} {
+		gone(left.Resource, client.Resource(left.GroupVersionResource).Namespace(left.namespace).
+			DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+	// Services have no deletion of a collection.
+	service := schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	gone("the Service", client.Resource(service).Namespace("penstock-system").Delete(t.Context(), "penstock", metav1.DeleteOptions{}))
+}
