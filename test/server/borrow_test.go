@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
@@ -54,6 +55,11 @@ func forget(t *testing.T, c *cluster.Cluster) {
 		gone(left.Resource, client.Resource(left.GroupVersionResource).Namespace(left.namespace).
 			DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	}
+	// Somebody took a registration back.
+	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	_, err = namespaces.Patch(t.Context(), "penstock-system", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"penstock.dev/unregistered-at":null}}}`), metav1.PatchOptions{})
+	gone("the annotation of the namespace", err)
 	// Services have no deletion of a collection.
 	service := schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	gone("the Service", client.Resource(service).Namespace("penstock-system").Delete(t.Context(), "penstock", metav1.DeleteOptions{}))

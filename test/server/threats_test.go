@@ -252,6 +252,8 @@ func (d door) threats() {
 	d.MustKubectlInput(revision("victim", 1), "create", "-f", "-")
 	d.MustKubectlInput(strings.Replace(revision("victim", 2), "  - name: deploy", "    - object: "+guessedSecret("yaml")+"\n  - name: deploy", 1), "create", "-f", "-")
 	d.MustKubectlInput(strings.Replace(revision("held", 1), "revision: 1", "revision: 1\n  lifecycleState: Paused", 1), "create", "-f", "-")
+	// What follows is not to be taken for somebody's doing.
+	d.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Archived", "cer/victim-1", "--timeout=2m")
 	before := d.MustKubectl("get", "cer", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec} {.metadata.labels}{"\n"}{end}`)
 	mapDigest := d.MustKubectl("get", "cer", "victim-1", "-o", "jsonpath={.spec.phases[0].objects[0].digest}")
 	r := d.intruders()

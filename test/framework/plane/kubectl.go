@@ -47,8 +47,7 @@ type answer struct {
 
 // run runs a command to its end. A non-zero exit is no error.
 func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
-	// It says no by ending the process.
-	if slices.Contains(c.Args, "can-i") {
+	if needsProcess(c.Args) {
 		return k.alone(ctx, c)
 	}
 	b, err := k.take()
@@ -71,6 +70,15 @@ func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
 		k.idle = append(k.idle, b)
 	}
 	return out, nil
+}
+
+// needsProcess is true for commands that end their process, as can-i does to say no,
+// and for those that wait: what they watch by ends a moment after them, and would
+// complain in the output of the next command.
+func needsProcess(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		return slices.Contains([]string{"can-i", "delete", "wait", "rollout"}, arg) || strings.HasPrefix(arg, "--wait")
+	})
 }
 
 // alone runs a command by kubectl itself.
