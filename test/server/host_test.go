@@ -256,6 +256,8 @@ func TestIdle(t *testing.T) {
 	options := newOptions(t, c, dataDir(t))
 	options.Version = "test"
 	options.Controllers = []leadership.Controller{o.controller(t)}
+	// More often than an embedded store asks for: it has to be seen in the window.
+	options.Lease = leadership.Times{Duration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 2 * time.Second}
 	start(t, options)
 	await(t, "the controllers", o.began)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
