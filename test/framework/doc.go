@@ -22,5 +22,6 @@
 //	test/demo     the demonstration (make demo)
 //
 // A test begins with cluster.Start. A control plane costs two seconds of a
-// processor: what can live beside the tests that are there joins them as a subtest.
+// processor: what can live beside the tests that are there joins them as a subtest, and
+// what needs a host on which no server has run borrows one from a cluster.Pool.
 package framework

@@ -73,6 +73,35 @@ func TestLeavesNoFolder(t *testing.T) {
 	}
 }
 
+func TestPool(t *testing.T) {
+	t.Parallel()
+	var pool cluster.Pool
+	var dirs []string
+	cleaned := 0
+	for range 2 {
+		t.Run("Inner", func(t *testing.T) {
+			c := pool.Borrow(t, func(c *cluster.Cluster) {
+				cleaned++
+				c.MustKubectl("delete", "namespace", "left", "--wait=false")
+			})
+			dirs = append(dirs, c.Plane().Dir())
+			c.MustKubectl("get", "namespaces")
+			if cleaned == 0 {
+				c.MustKubectl("create", "namespace", "left")
+			}
+		})
+	}
+	if dirs[0] != dirs[1] || cleaned != 1 {
+		t.Errorf("got folders %q and %d cleanings, want the same cluster twice, cleaned once", dirs, cleaned)
+	}
+	if err := pool.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dirs[0]); !os.IsNotExist(err) {
+		t.Errorf("folder %s behind the pool: got %v, want it gone", dirs[0], err)
+	}
+}
+
 func TestSweepsFoldersOfKilledTests(t *testing.T) {
 	t.Parallel()
 	abandoned, err := os.MkdirTemp("", "penstock-cluster-")
