@@ -65,7 +65,8 @@ func adoption(w sharedPlane) {
 
 	// None takes it from anyone.
 	w.owned(ns, "held")
-	w.roll(revision("adoption-all", 1).phase("all", configMap(ns, "held", "x=1")).with("collisionProtection", "None"))
+	w.MustKubectlInput(configMap(ns, "plain", "x=theirs").String(), "create", "-f", "-")
+	w.roll(revision("adoption-all", 1).phase("all", configMap(ns, "held", "x=1"), configMap(ns, "plain", "x=1")).with("collisionProtection", "None"))
 	w.event("adoption-all-1", "Adopted", "ConfigMap adoption/held")
 	w.value("1", ".data.x", "configmap/held", in)
 
@@ -77,7 +78,9 @@ func adoption(w sharedPlane) {
 	}
 	w.MustKubectl("patch", "cer", "adoption-all-1", "--type=merge", "-p", `{"spec":{"adoptedTeardownPolicy":"Delete"}}`)
 	w.MustKubectl("delete", "cer", "adoption-all-1", timeout)
-	w.absent("configmap", "held", in)
+	w.absent("configmap", "plain", in)
+	// What somebody else controls is not ours to delete.
+	w.MustKubectl("get", "configmap", "held", in)
 }
 
 // sharing: of two extensions with the same object the first has it.
