@@ -70,6 +70,7 @@ func (r *removal) isFree(id manifest.ID) bool {
 	entry := r.inventory.Entries[id]
 	return entry.Doomed || entry.Intent() || r.Budget.Explicit[entry.Revision] || r.Orphan[entry.Revision] || r.leaves(entry) ||
 		id.IsDefinition() && r.AllowCRDDeletion[id.Name] ||
+		r.Budget.Undone != nil && !keeps(id) && r.Budget.Undone(id, entry.Revision) ||
 		r.Budget.Reviewed != nil && r.Budget.Reviewed(id, entry.Revision)
 }
 

@@ -40,6 +40,10 @@ type Budget struct {
 	// Listed returns what a revision that is no layer lists, and whether that is known.
 	// Nil knows of none: then nothing counts as replaced.
 	Listed func(revision int64) ([]manifest.ID, bool)
+	// Undone is true for an object with the content of a revision that never succeeded,
+	// while an earlier one did, and none that did has the object: what such an upgrade
+	// added is no loss. Objects that keep others or data count nevertheless. Nil is for none.
+	Undone func(id manifest.ID, revision int64) bool
 	// Reviewed is true for an object with the content of a revision whose deletion
 	// somebody has named, before a later revision went on. Nil is for none.
 	Reviewed func(id manifest.ID, revision int64) bool

@@ -236,6 +236,17 @@ func TestBudget(t *testing.T) {
 			t.Error("it was acknowledged")
 		}
 	})
+	t.Run("undone", func(t *testing.T) {
+		s := budgeted()
+		one := []string{"ConfigMap a/x=1"}
+		s.roll(t, s.revision(1).phase("base", one...))
+		s.roll(t, s.revision(2).phase("base", "ConfigMap a/x=1", "Deployment.apps a/d=1", "ConfigMap a/y=1", "ConfigMap a/z=1", "PersistentVolumeClaim a/data=1"), s.revision(1).phase("base", one...))
+		s.budget.Undone = func(id manifest.ID, revision int64) bool { return revision == 2 && id.Name != "x" }
+		s.roll(t, s.revision(3).phase("base", one...))
+		if got := failures(s.last); len(got) != 1 || !strings.Contains(got[0], "PersistentVolumeClaim") || s.content("Deployment.apps a/d") != "absent" {
+			t.Fatalf("what an upgrade added that never succeeded goes, but for data: %v", got)
+		}
+	})
 	t.Run("reviewed", func(t *testing.T) {
 		s := budgeted()
 		s.roll(t, s.revision(1).phase("base", "Namespace a=1", "Namespace b=1", "ConfigMap a/x=1"))

@@ -3,6 +3,8 @@ package chain
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	rev "github.com/penstock-project/penstock/pkg/revision"
@@ -13,7 +15,7 @@ import (
 func (v *visit) budget() *rollout.Budget {
 	budget := &rollout.Budget{
 		Explicit: map[int64]bool{}, Acknowledged: map[string]bool{},
-		Listed: v.listed, Reviewed: v.reviewed(),
+		Listed: v.listed, Undone: v.undone(), Reviewed: v.reviewed(),
 	}
 	for i := range v.revisions {
 		revision := &v.revisions[i]
@@ -44,6 +46,35 @@ func (v *visit) listed(number int64) ([]manifest.ID, bool) {
 		}
 	}
 	return nil, false
+}
+
+// undone tells of objects that a revision which never succeeded has added to what an earlier
+// one had, which did. What that one had is lost when it goes, whoever took it over.
+func (v *visit) undone() func(manifest.ID, int64) bool {
+	var established map[manifest.ID]bool
+	succeeded := map[int64]bool{}
+	return func(id manifest.ID, number int64) bool {
+		if established == nil {
+			established = map[manifest.ID]bool{}
+			for i := range v.revisions {
+				if revision := &v.revisions[i]; meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
+					succeeded[revision.Spec.Revision] = true
+					for _, known := range rev.Refs(revision) {
+						established[known.ID] = true
+					}
+				}
+			}
+		}
+		if succeeded[number] || established[id] {
+			return false
+		}
+		for earlier := range succeeded {
+			if earlier < number {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // reviewed tells of which objects somebody has named the deletion when they let the newest

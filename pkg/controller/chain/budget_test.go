@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -19,6 +20,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -161,5 +163,70 @@ func taken(t *testing.T, asking metav1.Condition, annotation, answer string) {
 		if strings.Contains(err.Field, "annotations") {
 			t.Errorf("what status asks for is refused: %v", err)
 		}
+	}
+}
+
+// TestBudgetOfAChain: what revisions list, what a failed upgrade added, and what somebody
+// read in a diff is told to the engine as the chain has it.
+func TestBudgetOfAChain(t *testing.T) {
+	configMaps := func(names ...string) func(*olmv1alpha1.ClusterExtensionRevision) {
+		var objects []string
+		for _, name := range names {
+			objects = append(objects, "v1 ConfigMap "+name+" sha256:1")
+		}
+		return listing(objects...)
+	}
+	archived := state(olmv1alpha1.LifecycleStateArchived)
+	one := numbered(1, archived, succeeded, configMaps("a", "b", "c"))
+	failed := numbered(2, archived, configMaps("a", "b", "new"))
+	digest := rev.RemovedDigest(rev.Removed(rev.Refs(one), rev.Refs(numbered(3, configMaps("a")))), types.UID("uid-3"))
+	three := numbered(3, configMaps("a"), func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.UID = "uid-3"
+		r.Annotations = map[string]string{olmv1alpha1.AcknowledgeDeletionAnnotation: "9-other, " + digest}
+	})
+	id := func(name string) manifest.ID {
+		for _, revision := range []*olmv1alpha1.ClusterExtensionRevision{one, failed} {
+			for _, ref := range rev.Refs(revision) {
+				if ref.Name == name {
+					return ref.ID
+				}
+			}
+		}
+		t.Fatalf("there is no %s", name)
+		return manifest.ID{}
+	}
+	budget := set(t, one, failed, three).budget()
+	if listed, known := budget.Listed(1); !known || len(listed) != 3 {
+		t.Errorf("revision 1 lists %v", listed)
+	}
+	if _, known := budget.Listed(7); known {
+		t.Error("nobody knows what revision 7 listed")
+	}
+	for name, tc := range map[string]struct {
+		reason           string
+		object           string
+		revision         int64
+		undone, reviewed bool
+	}{
+		"Removed":      {"the diff of 1 and 3 showed it", "b", 1, false, true},
+		"TakenOver":    {"a failed upgrade had taken it over, and revision 1 had it", "c", 2, false, true},
+		"Kept":         {"the diff did not show it", "a", 1, false, false},
+		"Added":        {"by the failed upgrade alone", "new", 2, true, false},
+		"OfItself":     {"what revision 3 has had itself is another set", "b", 3, false, false},
+		"OfALater":     {"and of later ones", "b", 4, false, false},
+		"WithoutFirst": {"before the first that succeeded nothing is undone", "new", 1, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := budget.Undone(id(tc.object), tc.revision); got != tc.undone {
+				t.Errorf("%s: undone is %t", tc.reason, got)
+			}
+			if got := budget.Reviewed(id(tc.object), tc.revision); got != tc.reviewed {
+				t.Errorf("%s: reviewed is %t", tc.reason, got)
+			}
+		})
+	}
+	newer := numbered(4, configMaps("a", "b"))
+	if set(t, one, failed, three, newer).budget().Reviewed(id("c"), 1) {
+		t.Error("another revision is the newest: nobody has read its diff")
 	}
 }

@@ -116,8 +116,12 @@ func validateMutableSpec(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList
 		olm.LifecycleStateActive, olm.LifecycleStatePaused, olm.LifecycleStateArchived)
 	errs = append(errs, oneOf(path.Child("teardownPolicy"), spec.TeardownPolicy,
 		olm.TeardownPolicyDelete, olm.TeardownPolicyOrphan)...)
-	errs = append(errs, oneOf(path.Child("adoptedTeardownPolicy"), spec.AdoptedTeardownPolicy,
-		olm.TeardownPolicyOrphan, olm.TeardownPolicyDelete)...)
+	// It came later than the others: a revision that was exported before has none, which
+	// is Orphan.
+	if spec.AdoptedTeardownPolicy != "" {
+		errs = append(errs, oneOf(path.Child("adoptedTeardownPolicy"), spec.AdoptedTeardownPolicy,
+			olm.TeardownPolicyOrphan, olm.TeardownPolicyDelete)...)
+	}
 	if spec.ProgressDeadlineMinutes < 0 {
 		errs = append(errs, field.Invalid(path.Child("progressDeadlineMinutes"), spec.ProgressDeadlineMinutes,
 			"must be 0, for no deadline, or a number of minutes"))
