@@ -27,7 +27,6 @@ const (
 	Repairs       = "penstock_drift_repairs_total"
 	Contests      = "penstock_contests_total"
 	Leader        = "penstock_leader"
-	NameShared    = "penstock_resource_name_shared"
 	Degraded      = "penstock_store_degraded"
 	Full          = "penstock_store_full"
 	Unreadable    = "penstock_store_unreadable_records"
@@ -87,8 +86,6 @@ func Catalogue() []Metric {
 			Help: "How often an object was left as it is for a while, because it is changed back again and again."},
 		{Name: Leader, Type: "gauge", EveryReplica: true,
 			Help: "1 where the controllers run, else 0."},
-		{Name: NameShared, Type: "gauge", Labels: []string{"resource"}, EveryReplica: true,
-			Help: "1 while a CustomResourceDefinition of the host serves a resource of the same group and name in another version: kubectl shows that one unless it is given ours; else 0."},
 		{Name: Degraded, Type: "gauge", EveryReplica: true,
 			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, or the embedded etcd does not run, and nothing is served; else 0."},
 		{Name: Full, Type: "gauge", EveryReplica: true,
