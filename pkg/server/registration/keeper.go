@@ -151,7 +151,13 @@ func (k *Keeper) watch(ctx context.Context, p managedobject.Object) {
 		klog.FromContext(ctx).Error(err, "Cannot watch", "what", p.String())
 		return
 	}
-	informer.RunWithContext(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { informer.RunWithContext(ctx) })
+	// One that was deleted before anybody watched is no event.
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) && len(informer.GetStore().ListKeys()) == 0 {
+		k.queue.Add(p.String())
+	}
 }
 
 // untouched is true when nobody changed a value of ours since we wrote it.
