@@ -19,6 +19,9 @@ import (
 // version is set by the linker: -X main.version=v1.2.3.
 var version string
 
+// extensionFlag says of which extension a command speaks.
+const extensionFlag = "extension"
+
 func main() {
 	app.WithholdBodies()
 	if database.IsStoreProcess(os.Args) {

@@ -42,10 +42,8 @@ func (d *decoder) check(object *manifest.Object, findings *Findings) {
 	if err != nil {
 		return
 	}
-	err = kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, into)
-	if err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, into); err != nil {
 		findings.add(Finding{Reason: Undecodable, Problem: undecodable(object.ID, err)})
-		return
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -53,7 +54,7 @@ func (w *walk) value(ref smdschema.TypeRef, value any) {
 			return
 		}
 	}
-	w.found(WrongType, "is "+typeName(value)+", want "+wanted(atom))
+	w.found(WrongType, "is "+manifest.TypeName(value)+", want "+wanted(atom))
 }
 
 // isUntyped tells of the types that take anything.
@@ -72,7 +73,7 @@ func (w *walk) scalar(kind smdschema.Scalar, value any) {
 		_, ok = value.(bool)
 	}
 	if !ok {
-		w.found(WrongType, "is "+typeName(value)+", want "+scalarName(kind)+hint(kind, value))
+		w.found(WrongType, "is "+manifest.TypeName(value)+", want "+scalarName(kind)+hint(kind, value))
 	}
 }
 
@@ -148,13 +149,13 @@ func (w *walk) key(t *smdschema.List, item any) (key, shown, problem string) {
 	if len(t.Keys) == 0 {
 		switch item.(type) {
 		case nil, map[string]any, []any:
-			return "", "", "is " + typeName(item) + ", and the list takes text, numbers and booleans"
+			return "", "", "is " + manifest.TypeName(item) + ", and the list takes text, numbers and booleans"
 		}
 		return exactly(item), "are equal", ""
 	}
 	object, ok := item.(map[string]any)
 	if !ok {
-		return "", "", "is " + typeName(item) + ", want an object"
+		return "", "", "is " + manifest.TypeName(item) + ", want an object"
 	}
 	var keys, words []string
 	for _, name := range t.Keys {
@@ -231,23 +232,5 @@ func scalarName(kind smdschema.Scalar) string {
 		return "a boolean"
 	default:
 		return "text, a number or a boolean"
-	}
-}
-
-// typeName says what a decoded JSON value is.
-func typeName(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "a boolean"
-	case string:
-		return "a string"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "an object"
-	default:
-		return "a number"
 	}
 }

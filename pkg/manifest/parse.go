@@ -77,7 +77,7 @@ func identify(object map[string]any, found *findings) Ref {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
 		if value, present := object["metadata"]; present && value != nil {
-			found.add(field.ErrorTypeTypeInvalid, "is "+typeName(value)+", want an object", "metadata")
+			found.add(field.ErrorTypeTypeInvalid, "is "+TypeName(value)+", want an object", "metadata")
 		} else {
 			found.add(field.ErrorTypeRequired, "is missing: every object needs a name", "metadata", "name")
 		}
@@ -162,7 +162,7 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 	}
 	entries, ok := value.(map[string]any)
 	if !ok {
-		found.add(field.ErrorTypeTypeInvalid, "is "+typeName(value)+", want a map of strings", "metadata", name)
+		found.add(field.ErrorTypeTypeInvalid, "is "+TypeName(value)+", want a map of strings", "metadata", name)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
@@ -241,7 +241,7 @@ func isEmpty(value any) bool {
 // notAString says what to do about a value that is no string. Quotes help with
 // what YAML reads as something else: 1, true, no.
 func notAString(value any) string {
-	problem := "is " + typeName(value) + ", want a string"
+	problem := "is " + TypeName(value) + ", want a string"
 	switch value.(type) {
 	case []any, map[string]any:
 		return problem
@@ -250,8 +250,8 @@ func notAString(value any) string {
 	}
 }
 
-// typeName says what a decoded JSON value is.
-func typeName(value any) string {
+// TypeName says what a decoded JSON value is.
+func TypeName(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"

@@ -182,8 +182,5 @@ func (e *Engine) show(id manifest.ID, found *cause.Cause, objects ...map[string]
 	if len(e.Redactor.Mask(id.GroupKind())) == 0 {
 		return
 	}
-	values := e.Redactor.Values(id.GroupKind(), objects...)
-	for _, word := range []*string{&found.Container, &found.Image, &found.Facts, &found.Text} {
-		*word = values.Mask(*word)
-	}
+	found.Mask(e.Redactor.Values(id.GroupKind(), objects...).Mask)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -66,7 +67,7 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 		return nil
 	}
 	fresh := !meta.IsStatusConditionTrue(before.Conditions, olmv1alpha1.ConditionSucceeded)
-	layer := revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived && revision.DeletionTimestamp.IsZero()
+	layer := rev.IsLayer(revision)
 	if layer && fresh {
 		if turned(olmv1alpha1.ConditionProgressing) != nil || len(before.Conditions) == 0 && meta.IsStatusConditionTrue(after.Conditions, olmv1alpha1.ConditionSucceeded) {
 			add(false, eventBegun, "", begun(revision))

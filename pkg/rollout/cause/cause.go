@@ -109,6 +109,13 @@ func (c Cause) String() string {
 	return text.Clip(b.String(), maxBytes)
 }
 
+// Mask lets a function hide what is not to be told in the words that come from objects.
+func (c *Cause) Mask(mask func(string) string) {
+	for _, word := range []*string{&c.Container, &c.Image, &c.Facts, &c.Text} {
+		*word = mask(*word)
+	}
+}
+
 // because returns the cause with what a component wrote.
 func (c Cause) because(written string) Cause {
 	c.Text = text.Clip(strings.ToValidUTF8(written, ""), MaxTextBytes)

@@ -180,8 +180,6 @@ func ofContainer(pod *corev1.Pod, spec *corev1.Container, status *corev1.Contain
 	case status.State.Running != nil && spec.ReadinessProbe != nil:
 		c.Reason = ReadinessProbeFailing
 		return finding{c, rankProbe}
-	case status.State.Terminated != nil && status.State.Terminated.ExitCode == 0:
-		return finding{rank: rankReady}
 	}
 	return finding{rank: rankReady}
 }
@@ -200,11 +198,7 @@ func trouble(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerSt
 	}
 	if last != nil && (last.ExitCode != 0 || last.Reason == OOMKilled) && !status.Ready && status.RestartCount > 0 {
 		// It runs for a moment, between two ends.
-		c = exited(c, last, "")
-		if c.Reason != OOMKilled {
-			c.Reason = CrashLoopBackOff
-		}
-		return finding{c, rankCrash}, true
+		return finding{crashing(c, last), rankCrash}, true
 	}
 	return finding{}, false
 }
@@ -218,13 +212,11 @@ func waits(pod *corev1.Pod, spec *corev1.Container, waiting *corev1.ContainerSta
 		c.Container, c.Init, c.Restarts, c.Reason = "", false, 0, waiting.Reason
 		return finding{c, rankCreating}, true
 	case CrashLoopBackOff:
-		c.Reason = waiting.Reason
 		if last != nil {
-			if c = exited(c, last, ""); c.Reason != OOMKilled {
-				c.Reason = CrashLoopBackOff
-			}
+			return finding{crashing(c, last), rankCrash}, true
 		}
-		return finding{c.because(c.Text), rankCrash}, true
+		c.Reason = CrashLoopBackOff
+		return finding{c, rankCrash}, true
 	case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull", "InvalidImageName", "RegistryUnavailable", "SignatureValidationFailed":
 		if c.Reason = waiting.Reason; c.Reason == "ErrImagePull" {
 			c.Reason = "ImagePullBackOff" // the kubelet swaps these two with every attempt
@@ -250,6 +242,14 @@ func exited(c Cause, ended *corev1.ContainerStateTerminated, otherwise string) C
 		c.Reason = reasonOr(ended.Reason, otherwise)
 	}
 	return c.because(ended.Message)
+}
+
+// crashing is a container that has ended before and will again.
+func crashing(c Cause, last *corev1.ContainerStateTerminated) Cause {
+	if c = exited(c, last, ""); c.Reason != OOMKilled {
+		c.Reason = CrashLoopBackOff
+	}
+	return c
 }
 
 func inContainer(c Cause, status *corev1.ContainerStatus, init bool) Cause {

@@ -30,27 +30,26 @@ type obstacle struct {
 
 // obstacles are those whose words the scheduler always has; what stands behind them, such
 // as the key and the value of a taint, is not repeated.
-func obstacles() []obstacle {
-	form := func(pattern string) *regexp.Regexp { return regexp.MustCompile(`(\d+) ` + pattern) }
-	return []obstacle{
-		{form(`node\(s\) had untolerated taint`), "with a taint that is not tolerated"},
-		{form(`node\(s\) had taint`), "with a taint that is not tolerated"},
-		{form(`node\(s\) didn't match Pod's node affinity/selector`), "not matched by its node selector or affinity"},
-		{form(`node\(s\) didn't match pod affinity rules`), "not matched by its Pod affinity"},
-		{form(`node\(s\) didn't match pod anti-affinity rules`), "excluded by its Pod anti-affinity"},
-		{form(`node\(s\) didn't satisfy existing pods anti-affinity rules`), "excluded by the anti-affinity of other Pods"},
-		{form(`node\(s\) didn't match pod topology spread constraints`), "excluded by its topology spread constraints"},
-		{form(`node\(s\) didn't match the requested node name`), "not the node that it names"},
-		{form(`node\(s\) were unschedulable`), "cordoned"},
-		{form(`node\(s\) didn't have free ports for the requested pod ports`), "without the host port free"},
-		{form(`node\(s\) had volume node affinity conflict`), "that cannot reach its volume"},
-		{form(`node\(s\) had no available volume zone`), "in another zone than its volume"},
-		{form(`node\(s\) exceed max volume count`), "with too many volumes"},
-		{form(`node\(s\) didn't find available persistent volumes to bind`), "without a volume to bind"},
-		{form(`node\(s\) did not have enough free storage`), "without enough storage"},
-		{form(`Too many pods`), "with too many Pods"},
-	}
+var obstacles = []obstacle{
+	{form(`node\(s\) had untolerated taint`), "with a taint that is not tolerated"},
+	{form(`node\(s\) had taint`), "with a taint that is not tolerated"},
+	{form(`node\(s\) didn't match Pod's node affinity/selector`), "not matched by its node selector or affinity"},
+	{form(`node\(s\) didn't match pod affinity rules`), "not matched by its Pod affinity"},
+	{form(`node\(s\) didn't match pod anti-affinity rules`), "excluded by its Pod anti-affinity"},
+	{form(`node\(s\) didn't satisfy existing pods anti-affinity rules`), "excluded by the anti-affinity of other Pods"},
+	{form(`node\(s\) didn't match pod topology spread constraints`), "excluded by its topology spread constraints"},
+	{form(`node\(s\) didn't match the requested node name`), "not the node that it names"},
+	{form(`node\(s\) were unschedulable`), "cordoned"},
+	{form(`node\(s\) didn't have free ports for the requested pod ports`), "without the host port free"},
+	{form(`node\(s\) had volume node affinity conflict`), "that cannot reach its volume"},
+	{form(`node\(s\) had no available volume zone`), "in another zone than its volume"},
+	{form(`node\(s\) exceed max volume count`), "with too many volumes"},
+	{form(`node\(s\) didn't find available persistent volumes to bind`), "without a volume to bind"},
+	{form(`node\(s\) did not have enough free storage`), "without enough storage"},
+	{form(`Too many pods`), "with too many Pods"},
 }
+
+func form(pattern string) *regexp.Regexp { return regexp.MustCompile(`(\d+) ` + pattern) }
 
 // unscheduled is a Pod that has no node.
 func unscheduled(pod *corev1.Pod, c Cause, said *corev1.PodCondition) Cause {
@@ -98,7 +97,7 @@ func counted(pod *corev1.Pod, written string) string {
 		}
 		parts = append(parts, match[1]+" with insufficient "+resource)
 	}
-	for _, o := range obstacles() {
+	for _, o := range obstacles {
 		sum := 0
 		for _, match := range o.form.FindAllStringSubmatch(written, -1) {
 			n, err := strconv.Atoi(match[1])

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 )
 
 // Access is one verb on a resource of the host, or on one object of it.
@@ -49,4 +50,22 @@ func Allowed(ctx context.Context, client kubernetes.Interface, question Access) 
 		return false, fmt.Errorf("asking the host whether this process may %s: %w", question, err)
 	}
 	return review.Status.Allowed, nil
+}
+
+// MayWatch tells whether the user of a client may list and watch an object. If not, it says
+// which feature that costs. When that is not known, one tries.
+func MayWatch(ctx context.Context, client kubernetes.Interface, object Access, feature string) bool {
+	for _, object.Verb = range []string{"list", "watch"} {
+		allowed, err := Allowed(ctx, client, object)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Watching all the same", "feature", feature)
+		case !allowed:
+			klog.FromContext(ctx).Info("Going without a feature", "feature", feature, "reason", "the right is missing to "+object.String())
+			return false
+		}
+	}
+	return true
 }

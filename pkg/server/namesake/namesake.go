@@ -61,16 +61,8 @@ func New(access kubernetes.Interface, client dynamic.Interface, ours schema.Grou
 // Run watches until ctx ends. Without the right to, it says so and returns.
 func (w *Watch) Run(ctx context.Context) {
 	name := Definition(w.ours.GroupResource())
-	for _, verb := range []string{"list", "watch"} {
-		right := accessreview.Access{Verb: verb, Resource: definitions, Name: name}
-		allowed, err := accessreview.Allowed(ctx, w.access, right)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && !allowed:
-			klog.FromContext(ctx).Info("Going without a feature", "feature", "Notice other resources of the name "+name, "reason", "the right is missing to "+right.String())
-			return
-		}
+	if !accessreview.MayWatch(ctx, w.access, accessreview.Access{Resource: definitions, Name: name}, "Notice other resources of the name "+name) {
+		return
 	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, definitions, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) {

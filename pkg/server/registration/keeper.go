@@ -88,7 +88,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	for _, p := range k.objects {
-		if !k.mayWatch(ctx, p) {
+		object := accessreview.Access{Resource: p.Resource, Namespace: p.Namespace, Name: p.Name}
+		if !accessreview.MayWatch(ctx, k.client, object, "Restore "+p.String()) {
 			continue
 		}
 		watching.Go(func() { k.watch(ctx, p) })
@@ -108,26 +109,6 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		k.queue.Done(key)
 	}
-}
-
-// mayWatch tells whether we may watch an object. If not, it says so and what comes
-// of it.
-func (k *Keeper) mayWatch(ctx context.Context, p managedobject.Object) bool {
-	for _, verb := range []string{"list", "watch"} {
-		right := accessreview.Access{Verb: verb, Resource: p.Resource, Namespace: p.Namespace, Name: p.Name}
-		allowed, err := accessreview.Allowed(ctx, k.client, right)
-		switch {
-		case ctx.Err() != nil:
-			return false
-		case err != nil:
-			klog.FromContext(ctx).Error(err, "Watching all the same", "what", p.String())
-		case !allowed:
-			klog.FromContext(ctx).Info("Going without a feature", "feature", "Restore "+p.String(),
-				"reason", "the right is missing to "+right.String())
-			return false
-		}
-	}
-	return true
 }
 
 func (k *Keeper) watch(ctx context.Context, p managedobject.Object) {

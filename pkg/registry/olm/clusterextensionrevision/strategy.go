@@ -235,8 +235,10 @@ func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExt
 // other resources.
 func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	var warnings []string
-	if s.namesake != nil && s.namesake() != "" {
-		warnings = append(warnings, s.namesake())
+	if s.namesake != nil {
+		if shared := s.namesake(); shared != "" {
+			warnings = append(warnings, shared)
+		}
 	}
 	objects := 0
 	eachObject(obj.(*olm.ClusterExtensionRevision), func(int, int, *olm.RevisionObject) { objects++ })

@@ -97,7 +97,7 @@ func (g *Gatherer) Explain(ctx context.Context, subject cause.Subject) (cause.Ca
 func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Cause, bool, error) {
 	owner := l.ID
 	if l.IsDeployment() {
-		sets, err := list[appsv1.ReplicaSet](ctx, l.lister, replicaSets(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
+		sets, err := List[appsv1.ReplicaSet](ctx, l.lister, replicaSets(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
 		if err != nil {
 			return cause.Cause{}, false, err
 		}
@@ -111,7 +111,7 @@ func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Caus
 			selector = selector.Add(own...)
 		}
 	}
-	all, err := list[corev1.Pod](ctx, l.lister, pods(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
+	all, err := List[corev1.Pod](ctx, l.lister, pods(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
 	if err != nil {
 		return cause.Cause{}, false, err
 	}
@@ -133,7 +133,7 @@ func (l *look) refine(ctx context.Context, found cause.Cause) (cause.Cause, bool
 	switch {
 	case found.NeedsEvents() && l.about != "":
 		selected := fields.Set{"involvedObject.uid": string(l.about), "type": corev1.EventTypeWarning}
-		seen, err := list[corev1.Event](ctx, l.lister, events(), l.ID.Namespace, metav1.ListOptions{FieldSelector: selected.String(), Limit: mostEvents})
+		seen, err := List[corev1.Event](ctx, l.lister, events(), l.ID.Namespace, metav1.ListOptions{FieldSelector: selected.String(), Limit: mostEvents})
 		if err != nil {
 			return found, true, err
 		}
@@ -151,7 +151,7 @@ func (l *look) unbound(ctx context.Context, found cause.Cause) (cause.Cause, boo
 	if len(names) == 1 {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, names[0]).String()
 	}
-	all, err := list[corev1.PersistentVolumeClaim](ctx, l.lister, claims(), l.ID.Namespace, options)
+	all, err := List[corev1.PersistentVolumeClaim](ctx, l.lister, claims(), l.ID.Namespace, options)
 	if err != nil {
 		return found, true, err
 	}
@@ -168,8 +168,8 @@ func (l *look) unbound(ctx context.Context, found cause.Cause) (cause.Cause, boo
 	return found, true, nil
 }
 
-// list asks for objects of a type. What cannot be read as that type is left out.
-func list[T any](ctx context.Context, lister Lister, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
+// List asks for objects of a type. What cannot be read as that type is left out.
+func List[T any](ctx context.Context, lister Lister, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
 	found, err := lister.List(ctx, resource, namespace, options)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -73,10 +71,10 @@ func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView,
 		return
 	}
 	values := i.deps.Redactor.Values(step.GroupKind(), seen.live.Object)
-	found.Container, found.Facts, found.Image = values.Mask(found.Container), values.Mask(found.Facts), values.Mask(found.Image)
+	found.Mask(values.Mask)
 	addCause(object, found)
 	if found.Text != "" {
-		object.Detail = values.Mask(found.Text)
+		object.Detail = found.Text
 	}
 }
 
@@ -101,17 +99,10 @@ func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectVie
 		if !i.mayList(ctx, service.Namespace, discoveryv1.GroupName, "endpointslices") {
 			continue
 		}
-		found, err := i.deps.Objects.List(ctx, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), service.Namespace,
+		slices, err := gather.List[discoveryv1.EndpointSlice](ctx, i.deps.Objects, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), service.Namespace,
 			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}).String()})
 		if err != nil {
 			continue // nothing is known to be wrong
-		}
-		var slices []discoveryv1.EndpointSlice
-		for _, item := range found.Items {
-			var slice discoveryv1.EndpointSlice
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &slice); err == nil {
-				slices = append(slices, slice)
-			}
 		}
 		if missing, known := cause.OfEndpoints(id, service, slices); known {
 			object.Reason = missing.Reason
@@ -136,22 +127,15 @@ func (i *inquiry) repairs(ctx context.Context, objects []olm.RevisionObjectStatu
 		return
 	}
 	about := fields.Set{"involvedObject.uid": string(i.revision.UID)}
-	found, err := i.deps.Objects.List(ctx, corev1.SchemeGroupVersion.WithResource("events"), metav1.NamespaceDefault,
+	events, err := gather.List[corev1.Event](ctx, i.deps.Objects, corev1.SchemeGroupVersion.WithResource("events"), metav1.NamespaceDefault,
 		metav1.ListOptions{FieldSelector: about.String(), Limit: mostEvents})
 	if err != nil {
 		return // it is an addition
 	}
 	last := map[string]olm.ObjectRepair{}
-	for _, item := range found.Items {
-		raw, err := json.Marshal(item.Object)
-		if err != nil {
-			continue
-		}
-		var event corev1.Event
-		if err := json.Unmarshal(raw, &event); err != nil {
-			continue
-		}
-		id, what, ok := repaired(&event)
+	for n := range events {
+		event := &events[n]
+		id, what, ok := repaired(event)
 		if ok && event.LastTimestamp.After(last[id].Time.Time) {
 			last[id] = olm.ObjectRepair{Time: event.LastTimestamp, Message: what}
 		}

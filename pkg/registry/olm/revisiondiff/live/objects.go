@@ -2,8 +2,6 @@ package live
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -11,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -166,11 +165,8 @@ func (i *inquiry) read(ctx context.Context) error {
 	for p := range i.revision.Status.Phases {
 		for f := range i.revision.Status.Phases[p].Failing {
 			failure := &i.revision.Status.Phases[p].Failing[f]
-			group, _, found := strings.Cut(failure.APIVersion, "/")
-			if !found {
-				group = ""
-			}
-			failing[manifest.ID{Group: group, Kind: failure.Kind, Namespace: failure.Namespace, Name: failure.Name}] = failure
+			kind := schema.FromAPIVersionAndKind(failure.APIVersion, failure.Kind)
+			failing[manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: failure.Namespace, Name: failure.Name}] = failure
 		}
 	}
 	i.seen = make([]objectView, len(i.steps))
@@ -259,5 +255,5 @@ func unready(objects []olm.RevisionObjectStatus, most int) []int {
 			indices = append(indices, n)
 		}
 	}
-	return slices.Clip(indices[:min(most, len(indices))])
+	return indices[:min(most, len(indices))]
 }
