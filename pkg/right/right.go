@@ -1,42 +1,86 @@
-// Package right is one thing that may be done: a verb on a resource. Whoever asks about
-// rights, the host or an authorizer, asks with the same type.
+// Package right is one thing that may be done: a verb on a resource, or on a path. Whoever
+// asks about rights, the host, a target or an authorizer, asks with the same type.
 package right
 
 import (
+	"cmp"
+	"context"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Right is a verb on a resource, or on one object of it.
+// Right is a verb on a resource, or on one object of it. A right on a path has a verb
+// besides, and nothing else.
 type Right struct {
-	Verb, Group, Version, Resource string
-	// Namespace and Name of the object; both are empty for all objects.
+	Verb string
+	// Version is empty for all versions of the group.
+	Group, Version, Resource, Subresource string
+	// Namespace and Name of the object, as in a SubjectAccessReview: an empty name means
+	// all objects, an empty namespace all of them or none.
 	Namespace, Name string
+	Path            string
 }
 
-// String spells it as a rule that an administrator can grant. The namespace is left out.
+// On is the right to a verb on one object; an empty name means all of them.
+func On(resource schema.GroupVersionResource, verb, namespace, name string) Right {
+	return Right{Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: namespace, Name: name}
+}
+
+// String is for people: "create deployments.apps lighthouse/web".
 func (r Right) String() string {
-	resource := r.Resource
-	if r.Group != "" {
-		resource += "." + r.Group
+	if r.Path != "" {
+		return r.Verb + " " + r.Path
 	}
-	return strings.TrimSuffix(r.Verb+" "+resource+" "+r.Name, " ")
+	var b strings.Builder
+	b.WriteString(r.Verb + " " + r.Resource)
+	if r.Subresource != "" {
+		b.WriteString("/" + r.Subresource)
+	}
+	if r.Group != "" {
+		b.WriteString("." + r.Group)
+	}
+	switch {
+	case r.Name != "" && r.Namespace != "":
+		b.WriteString(" " + r.Namespace + "/" + r.Name)
+	case r.Name != "":
+		b.WriteString(" " + r.Name)
+	case r.Namespace != "":
+		b.WriteString(" in namespace " + r.Namespace)
+	}
+	return b.String()
 }
 
 // Of is the question whether somebody has the right, for an authorizer.
-func (r Right) Of(who user.Info) authorizer.Attributes {
+func (r Right) Of(who user.Info) authorizer.AttributesRecord {
+	if r.Path != "" {
+		return authorizer.AttributesRecord{User: who, Verb: r.Verb, Path: r.Path}
+	}
 	return authorizer.AttributesRecord{
-		User: who, ResourceRequest: true, Verb: r.Verb, APIGroup: r.Group, APIVersion: r.Version, Resource: r.Resource,
-		Namespace: r.Namespace, Name: r.Name,
+		User: who, ResourceRequest: true, Verb: r.Verb, APIGroup: r.Group, APIVersion: r.version(), Resource: r.Resource,
+		Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
 	}
 }
 
-// Attributes are for an access review.
+// Attributes are for an access review of a right that is not one on a path.
 func (r Right) Attributes() *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
-		Verb: r.Verb, Group: r.Group, Version: r.Version, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
+		Verb: r.Verb, Group: r.Group, Version: r.version(), Resource: r.Resource,
+		Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
 	}
+}
+
+func (r Right) version() string { return cmp.Or(r.Version, "*") }
+
+// Has asks an authorizer whether somebody has the right. An error means that it is not
+// known. As for kube-apiserver, who is allowed by one authorizer needs no other.
+func (r Right) Has(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user.Info) (bool, error) {
+	decision, _, err := by.Authorize(ctx, r.Of(who))
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
 }

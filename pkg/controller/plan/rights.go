@@ -30,10 +30,7 @@ func (v *visit) lacks(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("finding the resource of item %s: %w", item.Name, err)
 		}
 		for _, verb := range verbs {
-			rights = append(rights, right.Right{
-				Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource,
-				Namespace: ref.Namespace, Name: ref.Name,
-			})
+			rights = append(rights, right.On(mapping.Resource, verb, ref.Namespace, ref.Name))
 		}
 	}
 	return v.Rights.Lacks(ctx, *v.plan.Status.Approval, rights)

@@ -7,9 +7,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
+	"github.com/penstock-project/penstock/pkg/right"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -166,8 +166,8 @@ func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevi
 	if !ok {
 		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
-	switch decision, _, err := l.Authorizer.Authorize(ctx, privilege.Using(caller, secret)); {
-	case decision == authorizer.DecisionAllow:
+	switch allowed, err := right.Use(secret).Has(ctx, l.Authorizer, caller); {
+	case allowed:
 	case err != nil:
 		return nil, apierrors.NewServiceUnavailable("asking what you may do: " + err.Error())
 	default:

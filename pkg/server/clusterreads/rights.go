@@ -12,8 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 )
 
 // targetRights answers what users of the host may see of another cluster. They are
@@ -41,7 +39,7 @@ func newTargetRights(host authorizer.UnconditionalAuthorizer, name string, confi
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (r *targetRights) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser() != r.self {
-		return r.host.Authorize(ctx, privilege.Using(a.GetUser(), r.name))
+		return r.host.Authorize(ctx, right.Use(r.name).Of(a.GetUser()))
 	}
 	asked := right.Right{
 		Verb: a.GetVerb(), Group: a.GetAPIGroup(), Version: a.GetAPIVersion(), Resource: a.GetResource(),

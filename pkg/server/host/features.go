@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
@@ -62,18 +63,15 @@ func Features() []Feature {
 }
 
 // delegated are the rights without which no request can be answered at all.
-func delegated() []accessreview.Access {
-	rights := []accessreview.Access{
-		{Verb: "create", Resource: schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}},
-		{Verb: "create", Resource: schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}},
+func delegated() []right.Right {
+	rights := []right.Right{
+		{Verb: "create", Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"},
+		{Verb: "create", Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"},
 	}
 	// It says whose client certificates to trust.
 	for _, verb := range []string{"get", "list", "watch"} {
-		rights = append(rights, accessreview.Access{
-			Verb:      verb,
-			Resource:  schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
-			Namespace: metav1.NamespaceSystem,
-			Name:      authenticationConfigMap,
+		rights = append(rights, right.Right{
+			Verb: verb, Version: "v1", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap,
 		})
 	}
 	return rights
@@ -84,7 +82,7 @@ type findings struct {
 	// served resources of the host.
 	served map[schema.GroupVersionResource]bool
 	// allowed rights of ours.
-	allowed map[accessreview.Access]bool
+	allowed map[right.Right]bool
 }
 
 // Off is a feature that is not used, and why.
@@ -109,9 +107,9 @@ func Without(ctx context.Context, client kubernetes.Interface, disabled []string
 func decide(wanted []Feature, disabled []string, found findings) ([]Off, error) {
 	var without []Off
 	var missing []string
-	for _, right := range delegated() {
-		if !found.allowed[right] {
-			missing = append(missing, right.String()+" (to authenticate and authorize requests)")
+	for _, needed := range delegated() {
+		if !found.allowed[needed] {
+			missing = append(missing, needed.String()+" (to authenticate and authorize requests)")
 		}
 	}
 	for _, f := range wanted {
@@ -125,8 +123,8 @@ func decide(wanted []Feature, disabled []string, found findings) ([]Off, error) 
 		case len(forbidden) > 0 && f.Optional:
 			without = append(without, Off{f.Name, "the right is missing to " + strings.Join(forbidden, ", ")})
 		case len(forbidden) > 0:
-			for _, right := range forbidden {
-				missing = append(missing, fmt.Sprintf("%s (for admission plugin %s)", right, f.Name))
+			for _, lacking := range forbidden {
+				missing = append(missing, fmt.Sprintf("%s (for admission plugin %s)", lacking, f.Name))
 			}
 		}
 	}
@@ -144,22 +142,23 @@ func (f Feature) lacks(found findings) (absent, forbidden []string) {
 			absent = append(absent, resource.GroupVersion().String()+" "+resource.Resource)
 		}
 	}
-	for _, right := range f.rights() {
-		if !found.allowed[right] && (right.Verb == "get" || found.served[right.Resource]) {
-			forbidden = append(forbidden, right.String())
+	for _, needed := range f.rights() {
+		served := found.served[schema.GroupVersionResource{Group: needed.Group, Version: needed.Version, Resource: needed.Resource}]
+		if !found.allowed[needed] && (needed.Verb == "get" || served) {
+			forbidden = append(forbidden, needed.String())
 		}
 	}
 	return absent, forbidden
 }
 
 // rights that the feature needs.
-func (f Feature) rights() []accessreview.Access {
-	var rights []accessreview.Access
+func (f Feature) rights() []right.Right {
+	var rights []right.Right
 	for _, resource := range f.Lists {
-		rights = append(rights, accessreview.Access{Verb: "list", Resource: resource}, accessreview.Access{Verb: "watch", Resource: resource})
+		rights = append(rights, right.On(resource, "list", "", ""), right.On(resource, "watch", "", ""))
 	}
 	for _, resource := range f.Gets {
-		rights = append(rights, accessreview.Access{Verb: "get", Resource: resource})
+		rights = append(rights, right.On(resource, "get", "", ""))
 	}
 	return rights
 }
@@ -167,7 +166,7 @@ func (f Feature) rights() []accessreview.Access {
 // find asks the host. All questions are asked at the same time; any that is not
 // answered is an error, never a "no".
 func find(ctx context.Context, client kubernetes.Interface, wanted []Feature) (findings, error) {
-	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[accessreview.Access]bool{}}
+	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[right.Right]bool{}}
 	questions := delegated()
 	versions := map[schema.GroupVersion]bool{}
 	for _, f := range wanted {

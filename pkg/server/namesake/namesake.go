@@ -61,7 +61,7 @@ func New(access kubernetes.Interface, client dynamic.Interface, ours schema.Grou
 // Run watches until ctx ends. Without the right to, it says so and returns.
 func (w *Watch) Run(ctx context.Context) {
 	name := Definition(w.ours.GroupResource())
-	if !accessreview.MayWatch(ctx, w.access, accessreview.Access{Resource: definitions, Name: name}, "Notice other resources of the name "+name) {
+	if !accessreview.MayWatch(ctx, w.access, definitions, "", name, "Notice other resources of the name "+name) {
 		return
 	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, definitions, metav1.NamespaceAll, 0, cache.Indexers{},

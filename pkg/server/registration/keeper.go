@@ -88,8 +88,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	for _, p := range k.objects {
-		object := accessreview.Access{Resource: p.Resource, Namespace: p.Namespace, Name: p.Name}
-		if !accessreview.MayWatch(ctx, k.client, object, "Restore "+p.String()) {
+		if !accessreview.MayWatch(ctx, k.client, p.Resource, p.Namespace, p.Name, "Restore "+p.String()) {
 			continue
 		}
 		watching.Go(func() { k.watch(ctx, p) })

@@ -15,6 +15,7 @@ import (
 	applyrbacv1 "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
@@ -59,13 +60,13 @@ func (r *Registration) applyUserRoles(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName("registration")
 	for _, role := range roles {
 		for _, verb := range []string{"patch", "escalate"} {
-			right := accessreview.Access{Verb: verb, Resource: rbacv1.SchemeGroupVersion.WithResource("clusterroles"), Name: *role.Name}
-			allowed, err := accessreview.Allowed(ctx, r.options.Core, right)
+			asked := right.On(rbacv1.SchemeGroupVersion.WithResource("clusterroles"), verb, "", *role.Name)
+			allowed, err := accessreview.Allowed(ctx, r.options.Core, asked)
 			if err != nil {
 				return fmt.Errorf("asking for the right to write the roles of users: %w", err)
 			}
 			if !allowed {
-				log.V(1).Info("The roles of users are left to whoever installs Penstock", "missing", right.String(), "manifests", "artifacts/deploy/base/rbac-users.yaml")
+				log.V(1).Info("The roles of users are left to whoever installs Penstock", "missing", asked.String(), "manifests", "artifacts/deploy/base/rbac-users.yaml")
 				return nil
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
@@ -155,8 +155,7 @@ func (a *Accounts) await(ctx context.Context, j Job) {
 	for err == nil {
 		first := j.Rules[0]
 		allowed := false
-		allowed, err = accessreview.Allowed(ctx, client, accessreview.Access{Verb: first.Verbs[0], Resource: schema.GroupVersionResource{
-			Group: first.APIGroups[0], Version: "*", Resource: first.Resources[0]}})
+		allowed, err = accessreview.Allowed(ctx, client, right.Right{Verb: first.Verbs[0], Group: first.APIGroups[0], Resource: first.Resources[0]})
 		if allowed {
 			return
 		}

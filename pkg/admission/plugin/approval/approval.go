@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // PluginName is under which the plugin is switched off.
@@ -113,12 +114,9 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, verb, what st
 	if object, err := meta.Accessor(a.GetObject()); name == "" && err == nil {
 		name = object.GetName() // of a create
 	}
-	decision, _, err := p.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: a.GetUserInfo(), Verb: verb, ResourceRequest: true, Name: name,
-		APIGroup: hco.GroupName, APIVersion: v1alpha1.SchemeGroupVersion.Version, Resource: resource,
-	})
+	allowed, err := right.On(v1alpha1.SchemeGroupVersion.WithResource(resource), verb, "", name).Has(ctx, p.deps.Authorizer, a.GetUserInfo())
 	switch {
-	case decision == authorizer.DecisionAllow:
+	case allowed:
 		return nil
 	case err != nil:
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))

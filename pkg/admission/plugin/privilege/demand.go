@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // demand is what a change takes.
@@ -31,7 +32,7 @@ type effect struct {
 	write *written
 	// verb of the others, and who is told of them.
 	verb    string
-	shownTo right
+	shownTo right.Right
 }
 
 // written is an object that is applied.
@@ -58,7 +59,7 @@ type written struct {
 // search): for most of it that may not matter.
 func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 	if target := cmp.Or(c.revision.Target(), p.deps.Target); target != "" {
-		return &demand{asks: []ask{{right: using(target)}}}, nil
+		return &demand{asks: []ask{{Right: right.Use(target)}}}, nil
 	}
 	d := &demand{change: c, kinds: newKinds()}
 	d.acknowledge(c.acknowledged)
@@ -70,7 +71,7 @@ func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 		return nil, err
 	}
 	if c.begins(now) {
-		d.asks = append(d.asks, ask{right: beginning(c.chain), because: "for a first revision without objects"})
+		d.asks = append(d.asks, ask{Right: right.Begin(c.chain), because: "for a first revision without objects"})
 	}
 	intended := planOf(c, now)
 	objects, err := p.contents(ctx, c, intended.writes)
@@ -95,8 +96,8 @@ func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 }
 
 // reading is the right to read a revision, or what is in it.
-func reading(revision, subresource string) right {
-	return right{verb: "get", group: olm.GroupName, resource: "clusterextensionrevisions", subresource: subresource, name: revision}
+func reading(revision, subresource string) right.Right {
+	return right.Right{Verb: "get", Group: olm.GroupName, Resource: "clusterextensionrevisions", Subresource: subresource, Name: revision}
 }
 
 // standing reads how the chain is.
@@ -174,7 +175,7 @@ func (d *demand) asksOf(effects []effect) ([]ask, error) {
 	var asks []ask
 	for _, e := range effects {
 		if e.write == nil {
-			asks = append(asks, ask{right: d.kinds.right(e.verb, e.Ref), shownTo: e.shownTo})
+			asks = append(asks, ask{Right: d.kinds.right(e.verb, e.Ref), shownTo: e.shownTo})
 			continue
 		}
 		more, err := d.write(*e.write)
@@ -191,23 +192,23 @@ func (d *demand) asksOf(effects []effect) ([]ask, error) {
 // well: so both rights are needed, and both by name. What is create-only is left
 // alone when it is there. What the object hands on is added to the grants.
 func (d *demand) write(object written) ([]ask, error) {
-	var named, read right
+	var named, read right.Right
 	switch {
 	case !object.brought:
 		named, read = reading(object.of, ""), reading(object.of, "manifests")
 	case object.borrowed != "":
 		read = reading(object.borrowed, "manifests")
 	}
-	asks := []ask{{right: d.kinds.right("create", object.Ref), shownTo: named}}
+	asks := []ask{{Right: d.kinds.right("create", object.Ref), shownTo: named}}
 	if !object.createOnly {
-		asks = append(asks, ask{right: d.kinds.right("patch", object.Ref), shownTo: named})
+		asks = append(asks, ask{Right: d.kinds.right("patch", object.Ref), shownTo: named})
 	}
 	more, err := beyondOf(object.Object, d.kinds)
 	if err != nil {
 		return nil, err
 	}
 	for _, needed := range more.rights {
-		asks = append(asks, ask{right: needed, because: "for " + object.Kind + " " + object.Name, shownTo: read})
+		asks = append(asks, ask{Right: needed, because: "for " + object.Kind + " " + object.Name, shownTo: read})
 	}
 	if more.refusal != "" {
 		asks = append(asks, ask{refusal: fmt.Sprintf("have %s written by Penstock: %s", object.ID, more.refusal), shownTo: named})
@@ -218,16 +219,16 @@ func (d *demand) write(object written) ([]ask, error) {
 // acknowledge adds what it takes to let definitions go with their instances.
 func (d *demand) acknowledge(definitions []string) {
 	for _, name := range definitions {
-		d.asks = append(d.asks, ask{right: right{verb: "delete", group: definitionGroup, resource: "customresourcedefinitions", name: name}})
+		d.asks = append(d.asks, ask{Right: right.Right{Verb: "delete", Group: definitionGroup, Resource: "customresourcedefinitions", Name: name}})
 	}
 }
 
 // rightsOf returns what there is to be asked.
-func rightsOf(asks []ask) []right {
-	var rights []right
+func rightsOf(asks []ask) []right.Right {
+	var rights []right.Right
 	for _, a := range asks {
 		if a.refusal == "" {
-			rights = append(rights, a.right)
+			rights = append(rights, a.Right)
 		}
 	}
 	return rights
@@ -238,8 +239,8 @@ func inWords(asks []ask) []string {
 	verbs := map[ask][]string{}
 	var order []ask
 	for _, a := range asks {
-		verb := a.verb
-		a.verb, a.shownTo = "", right{}
+		verb := a.Verb
+		a.Verb, a.shownTo = "", right.Right{}
 		if _, known := verbs[a]; !known {
 			order = append(order, a)
 		}
@@ -247,7 +248,7 @@ func inWords(asks []ask) []string {
 	}
 	var out []string
 	for _, a := range order {
-		a.verb = strings.Join(verbs[a], ",")
+		a.Verb = strings.Join(verbs[a], ",")
 		out = append(out, a.String())
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 const (
@@ -25,13 +26,13 @@ type grant struct {
 	manifest.ID
 	// unless is the right that stands for all: escalate for roles, bind for
 	// bindings.
-	unless right
+	unless right.Right
 	// rules of a role.
 	rules []rbacv1.PolicyRule
 	// role that a binding refers to.
 	role *manifest.ID
 	// shownTo is the right to read the object, none when the requester brought it.
-	shownTo right
+	shownTo right.Right
 }
 
 // String names the object in messages.
@@ -78,8 +79,8 @@ func roleGrant(object manifest.Object) (*grant, error) {
 			rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 			rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}})
 	}
-	return &grant{ID: object.ID, rules: rules, unless: right{
-		verb: "escalate", group: rbacv1.GroupName, resource: strings.ToLower(object.Kind) + "s", namespace: object.Namespace, name: object.Name,
+	return &grant{ID: object.ID, rules: rules, unless: right.Right{
+		Verb: "escalate", Group: rbacv1.GroupName, Resource: strings.ToLower(object.Kind) + "s", Namespace: object.Namespace, Name: object.Name,
 	}}, nil
 }
 
@@ -93,8 +94,8 @@ func bindingGrant(object manifest.Object) (*grant, error) {
 		role.Namespace = object.Namespace
 	}
 	// The right to bind is one in the namespace of the binding, or in all.
-	return &grant{ID: object.ID, role: &role, unless: right{
-		verb: "bind", group: rbacv1.GroupName, resource: strings.ToLower(role.Kind) + "s", namespace: object.Namespace, name: role.Name,
+	return &grant{ID: object.ID, role: &role, unless: right.Right{
+		Verb: "bind", Group: rbacv1.GroupName, Resource: strings.ToLower(role.Kind) + "s", Namespace: object.Namespace, Name: role.Name,
 	}}, nil
 }
 
@@ -105,7 +106,7 @@ type grants struct {
 	roles map[manifest.ID][]*grant
 }
 
-func (g *grants) add(object manifest.Object, shownTo right) error {
+func (g *grants) add(object manifest.Object, shownTo right.Right) error {
 	found, err := grantOf(object)
 	if err != nil || found == nil {
 		return err
@@ -163,7 +164,7 @@ func (g *grants) addRole(ctx context.Context, set *atomSet, grant *grant, roles 
 	}
 	if live == nil && len(brought) == 0 {
 		name := strings.TrimPrefix(grant.Namespace+"/"+grant.Name, "/")
-		set.atoms = append(set.atoms, ask{right: grant.unless, because: fmt.Sprintf("%s %s, there is no such role yet", grant.Kind, name), shownTo: grant.shownTo})
+		set.atoms = append(set.atoms, ask{Right: grant.unless, because: fmt.Sprintf("%s %s, there is no such role yet", grant.Kind, name), shownTo: grant.shownTo})
 	}
 	return set.addLive(grant, live, *grant.role)
 }
@@ -186,11 +187,11 @@ func (g *grants) addKept(ctx context.Context, set *atomSet, grant *grant, roles 
 // atomSet collects atoms.
 type atomSet struct {
 	atoms    []ask
-	seen     map[right]bool
+	seen     map[right.Right]bool
 	expanded int
 }
 
-func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo right) error {
+func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo right.Right) error {
 	rule = rbacv1.PolicyRule{
 		Verbs: newly(rule.Verbs, nil), APIGroups: newly(rule.APIGroups, nil), Resources: newly(rule.Resources, nil),
 		ResourceNames: newly(rule.ResourceNames, nil), NonResourceURLs: newly(rule.NonResourceURLs, nil),
@@ -207,7 +208,7 @@ func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo right) error
 			return &tooManyError{}
 		}
 		s.seen[needed] = true
-		s.atoms = append(s.atoms, ask{right: needed, because: grant.String(), shownTo: shownTo})
+		s.atoms = append(s.atoms, ask{Right: needed, because: grant.String(), shownTo: shownTo})
 	}
 	return nil
 }
@@ -218,7 +219,7 @@ func (s *atomSet) addLive(grant *grant, live *Role, id manifest.ID) error {
 	if live == nil {
 		return nil
 	}
-	reading := right{verb: "get", group: rbacv1.GroupName, resource: strings.ToLower(id.Kind) + "s", namespace: id.Namespace, name: id.Name}
+	reading := right.Right{Verb: "get", Group: rbacv1.GroupName, Resource: strings.ToLower(id.Kind) + "s", Namespace: id.Namespace, Name: id.Name}
 	for _, rule := range live.Rules {
 		if err := s.add(grant, rule, reading); err != nil {
 			return err
@@ -239,14 +240,14 @@ func sizeOf(rule rbacv1.PolicyRule) int {
 	return min(maxExpansion+1, size+len(rule.Verbs)*len(rule.NonResourceURLs))
 }
 
-func rightOf(atom rbacv1.PolicyRule, namespace string) right {
+func rightOf(atom rbacv1.PolicyRule, namespace string) right.Right {
 	if len(atom.NonResourceURLs) > 0 {
-		return right{verb: atom.Verbs[0], path: atom.NonResourceURLs[0]}
+		return right.Right{Verb: atom.Verbs[0], Path: atom.NonResourceURLs[0]}
 	}
 	resource, subresource, _ := strings.Cut(atom.Resources[0], "/")
-	needed := right{verb: atom.Verbs[0], group: atom.APIGroups[0], resource: resource, subresource: subresource, namespace: namespace}
+	needed := right.Right{Verb: atom.Verbs[0], Group: atom.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: namespace}
 	if len(atom.ResourceNames) > 0 {
-		needed.name = atom.ResourceNames[0]
+		needed.Name = atom.ResourceNames[0]
 	}
 	return needed
 }

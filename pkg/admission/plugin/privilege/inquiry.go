@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-project/penstock/pkg/fairshare"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // inquiry finds out what the user of one request may do. Every question is asked
@@ -24,12 +25,12 @@ type inquiry struct {
 	asking *fairshare.Pool
 
 	mu      sync.Mutex
-	answers map[right]bool
+	answers map[right.Right]bool
 }
 
 // all finds answers to questions. Any that is not answered is an error, never a
 // "no" and never a "yes".
-func (i *inquiry) all(ctx context.Context, questions []right) error {
+func (i *inquiry) all(ctx context.Context, questions []right.Right) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(requestConcurrency)
 	for _, question := range i.open(questions) {
@@ -52,11 +53,11 @@ func (i *inquiry) all(ctx context.Context, questions []right) error {
 }
 
 // open returns the questions that were not asked yet, each once.
-func (i *inquiry) open(questions []right) []right {
+func (i *inquiry) open(questions []right.Right) []right.Right {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var open []right
-	seen := map[right]bool{}
+	var open []right.Right
+	seen := map[right.Right]bool{}
 	for _, question := range questions {
 		if _, known := i.answers[question]; !known && !seen[question] {
 			seen[question] = true
@@ -66,11 +67,11 @@ func (i *inquiry) open(questions []right) []right {
 	return open
 }
 
-func (i *inquiry) ask(ctx context.Context, question right) (bool, error) {
+func (i *inquiry) ask(ctx context.Context, question right.Right) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	decision, _, err := i.authorizer.Authorize(ctx, question.attributes(i.who))
+	decision, _, err := i.authorizer.Authorize(ctx, question.Of(i.who))
 	switch {
 	case err != nil:
 		// An error beside an "allowed" would not matter to kube-apiserver. Here
@@ -82,7 +83,7 @@ func (i *inquiry) ask(ctx context.Context, question right) (bool, error) {
 }
 
 // may tells what was found out; what was not asked is not allowed.
-func (i *inquiry) may(question right) bool {
+func (i *inquiry) may(question right.Right) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.answers[question]
@@ -96,7 +97,7 @@ func (i *inquiry) count() int {
 
 // unansweredError says that the cluster could not be asked.
 type unansweredError struct {
-	question right
+	question right.Right
 	cause    error
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-project/penstock/pkg/fairshare"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Users whose questions are not answered, under however many names, keep nobody else's
@@ -22,9 +23,9 @@ func TestQuestionsAreFair(t *testing.T) {
 		cancel()
 		running.Wait()
 	})
-	questions := make([]right, 4*requestConcurrency)
+	questions := make([]right.Right, 4*requestConcurrency)
 	for i := range questions {
-		questions[i] = right{verb: "create", resource: fmt.Sprint(i)}
+		questions[i] = right.Right{Verb: "create", Resource: fmt.Sprint(i)}
 	}
 	began := make(chan struct{}, 1<<10)
 	silent := authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -35,7 +36,7 @@ func TestQuestionsAreFair(t *testing.T) {
 	for n := range 10 {
 		who := &user.DefaultInfo{Name: fmt.Sprint("mallory-", n)}
 		for range userConcurrency {
-			i := &inquiry{authorizer: silent, who: who, asking: asking, answers: map[right]bool{}}
+			i := &inquiry{authorizer: silent, who: who, asking: asking, answers: map[right.Right]bool{}}
 			running.Go(func() {
 				if err := i.all(ctx, questions); err == nil {
 					t.Error("questions without an answer were answered")
@@ -49,7 +50,7 @@ func TestQuestionsAreFair(t *testing.T) {
 	quick := authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionAllow, "", nil
 	})
-	alice := &inquiry{authorizer: quick, who: &user.DefaultInfo{Name: "alice"}, asking: asking, answers: map[right]bool{}}
+	alice := &inquiry{authorizer: quick, who: &user.DefaultInfo{Name: "alice"}, asking: asking, answers: map[right.Right]bool{}}
 	if err := alice.all(t.Context(), questions); err != nil || alice.count() != len(questions) {
 		t.Errorf("%d questions of alice were answered: %v", alice.count(), err)
 	}

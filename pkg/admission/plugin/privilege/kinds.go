@@ -13,6 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // anyResource is asked about where the resource of a kind is not known: only who
@@ -180,12 +181,12 @@ func (k *kinds) find(object manifest.Ref) (found served, ok bool) {
 }
 
 // right returns what it takes to do something with an object.
-func (k *kinds) right(verb string, object manifest.Ref) right {
-	needed := right{verb: verb, group: object.Group, resource: anyResource, namespace: object.Namespace, name: object.Name}
+func (k *kinds) right(verb string, object manifest.Ref) right.Right {
+	needed := right.Right{Verb: verb, Group: object.Group, Resource: anyResource, Namespace: object.Namespace, Name: object.Name}
 	if found, ok := k.find(object); ok {
-		needed.resource = found.resource
+		needed.Resource = found.resource
 		if !found.namespaced {
-			needed.namespace = ""
+			needed.Namespace = ""
 		}
 	}
 	return needed

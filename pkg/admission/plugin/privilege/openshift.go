@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 const (
@@ -35,8 +36,8 @@ func beyondBuild(object manifest.Object) (beyond, error) {
 	var found beyond
 	needs := func(subresources ...string) {
 		for _, subresource := range subresources {
-			found.rights = append(found.rights, right{verb: "create", group: openshiftBuilds, resource: "builds", subresource: subresource,
-				namespace: object.Namespace, name: object.Name})
+			found.rights = append(found.rights, right.Right{Verb: "create", Group: openshiftBuilds, Resource: "builds", Subresource: subresource,
+				Namespace: object.Namespace, Name: object.Name})
 		}
 	}
 	if strategy.Docker != nil {
@@ -81,7 +82,7 @@ func beyondImages(object manifest.Object) (beyond, error) {
 		return beyond{}, err
 	}
 	var found beyond
-	seen := map[right]bool{}
+	seen := map[right.Right]bool{}
 	for _, t := range append(images.Spec.Tags, images.Tag) {
 		if t.From.Kind == "DockerImage" || t.From.Namespace == "" || t.From.Namespace == object.Namespace {
 			continue
@@ -89,7 +90,7 @@ func beyondImages(object manifest.Object) (beyond, error) {
 		// Both streams:tags and streams@images.
 		stream, _, _ := strings.Cut(t.From.Name, ":")
 		stream, _, _ = strings.Cut(stream, "@")
-		pull := right{verb: "get", group: openshiftImages, resource: "imagestreams", subresource: "layers", namespace: t.From.Namespace, name: stream}
+		pull := right.Right{Verb: "get", Group: openshiftImages, Resource: "imagestreams", Subresource: "layers", Namespace: t.From.Namespace, Name: stream}
 		if !seen[pull] {
 			seen[pull] = true
 			found.rights = append(found.rights, pull)

@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/fairshare"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -50,7 +51,7 @@ type Deps struct {
 	// withdrawal.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Target names the cluster that is written to when it is not the host: then
-	// requesters need the right to use it, and no other (see Using). For revisions that
+	// requesters need the right to use it, and no other (see right.Use). For revisions that
 	// name one themselves it is that.
 	Target string
 	// Kinds knows the resources of that cluster.
@@ -158,7 +159,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.deps.Timeout)
 	defer cancel()
-	i := &inquiry{authorizer: p.deps.Authorizer, who: a.GetUserInfo(), asking: p.asking, answers: map[right]bool{}}
+	i := &inquiry{authorizer: p.deps.Authorizer, who: a.GetUserInfo(), asking: p.asking, answers: map[right.Right]bool{}}
 	verdict, refused, err := p.judgeInTurn(ctx, c, i)
 	p.record(a, c, i, verdict)
 	switch {
@@ -189,8 +190,8 @@ func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict
 // judge finds out whether the requester may have the change.
 // The first error says what they lack, the second one why that is not known.
 func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
-	bypass := right{verb: "bypass", group: "policy.penstock.dev", resource: "privilegechecks", name: c.chain}
-	if err := i.all(ctx, []right{bypass}); err != nil {
+	bypass := right.Bypass(c.chain)
+	if err := i.all(ctx, []right.Right{bypass}); err != nil {
 		return failed, nil, err
 	}
 	if i.may(bypass) {

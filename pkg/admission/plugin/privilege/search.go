@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // The answer to somebody who may do nothing must not cost more than it is worth: the
@@ -76,7 +77,7 @@ func (s *search) ask(ctx context.Context, asks []ask) error {
 			s.left -= n
 		}
 		for _, a := range batch {
-			if a.refusal != "" || !s.inquiry.may(a.right) {
+			if a.refusal != "" || !s.inquiry.may(a.Right) {
 				s.note(a)
 			}
 		}
@@ -171,7 +172,7 @@ func refsToDiscover(effects []effect) ([]manifest.Ref, error) {
 // with anything.
 func (s *search) grants(ctx context.Context) error {
 	list := s.demand.grants.list
-	set := &atomSet{seen: map[right]bool{}}
+	set := &atomSet{seen: map[right.Right]bool{}}
 	for many := firstGrants; len(list) > 0; many = min(4*many, questionBatch) {
 		n := min(many, len(list))
 		if s.refused() {
@@ -194,7 +195,7 @@ func (s *search) grants(ctx context.Context) error {
 }
 
 func (s *search) grantsOf(ctx context.Context, set *atomSet, grants []*grant) error {
-	var unless []right
+	var unless []right.Right
 	for _, grant := range grants {
 		unless = append(unless, grant.unless)
 	}
@@ -218,9 +219,9 @@ func (s *search) grantsOf(ctx context.Context, set *atomSet, grants []*grant) er
 // told returns what is missing in words, and how many rights are missing that are not
 // told, because their holder may not read what they are about.
 func (s *search) told(ctx context.Context) (words []string, untold int, err error) {
-	var readings []right
+	var readings []right.Right
 	for _, a := range s.lacking {
-		if a.shownTo != (right{}) {
+		if a.shownTo != (right.Right{}) {
 			readings = append(readings, a.shownTo)
 		}
 	}
@@ -229,7 +230,7 @@ func (s *search) told(ctx context.Context) (words []string, untold int, err erro
 	}
 	var shown []ask
 	for _, a := range s.lacking {
-		if a.shownTo == (right{}) || s.inquiry.may(a.shownTo) {
+		if a.shownTo == (right.Right{}) || s.inquiry.may(a.shownTo) {
 			shown = append(shown, a)
 		}
 	}

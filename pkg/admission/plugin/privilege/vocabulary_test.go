@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -198,7 +199,7 @@ type situation struct {
 	noDiscovery   error
 
 	mu    sync.Mutex
-	asked []right
+	asked []right.Right
 	// discoveries and lookups are how often discovery and roles were asked for.
 	discoveries, lookups int
 	// open questions, and the most of them at a time.
@@ -265,9 +266,9 @@ func (w *situation) plugin() *Plugin {
 
 // Authorize decides as RBAC does.
 func (w *situation) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	q := right{a.GetVerb(), a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetNamespace(), a.GetName(), ""}
+	q := right.Right{Verb: a.GetVerb(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Namespace: a.GetNamespace(), Name: a.GetName()}
 	if !a.IsResourceRequest() {
-		q = right{verb: a.GetVerb(), path: a.GetPath()}
+		q = right.Right{Verb: a.GetVerb(), Path: a.GetPath()}
 	}
 	w.begin(q)
 	defer w.end()
@@ -278,28 +279,28 @@ func (w *situation) Authorize(ctx context.Context, a authorizer.Attributes) (aut
 			return authorizer.DecisionNoOpinion, "", ctx.Err()
 		}
 	}
-	if w.dead != nil || w.failure != nil && q.verb != "bypass" {
+	if w.dead != nil || w.failure != nil && q.Verb != "bypass" {
 		return authorizer.DecisionNoOpinion, "", fmt.Errorf("%w%w", orNothing(w.dead), orNothing(w.failure))
 	}
 	if a.GetUser().GetName() != "alice" {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
-	atom := rbacv1.PolicyRule{Verbs: []string{q.verb}}
+	atom := rbacv1.PolicyRule{Verbs: []string{q.Verb}}
 	switch {
-	case q.path != "":
-		atom.NonResourceURLs = []string{q.path}
+	case q.Path != "":
+		atom.NonResourceURLs = []string{q.Path}
 	default:
-		atom.APIGroups, atom.Resources = []string{q.group}, []string{q.resource}
-		if q.subresource != "" {
-			atom.Resources[0] += "/" + q.subresource
+		atom.APIGroups, atom.Resources = []string{q.Group}, []string{q.Resource}
+		if q.Subresource != "" {
+			atom.Resources[0] += "/" + q.Subresource
 		}
-		if q.name != "" {
-			atom.ResourceNames = []string{q.name}
+		if q.Name != "" {
+			atom.ResourceNames = []string{q.Name}
 		}
 	}
 	owned := w.rights[""]
-	if q.namespace != "" {
-		owned = append(owned[:len(owned):len(owned)], w.rights[q.namespace]...)
+	if q.Namespace != "" {
+		owned = append(owned[:len(owned):len(owned)], w.rights[q.Namespace]...)
 	}
 	if covered, _ := validation.Covers(owned, []rbacv1.PolicyRule{atom}); covered {
 		return authorizer.DecisionAllow, "", nil
@@ -307,7 +308,7 @@ func (w *situation) Authorize(ctx context.Context, a authorizer.Attributes) (aut
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func (w *situation) begin(q right) {
+func (w *situation) begin(q right.Right) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, q)

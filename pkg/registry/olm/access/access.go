@@ -9,10 +9,12 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 const (
@@ -24,11 +26,12 @@ const (
 	MaxNames      = 100
 
 	revisions = "clusterextensionrevisions"
-
-	// policyGroup is where the rights are that admission plugin Privilege asks for besides
-	// those on objects.
-	policyGroup = "policy.penstock.dev"
 )
+
+// secrets is the resource of Secrets.
+func secrets() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+}
 
 // Caller asks what the user of one request may do. What they may not be told is
 // an error; nothing is allowed because nobody answered.
@@ -36,19 +39,16 @@ type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	secrets    map[string]bool
 	// known are the answers of MayKnowSecret.
-	known map[knownRight]bool
+	known map[right.Right]bool
 	// names counts the Secrets that were asked about one by one.
 	names     int
 	exhausted bool
 }
 
-// knownRight is a verb on one Secret, on all of a namespace, or on all.
-type knownRight struct{ verb, namespace, name string }
-
 // New returns the caller of requests that are asked about with a context of
 // theirs. It is for one request.
 func New(a authorizer.UnconditionalAuthorizer) *Caller {
-	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[knownRight]bool{}}
+	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[right.Right]bool{}}
 }
 
 // MayGetSecret tells whether the caller may get a Secret. Most callers may get
@@ -84,13 +84,11 @@ func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool
 func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (bool, error) {
 	for _, scope := range []struct{ namespace, name string }{{}, {namespace: namespace}, {namespace, name}} {
 		for _, verb := range []string{"get", "patch"} {
-			known := knownRight{verb, scope.namespace, scope.name}
+			known := right.On(secrets(), verb, scope.namespace, scope.name)
 			allowed, asked := c.known[known]
 			if !asked {
 				var err error
-				allowed, err = c.may(ctx, authorizer.AttributesRecord{
-					Verb: verb, APIVersion: "v1", Resource: "secrets", Namespace: scope.namespace, Name: scope.name,
-				})
+				allowed, err = c.may(ctx, known)
 				if err != nil {
 					return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may %s Secret %s/%s: %w", verb, namespace, name, err))
 				}
@@ -108,16 +106,14 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 // a right on what is written (see admission plugin Privilege): by the right to use the
 // target cluster, if there is one, or not to be checked at all.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
-	bypass := bypassing(chain)
-	use := authorizer.AttributesRecord{Verb: "use", APIGroup: policyGroup, APIVersion: "*", Resource: "targets", Name: target}
-	rights := []authorizer.AttributesRecord{bypass}
+	rights := []right.Right{right.Bypass(chain)}
 	if target != "" {
-		rights = append(rights, use)
+		rights = append(rights, right.Use(target))
 	}
-	for _, right := range rights {
-		allowed, err := c.may(ctx, right)
+	for _, asked := range rights {
+		allowed, err := c.may(ctx, asked)
 		if err != nil {
-			return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may %s %s: %w", right.Verb, right.Resource, err))
+			return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may %s %s: %w", asked.Verb, asked.Resource, err))
 		}
 		if allowed {
 			return true, nil
@@ -126,19 +122,12 @@ func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (boo
 	return false, nil
 }
 
-// bypassing is the right not to be checked by admission plugin Privilege.
-func bypassing(chain string) authorizer.AttributesRecord {
-	return authorizer.AttributesRecord{Verb: "bypass", APIGroup: policyGroup, APIVersion: "*", Resource: "privilegechecks", Name: chain}
-}
-
 // Exhausted tells whether a Secret was not asked about, because there were too
 // many.
 func (c *Caller) Exhausted() bool { return c.exhausted }
 
 func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
-	allowed, err := c.may(ctx, authorizer.AttributesRecord{
-		Verb: "get", APIVersion: "v1", Resource: "secrets", Namespace: namespace, Name: name,
-	})
+	allowed, err := c.may(ctx, right.On(secrets(), "get", namespace, name))
 	if err != nil {
 		return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may get Secret %s/%s: %w", namespace, name, err))
 	}
@@ -149,21 +138,20 @@ func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool
 // revision, and what to answer when they may not. It does not look whether the
 // revision exists.
 func (c *Caller) NeedSubresource(ctx context.Context, revision, subresource string) error {
-	return c.need(ctx, authorizer.AttributesRecord{Verb: "get", Subresource: subresource, Name: revision})
+	return c.need(ctx, right.Right{Verb: "get", Subresource: subresource, Name: revision})
 }
 
 // NeedCreate is NeedSubresource for creating a revision.
 func (c *Caller) NeedCreate(ctx context.Context) error {
-	return c.need(ctx, authorizer.AttributesRecord{Verb: "create"})
+	return c.need(ctx, right.Right{Verb: "create"})
 }
 
 // NeedBegin returns nil when the caller may begin an extension with nothing, as admission
 // asks for a first revision without objects: by that right, or by the one to bypass the
 // check, which stands for it.
 func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
-	begin := authorizer.AttributesRecord{Verb: "begin", APIGroup: policyGroup, APIVersion: "v1alpha1", Resource: "extensions", Name: extension}
-	for _, right := range []authorizer.AttributesRecord{bypassing(extension), begin} {
-		allowed, err := c.may(ctx, right)
+	for _, asked := range []right.Right{right.Bypass(extension), right.Begin(extension)} {
+		allowed, err := c.may(ctx, asked)
 		switch {
 		case err != nil:
 			return apierrors.NewInternalError(fmt.Errorf("asking whether you may begin extension %s: %w", extension, err))
@@ -175,32 +163,27 @@ func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
 		errors.New("an archive without revisions, or one that leaves out more numbers than a new revision may, also needs the right to begin extensions.policy.penstock.dev"))
 }
 
-func (c *Caller) need(ctx context.Context, attributes authorizer.AttributesRecord) error {
-	attributes.APIGroup, attributes.APIVersion = v1alpha1.GroupName, v1alpha1.SchemeGroupVersion.Version
-	attributes.Resource = revisions
-	what := attributes.Verb + " " + revisions
-	if attributes.Subresource != "" {
-		what += "/" + attributes.Subresource
+// need returns nil when the caller has a right on revisions, whose resource is left out.
+func (c *Caller) need(ctx context.Context, asked right.Right) error {
+	what := asked.Verb + " " + revisions
+	if asked.Subresource != "" {
+		what += "/" + asked.Subresource
 	}
-	allowed, err := c.may(ctx, attributes)
+	asked.Group, asked.Version, asked.Resource = v1alpha1.GroupName, v1alpha1.SchemeGroupVersion.Version, revisions
+	allowed, err := c.may(ctx, asked)
 	switch {
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", what, err))
 	case !allowed:
-		return apierrors.NewForbidden(v1alpha1.Resource(revisions), attributes.Name, fmt.Errorf("this also needs the right to %s", what))
+		return apierrors.NewForbidden(v1alpha1.Resource(revisions), asked.Name, fmt.Errorf("this also needs the right to %s", what))
 	}
 	return nil
 }
 
-func (c *Caller) may(ctx context.Context, attributes authorizer.AttributesRecord) (bool, error) {
+func (c *Caller) may(ctx context.Context, asked right.Right) (bool, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
 		return false, errors.New("the request has no user")
 	}
-	attributes.User, attributes.ResourceRequest = caller, true
-	decision, _, err := c.authorizer.Authorize(ctx, attributes)
-	if decision == authorizer.DecisionAllow {
-		return true, nil
-	}
-	return false, err
+	return asked.Has(ctx, c.authorizer, caller)
 }

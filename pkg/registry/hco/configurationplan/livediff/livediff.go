@@ -134,7 +134,7 @@ func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string
 		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
 	}
 	for _, verb := range verbs {
-		asked := right.Right{Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Namespace: target.Namespace, Name: target.Name}
+		asked := right.On(mapping.Resource, verb, target.Namespace, target.Name)
 		allowed, err := d.may(ctx, asked)
 		if err != nil {
 			return "", apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", asked, err))
@@ -152,9 +152,5 @@ func (d *Differ) may(ctx context.Context, asked right.Right) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("the request has no user")
 	}
-	decision, _, err := d.Authorizer.Authorize(ctx, asked.Of(caller))
-	if decision == authorizer.DecisionAllow {
-		return true, nil
-	}
-	return false, err
+	return asked.Has(ctx, d.Authorizer, caller)
 }

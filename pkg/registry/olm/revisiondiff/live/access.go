@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
@@ -143,26 +144,19 @@ func (a *accessReviews) mayAll(ctx context.Context, verb string, subjects int, s
 
 // review asks one question. Nothing is allowed because nobody answered.
 func (a *accessReviews) review(ctx context.Context, verb string, s scope, name string) (bool, error) {
-	return allows(ctx, a.authorizer, authorizer.AttributesRecord{
-		User: a.caller, Verb: verb, Namespace: s.namespace, Name: name, ResourceRequest: true,
-		APIGroup: s.resource.Group, APIVersion: s.resource.Version, Resource: s.resource.Resource,
-	})
+	return allows(ctx, a.authorizer, a.caller, right.On(s.resource, verb, s.namespace, name))
 }
 
 // allows is an access review.
-func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, attributes authorizer.AttributesRecord) (bool, error) {
+func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user.Info, asked right.Right) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	decision, _, err := by.Authorize(ctx, attributes)
-	switch {
-	case decision == authorizer.DecisionAllow:
-		return true, nil
-	case err != nil:
+	allowed, err := asked.Has(ctx, by, who)
+	if err != nil {
 		return false, &reviewError{err}
-	default:
-		return false, nil
 	}
+	return allowed, nil
 }
 
 // reviewError is an access review without an answer.

@@ -9,9 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
@@ -98,8 +98,5 @@ func (l *Live) readerMay(ctx context.Context, verb string, ref manifest.Ref) (bo
 	if mapping.Scope != nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		namespace = metav1.NamespaceNone
 	}
-	return allows(ctx, l.deps.Authorizer, authorizer.AttributesRecord{
-		User: l.deps.Reader, Verb: verb, Namespace: namespace, Name: ref.Name, ResourceRequest: true,
-		APIGroup: mapping.Resource.Group, APIVersion: mapping.Resource.Version, Resource: mapping.Resource.Resource,
-	})
+	return allows(ctx, l.deps.Authorizer, l.deps.Reader, right.On(mapping.Resource, verb, namespace, ref.Name))
 }

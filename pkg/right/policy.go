@@ -1,0 +1,26 @@
+package right
+
+// policyGroup is where the rights are that are none on objects: nothing is served there.
+const policyGroup = "policy.penstock.dev"
+
+// Bypass is the right not to be checked by admission plugin Privilege.
+func Bypass(extension string) Right {
+	return Right{Verb: "bypass", Group: policyGroup, Resource: "privilegechecks", Name: extension}
+}
+
+// Begin is the right to begin an extension with a revision that has no objects.
+//
+// The name of an extension is worth something: its numbers are used for ever, and what
+// succeeded in it is gone back to. Whoever begins one with objects has the rights to
+// them, which is what Privilege asks for; without objects there would be nothing to ask.
+func Begin(extension string) Right {
+	return Right{Verb: "begin", Group: policyGroup, Resource: "extensions", Name: extension}
+}
+
+// Use is the right to have Penstock do in another cluster whatever its kubeconfig
+// there may. Rights on single objects mean nothing: the users of the host are nobody
+// in that cluster, or somebody else of the same name, and its namespaces are not
+// those of the host.
+func Use(target string) Right {
+	return Right{Verb: "use", Group: policyGroup, Resource: "targets", Name: target}
+}
