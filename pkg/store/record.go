@@ -168,19 +168,12 @@ const maxKept = 1 << 20
 // memory for limit bytes of content at most, whatever the frame says: beyond
 // that it fails with ErrTooLarge.
 func Decompress(frame []byte, limit int) ([]byte, error) {
-	var header zstd.Header
-	if err := header.Decode(frame); err != nil {
-		return nil, fmt.Errorf("reading the header of a zstd frame: %w", err)
-	}
-	if header.Skippable || !header.HasFCS {
-		return nil, errors.New("the zstd frame does not say how large its content is")
-	}
-	if header.FrameContentSize > uint64(limit) {
-		return nil, fmt.Errorf("%d bytes, %d allowed: %w", header.FrameContentSize, limit, ErrTooLarge)
+	size, err := contentSize(frame, limit)
+	if err != nil {
+		return nil, err
 	}
 	decoder, ok := decoders.Get().(*zstd.Decoder)
 	if !ok {
-		var err error
 		// The capacity of what it fills is its limit. A decoder that fills a buffer
 		// allocates no window.
 		decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
@@ -188,15 +181,31 @@ func Decompress(frame []byte, limit int) ([]byte, error) {
 			return nil, fmt.Errorf("decompressing: %w", err)
 		}
 	}
-	data, err := decoder.DecodeAll(frame, make([]byte, 0, header.FrameContentSize))
-	if header.FrameContentSize <= maxKept {
+	data, err := decoder.DecodeAll(frame, make([]byte, 0, size))
+	if size <= maxKept {
 		decoders.Put(decoder)
 	}
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return nil, fmt.Errorf("more than the %d bytes that the frame speaks of: %w", header.FrameContentSize, ErrTooLarge)
+		return nil, fmt.Errorf("more than the %d bytes that the frame speaks of: %w", size, ErrTooLarge)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	return data, nil
+}
+
+// contentSize returns how large the content of a zstd frame is, as the frame says,
+// limit at most.
+func contentSize(frame []byte, limit int) (int, error) {
+	var header zstd.Header
+	if err := header.Decode(frame); err != nil {
+		return 0, fmt.Errorf("reading the header of a zstd frame: %w", err)
+	}
+	if header.Skippable || !header.HasFCS {
+		return 0, errors.New("the zstd frame does not say how large its content is")
+	}
+	if header.FrameContentSize > uint64(limit) {
+		return 0, fmt.Errorf("%d bytes, %d allowed: %w", header.FrameContentSize, limit, ErrTooLarge)
+	}
+	return int(header.FrameContentSize), nil
 }

@@ -110,6 +110,24 @@ func (s *Store) encode(objects []manifest.Object) (string, []byte, error) {
 // decode returns the objects in a pack's content, which must be those that the
 // root names, each with the bytes that its digest names.
 func (s *Store) decode(root string, content []byte) ([]manifest.Object, error) {
+	objects, err := splitOf(root, content)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		switch err := s.digester.Check(o.Ref, o.JSON); {
+		case errors.Is(err, manifest.ErrNoSecretKey):
+			return nil, fmt.Errorf("reading pack %s: %w", root, err)
+		case err != nil:
+			return nil, &CorruptError{Root: root, Digest: o.Digest, Err: err}
+		}
+	}
+	return objects, nil
+}
+
+// splitOf takes content apart, which must have the objects that the root names. Their
+// bytes are not verified.
+func splitOf(root string, content []byte) ([]manifest.Object, error) {
 	objects, err := split(content)
 	if err != nil {
 		return nil, &CorruptError{Root: root, Err: err}
@@ -120,14 +138,6 @@ func (s *Store) decode(root string, content []byte) ([]manifest.Object, error) {
 	}
 	if got := Root(refs); got != root {
 		return nil, &CorruptError{Root: root, Err: fmt.Errorf("its objects make up pack %s", got)}
-	}
-	for _, o := range objects {
-		switch err := s.digester.Check(o.Ref, o.JSON); {
-		case errors.Is(err, manifest.ErrNoSecretKey):
-			return nil, fmt.Errorf("reading pack %s: %w", root, err)
-		case err != nil:
-			return nil, &CorruptError{Root: root, Digest: o.Digest, Err: err}
-		}
 	}
 	return objects, nil
 }

@@ -112,12 +112,21 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add(whole.record)
 	f.Add(parts.record)
+	delta, err := sealDelta(content, &found{content: content}, whole)
+	if err != nil || delta == nil {
+		f.Fatalf("content is no delta against itself: %v", err)
+	}
+	f.Add(delta)
 	f.Fuzz(func(t *testing.T, record []byte) {
 		h, frame, err := parseRecord("/key", record)
 		if err != nil || len(h.chunks) > 0 {
 			return
 		}
-		content, err := h.open(frame, 1<<16)
+		says, err := ParseRecord("/key", record)
+		if err != nil || (says.Base != "") != (h.base != nil) || (says.Format == formatDelta) != (h.base != nil) {
+			t.Errorf("the record is %+v, error %v", says, err)
+		}
+		content, err := h.open(frame, content, 1<<16)
 		if err != nil {
 			return
 		}

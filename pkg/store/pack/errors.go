@@ -16,11 +16,17 @@ type CorruptError struct {
 	// Digest of the manifest whose bytes are wrong; empty when it is the pack
 	// as a whole.
 	Digest manifest.Digest
+	// Base names the pack that this one is a delta against, when it is that one
+	// whose bytes are wrong.
+	Base string
 	// Err says what was found.
 	Err error
 }
 
 func (e *CorruptError) Error() string {
+	if e.Base != "" {
+		return fmt.Sprintf("pack %s cannot be read because its base, pack %s, is damaged: %v", e.Root, e.Base, e.Err)
+	}
 	if e.Digest != "" {
 		return fmt.Sprintf("pack %s is corrupt: manifest %s: %v", e.Root, e.Digest, e.Err)
 	}
@@ -37,9 +43,15 @@ type MissingError struct {
 	Root string
 	// Key of the part that is missing; empty when it is the whole pack.
 	Key string
+	// Base names the pack that this one is a delta against, when it is that one
+	// that is missing.
+	Base string
 }
 
 func (e *MissingError) Error() string {
+	if e.Base != "" {
+		return fmt.Sprintf("pack %s cannot be read because its base is missing: the store has no pack %s", e.Root, e.Base)
+	}
 	if e.Key != "" {
 		return fmt.Sprintf("pack %s is incomplete: the store has no %s", e.Root, e.Key)
 	}

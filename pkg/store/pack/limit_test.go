@@ -83,14 +83,14 @@ func mustOpen(t rapid.TB, s *Store, root string, content []byte, objects int) {
 	for _, chunk := range sealed.chunks {
 		frame = append(frame, chunk.data...)
 	}
-	opened, err := header.open(frame, s.maxContentBytes())
+	opened, err := header.open(frame, nil, s.maxContentBytes())
 	if err != nil {
 		t.Fatalf("%d bytes were packed and cannot be opened: %v", len(content), err)
 	}
 	if got, err := s.decode(root, opened); err != nil || len(got) != objects {
 		t.Fatalf("%d objects were packed, %d come back, error %v", objects, len(got), err)
 	}
-	if _, err := header.open(frame, len(content)-1); len(content) > 0 && !errors.Is(err, store.ErrTooLarge) {
+	if _, err := header.open(frame, nil, len(content)-1); len(content) > 0 && !errors.Is(err, store.ErrTooLarge) {
 		t.Fatalf("a limit below the content is passed: %v", err)
 	}
 }

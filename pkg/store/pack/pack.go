@@ -2,6 +2,16 @@
 // together, and named by their digests, so that a revision needs to carry
 // identities only and the same content is stored once.
 //
+// A pack is stored whole, or as a delta: compressed with the content of its base, which
+// is the pack of an earlier revision of the same chain. A base is whole and one record,
+// so a read needs two records at most. A delta names its base, in its record alone:
+// ParseRecord says what a record refers to. A base must not be deleted while a delta
+// names it; Rebase makes a delta whole first. Put writes a delta in a transaction that
+// compares the base's key with what it has read, so a base that was deleted in between
+// gets no delta. Whoever deletes a base has to compare, in the same transaction, what it
+// has seen of the deltas. What several chains share is whole, or its base is a pack of
+// each of them at the time of the write: see PutInChain.
+//
 // Bytes that do not match their digest never leave this package. They are a
 // *CorruptError; a pack that is not there is a *MissingError. Both are faults of
 // the store, and neither means that the revision does not exist.
@@ -69,22 +79,30 @@ func New(kv clientv3.KV, prefix string, digester manifest.Digester, options ...O
 }
 
 // Put stores the objects and returns the root of their pack (see Root). When it
-// returns without an error, Read returns exactly their bytes.
+// returns without an error, Read returns exactly their bytes. The pack is whole.
 //
 // The same objects again write nothing. A pack that lacks a part is completed. A
 // pack whose bytes do not match their digests is refused with a *CorruptError
 // and left as it is, for somebody to see what happened to it.
 func (s *Store) Put(ctx context.Context, objects []manifest.Object) (string, error) {
+	return s.PutInChain(ctx, objects, nil)
+}
+
+// PutInChain is Put for a revision of a chain. The pack may depend on packs of the chain,
+// which are those of its other revisions, newest first: a new one may become a delta
+// against one of them. One that is there already, as a delta against none of them, is
+// made whole, because whoever wrote it may be another chain.
+func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (string, error) {
 	root, content, err := s.encode(objects)
 	if err != nil {
 		return "", err
 	}
-	sealed, err := seal(content, s.chunkBytes)
+	whole, err := seal(content, s.chunkBytes)
 	if err != nil {
 		return "", fmt.Errorf("packing %s: %w", root, err)
 	}
 	for range putAttempts {
-		done, err := s.put(ctx, root, sealed)
+		done, err := s.put(ctx, root, content, whole, chain)
 		if err != nil {
 			return "", fmt.Errorf("storing pack %s: %w", root, err)
 		}
@@ -96,33 +114,56 @@ func (s *Store) Put(ctx context.Context, objects []manifest.Object) (string, err
 }
 
 // put makes one attempt. It returns false when another writer came in between.
-func (s *Store) put(ctx context.Context, root string, sealed sealed) (bool, error) {
-	// 1. What is there is kept when it is whole.
+func (s *Store) put(ctx context.Context, root string, content []byte, whole sealed, chain []string) (bool, error) {
+	// 1. What is there is kept when it can be read, by this chain alone.
 	stored, err := store.Get(ctx, s.kv, s.keys.Pack(root))
 	if err != nil {
 		return false, err
 	}
 	if stored.Exists() {
-		var missing *MissingError
-		if _, err := s.open(ctx, root, stored.Bytes); err == nil {
-			return true, nil
-		} else if !errors.As(err, &missing) {
-			return false, err
+		present, err := s.content(ctx, root, stored.Bytes)
+		if err == nil {
+			_, err = s.decode(root, present.content)
 		}
+		var missing *MissingError
+		switch {
+		case err == nil && (present.base == "" || slices.Contains(chain, present.base)):
+			return true, nil
+		case err == nil || errors.As(err, &missing):
+			return s.write(ctx, root, whole, stored.ModRevision)
+		}
+		return false, err
 	}
 
-	// 2. Chunks first: without the pack's own key they are nothing.
-	var present []clientv3.Cmp
+	// 2. A delta, when that pays, on condition that its base is still there.
+	b, err := s.findBase(ctx, root, chain)
+	if err != nil {
+		return false, err
+	}
+	delta, err := sealDelta(content, b, whole)
+	if err != nil {
+		return false, err
+	}
+	if delta != nil {
+		return s.write(ctx, root, sealed{record: delta}, 0, s.unchanged(b))
+	}
+	return s.write(ctx, root, whole, 0)
+}
+
+// write writes a pack, while its record was written last at modRevision and the
+// conditions hold. It returns whether it did.
+func (s *Store) write(ctx context.Context, root string, sealed sealed, modRevision int64, conditions ...clientv3.Cmp) (bool, error) {
+	// 1. Chunks first: without the pack's own key they are nothing.
 	for _, chunk := range sealed.chunks {
 		key := s.keys.Chunk(root, chunk.digest.String())
 		if err := s.putChunk(ctx, root, key, chunk.data); err != nil {
 			return false, err
 		}
-		present = append(present, clientv3.Compare(clientv3.CreateRevision(key), ">", 0))
+		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(key), ">", 0))
 	}
 
-	// 3. The key that makes the pack exist, on condition that the chunks do.
-	_, done, err := store.Swap(ctx, s.kv, s.keys.Pack(root), sealed.record, stored.ModRevision, present...)
+	// 2. The key that makes the pack exist, on condition that the chunks do.
+	_, done, err := store.Swap(ctx, s.kv, s.keys.Pack(root), sealed.record, modRevision, conditions...)
 	return done, err
 }
 
@@ -176,20 +217,39 @@ func (s *Store) Objects(ctx context.Context, root string) ([]manifest.Object, er
 
 // open reads what else belongs to a pack's record and verifies all of it.
 func (s *Store) open(ctx context.Context, root string, record []byte) ([]manifest.Object, error) {
+	read, err := s.content(ctx, root, record)
+	if err != nil {
+		return nil, err
+	}
+	return s.decode(root, read.content)
+}
+
+// opened is the content of a pack, and the root of the base that it was read with.
+type opened struct {
+	content []byte
+	base    string
+}
+
+// content decompresses a pack. What is in it has not been verified.
+func (s *Store) content(ctx context.Context, root string, record []byte) (opened, error) {
 	header, frame, err := parseRecord(s.keys.Pack(root), record)
 	if err != nil {
-		return nil, corrupt(root, err)
+		return opened{}, corrupt(root, err)
+	}
+	if header.base != nil {
+		content, err := s.openDelta(ctx, root, header, frame)
+		return opened{content: content, base: header.base.name()}, err
 	}
 	if len(header.chunks) > 0 {
 		if frame, err = s.chunks(ctx, root, header); err != nil {
-			return nil, err
+			return opened{}, err
 		}
 	}
-	content, err := header.open(frame, s.maxContentBytes())
+	content, err := header.open(frame, nil, s.maxContentBytes())
 	if err != nil {
-		return nil, corrupt(root, err)
+		return opened{}, corrupt(root, err)
 	}
-	return s.decode(root, content)
+	return opened{content: content}, nil
 }
 
 // chunks reads and joins the chunks of a pack.

@@ -18,8 +18,7 @@ func sum(data []byte) checksum { return sha256.Sum256(data) }
 
 func (c checksum) String() string { return hex.EncodeToString(c[:]) }
 
-// header is what a pack's record says about its frame. The record is, in
-// version 1:
+// header is what a pack's record says about its frame. The record of a whole pack is
 //
 //	"PKP" 1
 //	SHA-256 of the frame
@@ -29,16 +28,86 @@ func (c checksum) String() string { return hex.EncodeToString(c[:]) }
 //	SHA-256 of each chunk
 //	the frame, when there are no chunks
 //
+// and that of a delta
+//
+//	"PKP" 2
+//	SHA-256 of the frame
+//	uvarint length of the content
+//	uvarint length of the frame
+//	root of the base, without "sha256:"
+//	SHA-256 of the base's content
+//	uvarint distance
+//	the frame, compressed with the base's content as dictionary
+//
 // Almost all packs are one record: writing it is atomic, and reading it is one
-// request.
+// request. A delta is always one, and so is its base.
 type header struct {
 	frame               checksum
 	contentLen, compLen int
-	chunks              []checksum
+	// base is nil for a whole pack.
+	base   *base
+	chunks []checksum
 }
 
+// base is what a delta says about the pack that it needs.
+type base struct {
+	root, content checksum
+	// distance counts the deltas since the base was written, this one included.
+	distance int
+}
+
+func (b base) name() string { return rootPrefix + b.root.String() }
+
+const (
+	formatWhole = 1
+	formatDelta = 2
+)
+
+// packFormat is what is read: both formats.
 func packFormat() store.Format {
-	return store.Format{Kind: "pack", Magic: "PKP", Version: 1, Limit: ChunkBytes}
+	return store.Format{Kind: "pack", Magic: "PKP", Version: formatDelta, Limit: ChunkBytes}
+}
+
+func wholeFormat() store.Format {
+	f := packFormat()
+	f.Version = formatWhole
+	return f
+}
+
+// Record is what the record of a pack says about it, without its content.
+type Record struct {
+	// Format is 1 for a whole pack and 2 for a delta.
+	Format int
+	// Base is the root of the pack that a delta is against; it is empty for a
+	// whole one. Without its base, a delta cannot be read.
+	Base string
+	// Distance counts the deltas since the base was written, this one included; it
+	// is 0 for a whole pack.
+	Distance int
+	// Chunks are the digests of the parts that a whole pack has besides its record,
+	// as in store.Keys.Chunk.
+	Chunks []string
+	// ContentBytes is how large the content is, and StoredBytes what it takes in the
+	// record or the chunks.
+	ContentBytes, StoredBytes int
+}
+
+// ParseRecord says what a record of a pack refers to. It reads nothing else and verifies
+// no content. The key is for errors: a *store.FormatError for a newer format, a
+// *store.DamagedError for bytes that are no record of a pack.
+func ParseRecord(key string, record []byte) (Record, error) {
+	h, _, err := parseRecord(key, record)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{Format: formatWhole, ContentBytes: h.contentLen, StoredBytes: h.compLen}
+	if h.base != nil {
+		r.Format, r.Base, r.Distance = formatDelta, h.base.name(), h.base.distance
+	}
+	for _, c := range h.chunks {
+		r.Chunks = append(r.Chunks, c.String())
+	}
+	return r, nil
 }
 
 // sealed is a pack as it goes to etcd.
@@ -61,7 +130,7 @@ func seal(content []byte, chunkBytes int) (sealed, error) {
 	}
 	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame)}
 	if body := append(h.encode(), frame...); len(body) <= chunkBytes {
-		record, err := packFormat().Wrap(body)
+		record, err := wholeFormat().Wrap(body)
 		return sealed{record: record}, err
 	}
 	if limit := maxChunks * chunkBytes; len(frame) > limit {
@@ -73,7 +142,7 @@ func seal(content []byte, chunkBytes int) (sealed, error) {
 		chunks = append(chunks, c)
 		h.chunks = append(h.chunks, c.digest)
 	}
-	record, err := packFormat().Wrap(h.encode())
+	record, err := wholeFormat().Wrap(h.encode())
 	return sealed{record: record, chunks: chunks}, err
 }
 
@@ -81,6 +150,11 @@ func (h header) encode() []byte {
 	out := slices.Clone(h.frame[:])
 	out = binary.AppendUvarint(out, uint64(h.contentLen))
 	out = binary.AppendUvarint(out, uint64(h.compLen))
+	if h.base != nil {
+		out = append(out, h.base.root[:]...)
+		out = append(out, h.base.content[:]...)
+		return binary.AppendUvarint(out, uint64(h.base.distance))
+	}
 	out = binary.AppendUvarint(out, uint64(len(h.chunks)))
 	for _, c := range h.chunks {
 		out = append(out, c[:]...)
@@ -96,32 +170,37 @@ func parseRecord(key string, record []byte) (header, []byte, error) {
 	}
 	r := reader{rest: body}
 	h := header{frame: r.checksum(), contentLen: r.length(), compLen: r.length()}
-	count := r.length()
-	if count > maxChunks {
-		return header{}, nil, packFormat().Damaged(key, fmt.Errorf("it names %d chunks, %d are allowed", count, maxChunks))
-	}
-	for range count {
-		h.chunks = append(h.chunks, r.checksum())
+	if record[len(packFormat().Magic)] == formatDelta {
+		h.base = &base{root: r.checksum(), content: r.checksum(), distance: r.length()}
+	} else if h.chunks, err = r.chunks(); err != nil {
+		return header{}, nil, packFormat().Damaged(key, err)
 	}
 	if r.short {
 		return header{}, nil, packFormat().Damaged(key, errors.New("it ends too early"))
 	}
-	if count > 0 && len(r.rest) > 0 {
+	if len(h.chunks) > 0 && len(r.rest) > 0 {
 		return header{}, nil, packFormat().Damaged(key, fmt.Errorf("it goes on for %d bytes behind its end", len(r.rest)))
 	}
 	return h, r.rest, nil
 }
 
 // open returns the content of a frame, which must be the one that the header
-// speaks of. It needs memory for limit bytes at most.
-func (h header) open(frame []byte, limit int) ([]byte, error) {
+// speaks of. A delta needs the content of its base. It takes memory for limit bytes
+// at most.
+func (h header) open(frame, dictionary []byte, limit int) ([]byte, error) {
 	if len(frame) != h.compLen || sum(frame) != h.frame {
 		return nil, fmt.Errorf("its %d compressed bytes have checksum %s, want %d bytes with %s", len(frame), sum(frame), h.compLen, h.frame)
 	}
 	if h.contentLen > limit {
 		return nil, fmt.Errorf("it says to have %d bytes of content: %w", h.contentLen, store.ErrTooLarge)
 	}
-	content, err := store.Decompress(frame, h.contentLen)
+	decompress := store.Decompress
+	if h.base != nil {
+		decompress = func(frame []byte, limit int) ([]byte, error) {
+			return store.DecompressWith(dictionary, frame, limit)
+		}
+	}
+	content, err := decompress(frame, h.contentLen)
 	if err != nil {
 		return nil, err
 	}
@@ -156,4 +235,16 @@ func (r *reader) length() int {
 	}
 	r.rest = r.rest[size:]
 	return int(n)
+}
+
+func (r *reader) chunks() ([]checksum, error) {
+	count := r.length()
+	if count > maxChunks {
+		return nil, fmt.Errorf("it names %d chunks, %d are allowed", count, maxChunks)
+	}
+	var chunks []checksum
+	for range count {
+		chunks = append(chunks, r.checksum())
+	}
+	return chunks, nil
 }

@@ -1,0 +1,219 @@
+package pack
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+const (
+	// maxDeltaContent is how much content a delta and its base may have, in bytes each.
+	// Both fit into one window of the compressor, and a read needs less memory than
+	// that of the largest whole pack.
+	maxDeltaContent = 4 << 20
+	// maxDistance is how many deltas in a row are against one base. The further a
+	// revision is from it, the larger is its delta.
+	maxDistance = 16
+	// maxLooked is how many packs of a chain are looked at to find a base.
+	maxLooked = 3
+)
+
+// found is a base that was read: whole, verified, and one record.
+type found struct {
+	base
+	content []byte
+	// modRevision of its record when it was read.
+	modRevision int64
+}
+
+// findBase returns what a new pack of a chain may be a delta against: the newest pack of
+// the chain, or the base of that one, so that a base is always whole. It returns nil when
+// there is none: then the new pack is stored whole. What cannot be read of other packs
+// stops no write.
+func (s *Store) findBase(ctx context.Context, root string, chain []string) (*found, error) {
+	looked := 0
+	for _, earlier := range chain {
+		if earlier == root || looked == maxLooked {
+			continue
+		}
+		looked++
+		candidate, distance := earlier, 1
+		stored, err := store.Get(ctx, s.kv, s.keys.Pack(candidate))
+		if err != nil {
+			return nil, err
+		}
+		record, err := ParseRecord(s.keys.Pack(candidate), stored.Bytes)
+		if err == nil && record.Base != "" {
+			candidate, distance = record.Base, record.Distance+1
+		}
+		if err != nil || candidate == root {
+			continue
+		}
+		if distance > maxDistance {
+			return nil, nil
+		}
+		b, err := s.readBase(ctx, candidate)
+		if err == nil {
+			// A dictionary of wrong bytes would be one that nobody can ever repair.
+			_, err = s.decode(candidate, b.content)
+		}
+		if isDamage(err) || errors.Is(err, errNoBase) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.distance = distance
+		return b, nil
+	}
+	return nil, nil
+}
+
+// errNoBase says that a pack is too large to be a base, or is a delta itself.
+var errNoBase = errors.New("it is not whole in one record")
+
+// readBase reads a pack that may be a base.
+func (s *Store) readBase(ctx context.Context, root string) (*found, error) {
+	stored, err := store.Get(ctx, s.kv, s.keys.Pack(root))
+	if err != nil {
+		return nil, err
+	}
+	if !stored.Exists() {
+		return nil, &MissingError{Root: root}
+	}
+	h, frame, err := parseRecord(s.keys.Pack(root), stored.Bytes)
+	if err != nil {
+		return nil, corrupt(root, err)
+	}
+	if h.base != nil || len(h.chunks) > 0 || h.contentLen > maxDeltaContent {
+		return nil, errNoBase
+	}
+	content, err := h.open(frame, nil, maxDeltaContent)
+	if err != nil {
+		return nil, corrupt(root, err)
+	}
+	if _, err := splitOf(root, content); err != nil {
+		return nil, err
+	}
+	name, err := rootSum(root)
+	if err != nil {
+		return nil, err
+	}
+	return &found{base: base{root: name, content: sum(content)}, content: content, modRevision: stored.ModRevision}, nil
+}
+
+// openDelta returns the content of a delta.
+func (s *Store) openDelta(ctx context.Context, root string, h header, frame []byte) ([]byte, error) {
+	if h.contentLen > maxDeltaContent {
+		return nil, corrupt(root, fmt.Errorf("it says to have %d bytes of content: %w", h.contentLen, store.ErrTooLarge))
+	}
+	b, err := s.readBase(ctx, h.base.name())
+	var missing *MissingError
+	switch {
+	case errors.As(err, &missing):
+		return nil, &MissingError{Root: root, Base: h.base.name()}
+	case errors.As(err, new(*CorruptError)) || errors.Is(err, errNoBase):
+		return nil, &CorruptError{Root: root, Base: h.base.name(), Err: err}
+	case err != nil:
+		return nil, err
+	case b.base.content != h.base.content:
+		return nil, &CorruptError{Root: root, Base: h.base.name(), Err: fmt.Errorf("its content has checksum %s, want %s", b.base.content, h.base.content)}
+	}
+	content, err := h.open(frame, b.content, maxDeltaContent)
+	if err != nil {
+		return nil, corrupt(root, err)
+	}
+	return content, nil
+}
+
+// sealDelta makes a delta of content, or returns nil when that saves too little.
+func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
+	if b == nil || len(content) > maxDeltaContent {
+		return nil, nil
+	}
+	frame, err := store.CompressWith(b.content, content)
+	if err != nil {
+		return nil, err
+	}
+	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame), base: &b.base}
+	record, err := packFormat().Wrap(append(h.encode(), frame...))
+	if err != nil {
+		return nil, err
+	}
+	size := len(whole.record)
+	for _, c := range whole.chunks {
+		size += len(c.data)
+	}
+	// One that saves less than a third is not worth a second record to read.
+	if len(record)*3 > size*2 {
+		return nil, nil
+	}
+	return record, nil
+}
+
+// Rebase makes a delta whole, so that it needs its base no more. It returns whether it
+// wrote: a pack that is whole is left as it is. The bytes that it is read as stay the same. A
+// pack that is written by somebody else meanwhile is read again.
+//
+// The errors are those of Objects: without its base, a delta cannot be made whole.
+func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
+	if err := validateRoot(root); err != nil {
+		return false, err
+	}
+	for range putAttempts {
+		stored, err := store.Get(ctx, s.kv, s.keys.Pack(root))
+		if err != nil {
+			return false, err
+		}
+		if !stored.Exists() {
+			return false, &MissingError{Root: root}
+		}
+		read, err := s.content(ctx, root, stored.Bytes)
+		if err != nil || read.base == "" {
+			return false, err
+		}
+		if _, err := s.decode(root, read.content); err != nil {
+			return false, err
+		}
+		whole, err := seal(read.content, s.chunkBytes)
+		if err != nil {
+			return false, fmt.Errorf("making pack %s whole: %w", root, err)
+		}
+		done, err := s.write(ctx, root, whole, stored.ModRevision)
+		if err != nil {
+			return false, fmt.Errorf("making pack %s whole: %w", root, err)
+		}
+		if done {
+			return true, nil
+		}
+	}
+	return false, fmt.Errorf("making pack %s whole: others changed it %d times meanwhile; try again", root, putAttempts)
+}
+
+// unchanged is the condition that a base is still the record that was read.
+func (s *Store) unchanged(b *found) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(s.keys.Pack(b.name())), "=", b.modRevision)
+}
+
+const rootPrefix = "sha256:"
+
+// rootSum is the checksum in the name of a pack.
+func rootSum(root string) (checksum, error) {
+	var c checksum
+	if err := validateRoot(root); err != nil {
+		return c, err
+	}
+	_, err := hex.Decode(c[:], []byte(strings.TrimPrefix(root, rootPrefix)))
+	return c, err
+}
+
+// isDamage tells whether a pack cannot be read because of what is stored.
+func isDamage(err error) bool {
+	return errors.As(err, new(*CorruptError)) || errors.As(err, new(*MissingError)) || errors.As(err, new(*store.FormatError))
+}
