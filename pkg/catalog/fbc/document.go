@@ -1,0 +1,161 @@
+package fbc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Document is one document of a catalog, as it was read.
+type Document struct {
+	// File and Line say where it begins.
+	File string
+	Line int
+	// Schema, Package and Name are empty when the document has none. The package of an
+	// olm.package is its name.
+	Schema, Package, Name string
+	// JSON is the whole document. It is valid only until the next document is read: copy
+	// what is kept. It need not be valid JSON before Decode or Check said so.
+	JSON []byte
+}
+
+// Decode reads the document into one of the types of this package.
+func (d *Document) Decode(into any) error {
+	if err := json.Unmarshal(d.JSON, into); err != nil {
+		return d.failed(inWords(err))
+	}
+	return nil
+}
+
+// Check tells whether the document is valid JSON.
+func (d *Document) Check() error {
+	if json.Valid(d.JSON) {
+		return nil
+	}
+	return d.Decode(&json.RawMessage{})
+}
+
+// failed says of which document an error speaks.
+func (d *Document) failed(err error) error {
+	return &Error{File: d.File, Line: d.Line, Schema: d.Schema, Package: d.Package, Name: d.Name, Err: err}
+}
+
+// identify reads schema, package and name. Their keys are matched without regard to case,
+// and two keys that say the same are an error: readers would disagree on which one counts.
+func (d *Document) identify() error {
+	seen := map[string]string{}
+	targets := map[string]*string{"schema": &d.Schema, "package": &d.Package, "name": &d.Name}
+	err := members(d.JSON, func(key string, value []byte) error {
+		folded := strings.ToLower(key)
+		target, known := targets[folded]
+		if !known {
+			return nil
+		}
+		if first, twice := seen[folded]; twice {
+			return fmt.Errorf("keys %q and %q are the same key: remove one", first, key)
+		}
+		seen[folded] = key
+		if bytes.Equal(value, []byte("null")) {
+			return nil
+		}
+		if err := json.Unmarshal(value, target); err != nil {
+			return fmt.Errorf("field %s: %w", folded, inWords(err))
+		}
+		return nil
+	})
+	if d.Schema == SchemaPackage {
+		d.Package = d.Name
+	}
+	if err != nil {
+		return d.failed(err)
+	}
+	return nil
+}
+
+var errMalformed = errors.New("is no valid JSON object")
+
+// members calls found for every member of an object, without a look into the values: these
+// may be large, and Decode checks them.
+func members(object []byte, found func(key string, value []byte) error) error {
+	rest := bytes.TrimLeft(object, " \t\r\n")
+	if len(rest) == 0 || rest[0] != '{' {
+		return errMalformed
+	}
+	rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+	for len(rest) > 0 && rest[0] == '"' {
+		end := valueEnd(rest)
+		if end < 0 {
+			return errMalformed
+		}
+		var key string
+		if err := json.Unmarshal(rest[:end], &key); err != nil {
+			return errMalformed
+		}
+		rest = bytes.TrimLeft(rest[end:], " \t\r\n")
+		if len(rest) == 0 || rest[0] != ':' {
+			return errMalformed
+		}
+		rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+		if end = valueEnd(rest); end < 0 {
+			return errMalformed
+		}
+		if err := found(key, bytes.TrimRight(rest[:end], " \t\r\n")); err != nil {
+			return err
+		}
+		rest = bytes.TrimLeft(rest[end:], " \t\r\n")
+		if len(rest) == 0 || rest[0] != ',' {
+			break
+		}
+		rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+	}
+	if len(rest) == 0 || rest[0] != '}' {
+		return errMalformed
+	}
+	return nil
+}
+
+// valueEnd is the length of the JSON value at the beginning, or negative when it has no end.
+func valueEnd(text []byte) int {
+	var s nesting
+	for i, c := range text {
+		if s.depth == 0 && !s.inString && (c == ',' || c == '}' || c == ']') {
+			return i // the end of a number or of a word
+		}
+		if s.step(c); s.closed {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// nesting follows a JSON text far enough to know where a value ends.
+type nesting struct {
+	depth             int
+	inString, escaped bool
+	// closed is whether the last character ended a string, an object or an array that is in
+	// nothing else.
+	closed bool
+}
+
+func (n *nesting) step(c byte) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.inString:
+		switch c {
+		case '\\':
+			n.escaped = true
+		case '"':
+			n.inString, n.closed = false, n.depth == 0
+		}
+	case c == '"':
+		n.inString = true
+	case c == '{' || c == '[':
+		n.depth++
+	case c == '}' || c == ']':
+		n.depth--
+		n.closed = n.depth == 0
+	}
+}

@@ -1,0 +1,59 @@
+package fbc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Error says which document cannot be read, and why.
+type Error struct {
+	// File is as it was given, or relative to the directory that was read.
+	File string
+	// Line is where the document begins, or the line within it that is wrong; 0 when it is
+	// the file that cannot be read.
+	Line int
+	// Schema, Package and Name are those of the document, as far as they are known.
+	Schema, Package, Name string
+	Err                   error
+}
+
+// Error is "catalog.yaml:12: package argocd-operator: olm.bundle argocd-operator.v1: …".
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	if e.Package != "" {
+		fmt.Fprintf(&b, "package %s: ", e.Package)
+	}
+	if e.Schema != "" && e.Schema != SchemaPackage {
+		b.WriteString(strings.TrimSuffix(e.Schema+" "+e.Name, " ") + ": ")
+	}
+	b.WriteString(e.Err.Error())
+	return b.String()
+}
+
+// Unwrap returns what is wrong with the document.
+func (e *Error) Unwrap() error { return e.Err }
+
+// inWords says what is wrong with JSON without words of Go.
+func inWords(err error) error {
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		wanted := map[string]string{"struct": "object", "slice": "array", "ptr": "object", "map": "object"}
+		kind := mistyped.Type.Kind().String()
+		if word, found := wanted[kind]; found {
+			kind = word
+		}
+		where := "the document"
+		if mistyped.Field != "" {
+			where = "field " + mistyped.Field
+		}
+		return fmt.Errorf("%s: is of type %s, want %s", where, mistyped.Value, kind)
+	}
+	return err
+}

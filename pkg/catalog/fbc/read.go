@@ -1,0 +1,155 @@
+package fbc
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Limits bound what a catalog can make of us.
+type Limits struct {
+	// DocumentBytes of one document, as JSON lines the longest line. Real ones have half a
+	// megabyte; bundles that carry their manifests have some megabytes.
+	DocumentBytes int
+	// Bytes of all files together, when they are uncompressed.
+	Bytes int64
+	// Documents in all files together.
+	Documents int
+}
+
+// DefaultLimits are 16 MiB a document, 1 GiB and a million documents: the largest catalogs
+// have 55 MB and some thousand documents.
+func DefaultLimits() Limits {
+	return Limits{DocumentBytes: 16 << 20, Bytes: 1 << 30, Documents: 1_000_000}
+}
+
+// windowBytes is how much of a file zstd may refer back to; more memory than that is not
+// reserved for any file.
+const windowBytes = 32 << 20
+
+// Read calls found for every document of a stream: JSON objects, in lines or not, or YAML
+// documents; as they are, or compressed by gzip or zstd. It ends with the first error. What
+// found returns is returned as it is; other errors are of type Error, or that of the
+// context.
+func Read(ctx context.Context, from io.Reader, file string, limits Limits, found func(*Document) error) error {
+	r := &reader{limits: limits, found: found}
+	return r.file(ctx, from, file)
+}
+
+// reader counts over all files of a catalog.
+type reader struct {
+	limits    Limits
+	found     func(*Document) error
+	bytes     int64
+	documents int
+}
+
+func (r *reader) file(ctx context.Context, from io.Reader, file string) error {
+	plain, done, err := uncompressed(from)
+	if err != nil {
+		return &Error{File: file, Err: err}
+	}
+	defer done()
+	in := &countedReader{ctx: ctx, from: plain, all: &r.bytes, most: r.limits.Bytes}
+	documents, err := newDocuments(bufio.NewReaderSize(in, 64<<10), r.limits.DocumentBytes)
+	if err != nil {
+		return &Error{File: file, Err: err}
+	}
+	for {
+		document := &Document{File: file}
+		document.JSON, document.Line, err = documents.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return &Error{File: file, Line: document.Line, Err: err}
+		}
+		if r.documents++; r.documents > r.limits.Documents {
+			return &Error{File: file, Line: document.Line, Err: fmt.Errorf("the catalog has more than %d documents", r.limits.Documents)}
+		}
+		if err := document.identify(); err != nil {
+			return err
+		}
+		if err := r.found(document); err != nil {
+			return err
+		}
+	}
+}
+
+// documents is a stream of documents of one notation.
+type documents interface {
+	// next returns a document as JSON and the line where it begins, or io.EOF.
+	next() ([]byte, int, error)
+}
+
+// newDocuments sees from the first character which notation a file has.
+func newDocuments(in *bufio.Reader, limit int) (documents, error) {
+	for skipped := 1; ; skipped++ {
+		begin, err := in.Peek(skipped)
+		switch {
+		case errors.Is(err, io.EOF):
+			return &jsonDocuments{in: in, limit: limit, line: 1}, nil // nothing but space
+		case errors.Is(err, bufio.ErrBufferFull):
+			return &yamlDocuments{in: in, limit: limit}, nil
+		case err != nil:
+			return nil, err
+		}
+		switch begin[skipped-1] {
+		case ' ', '\t', '\r', '\n':
+		case '{':
+			return &jsonDocuments{in: in, limit: limit, line: 1}, nil
+		default:
+			return &yamlDocuments{in: in, limit: limit}, nil
+		}
+	}
+}
+
+// uncompressed sees from the first characters how a file is compressed.
+func uncompressed(from io.Reader) (io.Reader, func(), error) {
+	in := bufio.NewReader(from)
+	begin, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	switch {
+	case len(begin) >= 2 && begin[0] == 0x1f && begin[1] == 0x8b:
+		plain, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, nil, fmt.Errorf("uncompressing gzip: %w", err)
+		}
+		return plain, func() {}, nil
+	case string(begin) == "\x28\xb5\x2f\xfd":
+		plain, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowBytes))
+		if err != nil {
+			return nil, nil, fmt.Errorf("uncompressing zstd: %w", err)
+		}
+		return plain, plain.Close, nil
+	}
+	return in, func() {}, nil
+}
+
+// countedReader ends with an error when all files together have too many bytes.
+type countedReader struct {
+	ctx  context.Context
+	from io.Reader
+	all  *int64
+	most int64
+}
+
+func (r *countedReader) Read(into []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.from.Read(into)
+	if *r.all += int64(n); *r.all > r.most {
+		return 0, fmt.Errorf("the catalog has more than %d bytes", r.most)
+	}
+	return n, err
+}

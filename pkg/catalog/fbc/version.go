@@ -1,0 +1,100 @@
+package fbc
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/blang/semver/v4"
+)
+
+// longestRelease is in characters; longer build metadata is no release.
+const longestRelease = 20
+
+// Version is the version of a bundle, and its release: bundles of the format registry+v1
+// carry the number of a release of the same version in semver's build metadata.
+type Version struct {
+	semver.Version
+	// Release has no elements when the bundle has none. Version.Build is empty when it has.
+	Release []semver.PRVersion
+}
+
+// ParseVersion reads a version as a bundle writes it. Build metadata that looks like a
+// release becomes one, and counts in comparisons; other build metadata does not.
+func ParseVersion(text string) (Version, error) {
+	parsed, err := semver.Parse(text)
+	if err != nil {
+		return Version{}, err
+	}
+	version := Version{Version: parsed}
+	if release, ok := parseRelease(parsed.Build); ok {
+		version.Release, version.Build = release, nil
+	}
+	return version, nil
+}
+
+func parseRelease(build []string) ([]semver.PRVersion, bool) {
+	if len(build) == 0 || len(strings.Join(build, ".")) > longestRelease {
+		return nil, false
+	}
+	release := make([]semver.PRVersion, 0, len(build))
+	for _, part := range build {
+		parsed, err := semver.NewPRVersion(part)
+		if err != nil {
+			return nil, false
+		}
+		release = append(release, parsed)
+	}
+	return release, true
+}
+
+// Compare is negative when v is lower than other, by version and then by release. No
+// release is lower than any, and numbers in a release are lower than words.
+func (v Version) Compare(other Version) int {
+	if c := v.Version.Compare(other.Version); c != 0 {
+		return c
+	}
+	switch {
+	case len(v.Release) == 0 && len(other.Release) == 0:
+		return 0
+	case len(v.Release) == 0:
+		return -1
+	case len(other.Release) == 0:
+		return 1
+	}
+	return semver.Version{Pre: v.Release}.Compare(semver.Version{Pre: other.Release})
+}
+
+// String is the version as the bundle writes it.
+func (v Version) String() string {
+	if len(v.Release) == 0 {
+		return v.Version.String()
+	}
+	return v.Version.String() + "+" + v.ReleaseString()
+}
+
+// ReleaseString is empty when there is no release.
+func (v Version) ReleaseString() string {
+	parts := make([]string, len(v.Release))
+	for i, part := range v.Release {
+		parts[i] = part.String()
+	}
+	return strings.Join(parts, ".")
+}
+
+// Version returns the version of the first property olm.package.
+func (b *Bundle) Version() (Version, error) {
+	for _, property := range b.Properties {
+		if property.Type != PropertyPackage {
+			continue
+		}
+		var value struct {
+			Version string `json:"version"`
+		}
+		if err := json.Unmarshal(property.Value, &value); err != nil {
+			return Version{}, fmt.Errorf("error unmarshalling package property: %w", err)
+		}
+		return ParseVersion(value.Version)
+	}
+	return Version{}, fmt.Errorf("no package property found in bundle %q", b.Name)
+}

@@ -1,0 +1,101 @@
+package fbc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+)
+
+// yamlDocuments is a stream of YAML documents, separated by lines ---. Documents with
+// nothing but comments are left out.
+type yamlDocuments struct {
+	in     *bufio.Reader
+	limit  int
+	line   int // how many were read
+	ended  bool
+	buffer []byte
+}
+
+func (d *yamlDocuments) next() ([]byte, int, error) {
+	for !d.ended {
+		begin, err := d.read()
+		if err != nil {
+			return nil, begin, err
+		}
+		converted, err := yaml.YAMLToJSON(d.buffer)
+		if err != nil {
+			line, err := moved(err, begin)
+			return nil, line, err
+		}
+		if len(converted) > d.limit {
+			return nil, begin, tooLarge(d.limit) // aliases multiply
+		}
+		if bytes.Equal(converted, []byte("null")) {
+			continue
+		}
+		first := begin
+		for _, line := range bytes.Split(d.buffer, []byte("\n")) {
+			if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' {
+				break
+			}
+			first++
+		}
+		if converted[0] != '{' {
+			return nil, first, errors.New("the document is no object: every file of a catalog is read, so a file that is something else belongs in " + ignoreFile)
+		}
+		return converted, first, nil
+	}
+	return nil, d.line, io.EOF
+}
+
+// read fills the buffer up to the next separator, and returns the number of its first line.
+func (d *yamlDocuments) read() (int, error) {
+	d.buffer = d.buffer[:0]
+	begin := d.line + 1
+	continued := false
+	for {
+		part, err := d.in.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return begin, err
+		}
+		if !continued && bytes.HasPrefix(part, []byte("---")) && len(bytes.TrimSpace(part[3:])) == 0 {
+			d.line++
+			if d.ended = errors.Is(err, io.EOF); d.ended || len(bytes.TrimSpace(d.buffer)) > 0 {
+				return begin, nil
+			}
+			begin = d.line + 1
+			continue
+		}
+		if len(d.buffer)+len(part) > d.limit {
+			return begin, tooLarge(d.limit)
+		}
+		d.buffer = append(d.buffer, part...)
+		continued = errors.Is(err, bufio.ErrBufferFull)
+		if !continued {
+			d.line++
+		}
+		if errors.Is(err, io.EOF) {
+			d.ended = true
+			return begin, nil
+		}
+	}
+}
+
+// moved says in which line of the file YAML is wrong: its reader counts within the document.
+func moved(err error, begin int) (int, error) {
+	parts := regexp.MustCompile(`(?s)^.*yaml: line (\d+): (.*)$`).FindStringSubmatch(err.Error())
+	if parts == nil {
+		return begin, fmt.Errorf("reading YAML: %w", err)
+	}
+	line, convertErr := strconv.Atoi(parts[1])
+	if convertErr != nil {
+		return begin, fmt.Errorf("reading YAML: %w", err)
+	}
+	return begin + line - 1, errors.New("reading YAML: " + parts[2])
+}
