@@ -92,6 +92,9 @@ func fences() []fence {
 		{"pkg/server/deployment", []string{"pkg/admission/webhook", "pkg/apis/olm", "pkg/server/certificates", "pkg/server/host", "pkg/server/leadership", "pkg/server/namesake", "pkg/server/registration", "pkg/server/serviceaccounts", "pkg/server/storeguard"}, "it writes down what others ask for"},
 		{"pkg/server", append([]string{"pkg/admission", "pkg/registry", "pkg/requestbody", "pkg/target"}, library...), "it puts the API together, and knows no controller"},
 		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},
+		{"pkg/catalog/fbc", nil, "a catalog is read the same way whatever is done with it"},
+		{"pkg/catalog/graph", []string{"pkg/catalog/fbc"}, "what a catalog says of upgrades does not depend on what somebody asks for"},
+		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}

@@ -55,7 +55,7 @@ func (r *reader) file(ctx context.Context, from io.Reader, file string) error {
 		return &Error{File: file, Err: err}
 	}
 	defer done()
-	in := &countedReader{ctx: ctx, from: plain, all: &r.bytes, most: r.limits.Bytes}
+	in := &countedReader{stopped: ctx.Err, from: plain, all: &r.bytes, most: r.limits.Bytes}
 	documents, err := newDocuments(bufio.NewReaderSize(in, 64<<10), r.limits.DocumentBytes)
 	if err != nil {
 		return &Error{File: file, Err: err}
@@ -137,14 +137,15 @@ func uncompressed(from io.Reader) (io.Reader, func(), error) {
 
 // countedReader ends with an error when all files together have too many bytes.
 type countedReader struct {
-	ctx  context.Context
-	from io.Reader
-	all  *int64
-	most int64
+	// stopped is why nobody waits for more, or nil.
+	stopped func() error
+	from    io.Reader
+	all     *int64
+	most    int64
 }
 
 func (r *countedReader) Read(into []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.stopped(); err != nil {
 		return 0, err
 	}
 	n, err := r.from.Read(into)

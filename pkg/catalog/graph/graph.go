@@ -1,0 +1,244 @@
+// Package graph knows the upgrades that the channels of a package offer: what succeeds what,
+// the shortest upgrade path to a version, the list of versions, and how all that is
+// printed. It is pure.
+package graph
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+)
+
+// By says which field of an entry makes an upgrade.
+type By string
+
+// The fields of an entry.
+const (
+	Replaces  By = "replaces"
+	Skips     By = "skips"
+	SkipRange By = "skipRange"
+)
+
+// Installed is a bundle from which upgrades are looked for. It need not be in the catalog.
+type Installed struct {
+	Name    string
+	Version fbc.Version
+}
+
+// Upgrade is one step: to a bundle, by a field of its entry in a channel.
+type Upgrade struct {
+	Bundle  string
+	Channel string
+	By      By
+}
+
+// Graph is what the channels of one package say.
+type Graph struct {
+	config  *fbc.Config
+	bundles map[string]*Node
+	// order has all bundles, the best first: not deprecated, then the highest version.
+	order []*Node
+	// entries are those of the channels that count, by the bundle that they are of.
+	entries map[string][]entry
+	// replacing and skipping are entries by what they replace and skip.
+	replacing, skipping map[string][]entry
+	ranged              []entry
+}
+
+// Node is a bundle in the graph.
+type Node struct {
+	Bundle *fbc.Bundle
+	// Version is the zero value when Readable is not set.
+	Version  fbc.Version
+	Readable bool
+	// Deprecated is whether the catalog says so of this bundle.
+	Deprecated bool
+	Message    string
+	// Channels are all that it is in, sorted, and not only those that count.
+	Channels []string
+}
+
+// entry is one of a channel. admits is nil when it has no range, or one that does not parse:
+// such a range is left out silently, as OLM does, and the rest of the entry counts.
+type entry struct {
+	fbc.Entry
+	channel string
+	admits  semver.Range
+}
+
+// New makes the graph of one package. With channels, only their entries make upgrades;
+// without, those of all channels do.
+func New(config *fbc.Config, channels []string) *Graph {
+	g := &Graph{
+		config: config, bundles: map[string]*Node{}, entries: map[string][]entry{},
+		replacing: map[string][]entry{}, skipping: map[string][]entry{},
+	}
+	g.addBundles()
+	for i := range config.Channels {
+		g.addChannel(&config.Channels[i], len(channels) == 0 || slices.Contains(channels, config.Channels[i].Name))
+	}
+	for _, node := range g.order {
+		slices.Sort(node.Channels)
+		node.Channels = slices.Compact(node.Channels)
+	}
+	slices.SortFunc(g.order, Better)
+	return g
+}
+
+func (g *Graph) addBundles() {
+	deprecated := map[string]string{}
+	for _, all := range g.config.Deprecations {
+		for _, one := range all.Entries {
+			if one.Reference.Schema == fbc.SchemaBundle {
+				deprecated[one.Reference.Name] = one.Message
+			}
+		}
+	}
+	for i := range g.config.Bundles {
+		node := &Node{Bundle: &g.config.Bundles[i]}
+		if version, err := node.Bundle.Version(); err == nil {
+			node.Version, node.Readable = version, true
+		}
+		node.Message, node.Deprecated = deprecated[node.Bundle.Name]
+		g.bundles[node.Bundle.Name] = node
+		g.order = append(g.order, node)
+	}
+}
+
+func (g *Graph) addChannel(channel *fbc.Channel, counts bool) {
+	for _, one := range channel.Entries {
+		if node := g.bundles[one.Name]; node != nil {
+			node.Channels = append(node.Channels, channel.Name)
+		}
+		if !counts {
+			continue
+		}
+		own := entry{Entry: one, channel: channel.Name}
+		if one.SkipRange != "" {
+			if admits, err := semver.ParseRange(one.SkipRange); err == nil {
+				own.admits = admits
+				g.ranged = append(g.ranged, own)
+			}
+		}
+		g.entries[one.Name] = append(g.entries[one.Name], own)
+		if one.Replaces != "" {
+			g.replacing[one.Replaces] = append(g.replacing[one.Replaces], own)
+		}
+		for _, skipped := range one.Skips {
+			g.skipping[skipped] = append(g.skipping[skipped], own)
+		}
+	}
+}
+
+// Better sorts nodes: what is not deprecated first, then what has a version, then the highest
+// version and release, then by name.
+func Better(a, b *Node) int {
+	return cmp.Or(trueLast(a.Deprecated, b.Deprecated), trueLast(!a.Readable, !b.Readable),
+		b.Version.Compare(a.Version), cmp.Compare(a.Bundle.Name, b.Bundle.Name))
+}
+
+func trueLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// Node returns a bundle, or nil when the catalog has none of that name.
+func (g *Graph) Node(name string) *Node { return g.bundles[name] }
+
+// Nodes returns all bundles, the best first.
+func (g *Graph) Nodes() []*Node { return g.order }
+
+// Succeeds tells whether a bundle is an upgrade of what is installed, and by what.
+func (g *Graph) Succeeds(bundle string, installed Installed) (Upgrade, bool) {
+	for _, one := range g.entries[bundle] {
+		if by, ok := one.succeeds(installed); ok {
+			return Upgrade{Bundle: bundle, Channel: one.channel, By: by}, true
+		}
+	}
+	return Upgrade{}, false
+}
+
+func (e *entry) succeeds(installed Installed) (By, bool) {
+	switch {
+	case e.Replaces == installed.Name:
+		return Replaces, true
+	case slices.Contains(e.Skips, installed.Name):
+		return Skips, true
+	case e.admits != nil && e.admits(installed.Version.Version):
+		return SkipRange, true
+	}
+	return "", false
+}
+
+// Successors are the bundles of the catalog that are upgrades of what is installed, the best
+// first.
+func (g *Graph) Successors(installed Installed) []Upgrade {
+	found := map[string]Upgrade{}
+	add := func(one entry, by By) {
+		if _, known := found[one.Name]; !known && g.bundles[one.Name] != nil && one.Name != installed.Name {
+			found[one.Name] = Upgrade{Bundle: one.Name, Channel: one.channel, By: by}
+		}
+	}
+	for _, one := range g.replacing[installed.Name] {
+		add(one, Replaces)
+	}
+	for _, one := range g.skipping[installed.Name] {
+		add(one, Skips)
+	}
+	for _, one := range g.ranged {
+		if one.admits(installed.Version.Version) {
+			add(one, SkipRange)
+		}
+	}
+	out := make([]Upgrade, 0, len(found))
+	for _, one := range found {
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b Upgrade) int { return Better(g.bundles[a.Bundle], g.bundles[b.Bundle]) })
+	return out
+}
+
+// Path returns the shortest upgrade path to a bundle, without what is installed: every
+// step is one that OLM takes when its version is asked for. Of several shortest paths it is
+// one of the best versions. It is nil when none leads there, and when the bundle is installed.
+func (g *Graph) Path(from Installed, to string) []Upgrade {
+	if from.Name == to || g.bundles[to] == nil {
+		return nil
+	}
+	cameBy := map[string]Upgrade{}
+	cameFrom := map[string]string{}
+	for reached := []Installed{from}; len(reached) > 0; {
+		var next []Installed
+		for _, at := range reached {
+			for _, step := range g.Successors(at) {
+				if _, known := cameBy[step.Bundle]; known || step.Bundle == from.Name {
+					continue
+				}
+				cameBy[step.Bundle], cameFrom[step.Bundle] = step, at.Name
+				if step.Bundle == to {
+					return backwards(cameBy, cameFrom, from.Name, to)
+				}
+				next = append(next, Installed{Name: step.Bundle, Version: g.bundles[step.Bundle].Version})
+			}
+		}
+		reached = next
+	}
+	return nil
+}
+
+func backwards(cameBy map[string]Upgrade, cameFrom map[string]string, from, to string) []Upgrade {
+	var path []Upgrade
+	for at := to; at != from; at = cameFrom[at] {
+		path = append(path, cameBy[at])
+	}
+	slices.Reverse(path)
+	return path
+}

@@ -1,0 +1,223 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Drawing is a graph for machines.
+type Drawing struct {
+	Package        string    `json:"package"`
+	DefaultChannel string    `json:"defaultChannel,omitempty"`
+	Channels       []string  `json:"channels"`
+	Versions       []Version `json:"versions"`
+	Upgrades       []Edge    `json:"upgrades"`
+	// Path is there when it was asked for, and empty when no upgrade leads there.
+	Path *[]string `json:"path,omitempty"`
+}
+
+// Edge is an upgrade between two bundles. From may be a bundle that is not in the catalog.
+type Edge struct {
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Channel string `json:"channel"`
+	By      By     `json:"by"`
+}
+
+// Draw returns the graph for machines, sorted.
+func (g *Graph) Draw() Drawing {
+	drawing := Drawing{Channels: g.channels(), Versions: g.Versions(), Upgrades: []Edge{}}
+	if len(g.config.Packages) > 0 {
+		drawing.Package, drawing.DefaultChannel = g.config.Packages[0].Name, DefaultOf(g.config)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.entries)) {
+		for _, one := range g.entries[name] {
+			drawing.Upgrades = append(drawing.Upgrades, g.edges(one)...)
+		}
+	}
+	slices.SortFunc(drawing.Upgrades, func(a, b Edge) int {
+		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.By, b.By))
+	})
+	return drawing
+}
+
+// edges are the upgrades to the bundle of an entry: of two ways from the same bundle the
+// first one that OLM looks at.
+func (g *Graph) edges(to entry) []Edge {
+	seen := map[string]bool{to.Name: true}
+	var out []Edge
+	add := func(from string, by By) {
+		if from != "" && !seen[from] {
+			seen[from] = true
+			out = append(out, Edge{From: from, To: to.Name, Channel: to.channel, By: by})
+		}
+	}
+	add(to.Replaces, Replaces)
+	for _, skipped := range to.Entry.Skips {
+		add(skipped, Skips)
+	}
+	if to.admits != nil {
+		for _, node := range g.order {
+			if node.Readable && to.admits(node.Version.Version) {
+				add(node.Bundle.Name, SkipRange)
+			}
+		}
+	}
+	return out
+}
+
+// channels are those that count, sorted.
+func (g *Graph) channels() []string {
+	seen := map[string]bool{}
+	for _, list := range g.entries {
+		for _, one := range list {
+			seen[one.channel] = true
+		}
+	}
+	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(seen))))
+}
+
+// Text prints the graph for a person: per channel its bundles, the highest first, with what
+// they are upgrades of. Installed is marked where it stands.
+func (g *Graph) Text(to io.Writer, installed string) error {
+	names := g.channels()
+	defaultChannel := DefaultOf(g.config)
+	for i, name := range names {
+		if i > 0 {
+			fmt.Fprintln(to)
+		}
+		if err := g.channelText(to, name, name == defaultChannel, installed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Graph) channelText(to io.Writer, name string, isDefault bool, installed string) error {
+	entries := g.entriesOf(name)
+	heading := "channel " + name
+	if isDefault {
+		heading += " (default)"
+	}
+	fmt.Fprintf(to, "%s: %s\n", heading, text.Count(len(entries), "bundle"))
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, one := range entries {
+		mark := " "
+		if one.Name == installed {
+			mark = "*"
+		}
+		fmt.Fprintf(table, "%s %s\t%s\n", mark, g.ShortName(one.Name), strings.Join(g.describe(one), "; "))
+	}
+	return table.Flush()
+}
+
+// entriesOf are those of one channel, the highest version first.
+func (g *Graph) entriesOf(channel string) []entry {
+	var out []entry
+	for _, list := range g.entries {
+		for _, one := range list {
+			if one.channel == channel {
+				out = append(out, one)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b entry) int {
+		nodeA, nodeB := g.bundles[a.Name], g.bundles[b.Name]
+		if nodeA == nil || nodeB == nil {
+			return cmp.Or(trueLast(nodeA == nil, nodeB == nil), cmp.Compare(a.Name, b.Name))
+		}
+		return cmp.Or(trueLast(!nodeA.Readable, !nodeB.Readable), nodeB.Version.Compare(nodeA.Version), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// describe says of what a bundle is an upgrade, and what else is to be known of it.
+func (g *Graph) describe(one entry) []string {
+	parts := g.upgradeOf(one)
+	switch node := g.bundles[one.Name]; {
+	case node == nil:
+		parts = append(parts, "is not in the catalog")
+	case node.Deprecated:
+		parts = append(parts, strings.TrimSuffix("deprecated: "+node.Message, ": "))
+	}
+	return parts
+}
+
+func (g *Graph) upgradeOf(one entry) []string {
+	var parts []string
+	if one.Replaces != "" {
+		parts = append(parts, "replaces "+g.ShortName(one.Replaces))
+	}
+	if len(one.Entry.Skips) > 0 {
+		parts = append(parts, "skips "+g.list(one.Entry.Skips))
+	}
+	switch {
+	case one.Entry.SkipRange != "" && one.admits == nil:
+		parts = append(parts, fmt.Sprintf("skipRange %q is not understood", one.Entry.SkipRange))
+	case one.Entry.SkipRange != "":
+		parts = append(parts, "skips the range "+one.Entry.SkipRange)
+	}
+	return parts
+}
+
+// mostNames is how many bundles a sentence names.
+const mostNames = 5
+
+func (g *Graph) list(bundles []string) string {
+	names := make([]string, 0, mostNames)
+	for _, bundle := range bundles[:min(len(bundles), mostNames)] {
+		names = append(names, g.ShortName(bundle))
+	}
+	out := strings.Join(names, ", ")
+	if more := len(bundles) - mostNames; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
+
+// Describe says of what a bundle is an upgrade, in the channels that count: "replaces 1.4.1".
+// It is empty for a bundle that is an upgrade of nothing.
+func (g *Graph) Describe(bundle string) string {
+	var parts []string
+	for _, one := range g.entries[bundle] {
+		for _, part := range g.upgradeOf(one) {
+			if !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// PathText names the versions of a path: "1.3.9, 1.4.1, 1.4.2".
+func (g *Graph) PathText(path []Upgrade) string {
+	names := make([]string, len(path))
+	for i, step := range path {
+		names[i] = step.Bundle
+	}
+	if len(names) > 2*mostNames {
+		head := g.list(names[:mostNames])
+		return fmt.Sprintf("%s, … %d more …, %s", head, len(names)-mostNames-1, g.ShortName(names[len(names)-1]))
+	}
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = g.ShortName(name)
+	}
+	return strings.Join(short, ", ")
+}
+
+// DefaultOf returns the default channel of a package, or nothing.
+func DefaultOf(config *fbc.Config) string {
+	if len(config.Packages) == 0 {
+		return ""
+	}
+	return config.Packages[0].DefaultChannel
+}

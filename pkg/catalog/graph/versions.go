@@ -1,0 +1,158 @@
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+)
+
+// Version is one row of the list of versions of a package.
+type Version struct {
+	Bundle  string `json:"bundle"`
+	Version string `json:"version"`
+	// Channels are those that have the bundle, sorted.
+	Channels []string `json:"channels,omitempty"`
+	// Replaces, Skips and SkipRanges are what its entries say, without repetition, those of
+	// all channels together, sorted.
+	Replaces   []string `json:"replaces,omitempty"`
+	Skips      []string `json:"skips,omitempty"`
+	SkipRanges []string `json:"skipRanges,omitempty"`
+	Deprecated bool     `json:"deprecated,omitempty"`
+	// Message says why it is deprecated.
+	Message string `json:"message,omitempty"`
+	// Unsupported says why OLM v1 cannot install it; it is empty when it can.
+	Unsupported string `json:"unsupported,omitempty"`
+	Image       string `json:"image,omitempty"`
+}
+
+// Versions returns the versions of a package in the channels of the graph, the highest first,
+// deprecated ones included in their place. Without channels that is every bundle.
+func (g *Graph) Versions() []Version {
+	nodes := slices.Clone(g.order)
+	slices.SortStableFunc(nodes, func(a, b *Node) int {
+		if c := trueLast(!a.Readable, !b.Readable); c != 0 {
+			return c
+		}
+		return b.Version.Compare(a.Version)
+	})
+	all := g.countsAll()
+	var out []Version
+	for _, node := range nodes {
+		entries := g.entries[node.Bundle.Name]
+		if len(entries) == 0 && !all {
+			continue
+		}
+		out = append(out, g.row(node, entries))
+	}
+	return out
+}
+
+// countsAll is whether the graph leaves out no channel.
+func (g *Graph) countsAll() bool {
+	for i := range g.config.Channels {
+		for _, one := range g.config.Channels[i].Entries {
+			if !slices.ContainsFunc(g.entries[one.Name], func(e entry) bool { return e.channel == g.config.Channels[i].Name }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (g *Graph) row(node *Node, entries []entry) Version {
+	row := Version{
+		Bundle: node.Bundle.Name, Channels: node.Channels, Deprecated: node.Deprecated, Message: node.Message,
+		Unsupported: Unsupported(node.Bundle), Image: node.Bundle.Image,
+	}
+	if node.Readable {
+		row.Version = node.Version.String()
+	}
+	for _, one := range entries {
+		if one.Replaces != "" {
+			row.Replaces = append(row.Replaces, g.ShortName(one.Replaces))
+		}
+		for _, skipped := range one.Skips {
+			row.Skips = append(row.Skips, g.ShortName(skipped))
+		}
+		if one.Entry.SkipRange != "" {
+			row.SkipRanges = append(row.SkipRanges, one.Entry.SkipRange)
+		}
+	}
+	for _, list := range []*[]string{&row.Replaces, &row.Skips, &row.SkipRanges} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return row
+}
+
+// ShortName is the version of a bundle of the catalog, or the name of one that is not in it.
+func (g *Graph) ShortName(bundle string) string {
+	if node := g.bundles[bundle]; node != nil && node.Readable {
+		return node.Version.String()
+	}
+	return bundle
+}
+
+// Unsupported says why OLM v1 cannot install a bundle, as far as the catalog tells: it has
+// dependencies, provides an aggregated API, or cannot watch all namespaces. It is empty when
+// nothing speaks against it.
+func Unsupported(bundle *fbc.Bundle) string {
+	var reasons []string
+	required := map[string]int{}
+	for _, property := range bundle.Properties {
+		switch property.Type {
+		case fbc.PropertyPackageRequired, fbc.PropertyGVKRequired, fbc.PropertyConstraint:
+			if required[property.Type]++; required[property.Type] == 1 {
+				reasons = append(reasons, "has a dependency: "+dependency(property))
+			}
+		case fbc.PropertyCSVMetadata:
+			reasons = append(reasons, unsupportedCSV(property.Value)...)
+		}
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// dependency names what a property requires.
+func dependency(property fbc.Property) string {
+	var value struct{ PackageName, VersionRange, Group, Version, Kind string }
+	if err := json.Unmarshal(property.Value, &value); err == nil {
+		switch {
+		case property.Type == fbc.PropertyPackageRequired && value.PackageName != "":
+			return strings.TrimSpace(fmt.Sprintf("package %s %s", value.PackageName, value.VersionRange))
+		case property.Type == fbc.PropertyGVKRequired && value.Kind != "":
+			return fmt.Sprintf("kind %s of %s/%s", value.Kind, value.Group, value.Version)
+		}
+	}
+	return property.Type
+}
+
+// unsupportedCSV looks at what the index keeps of the CSV, too.
+func unsupportedCSV(metadata json.RawMessage) []string {
+	var csv struct {
+		InstallModes []struct {
+			Type      string
+			Supported bool
+		}
+		APIServiceDefinitions struct{ Owned []struct{ Name string } }
+	}
+	if err := json.Unmarshal(metadata, &csv); err != nil {
+		return nil
+	}
+	var reasons []string
+	if len(csv.APIServiceDefinitions.Owned) > 0 {
+		reasons = append(reasons, "provides an aggregated API")
+	}
+	var supported []string
+	for _, mode := range csv.InstallModes {
+		if mode.Supported {
+			supported = append(supported, mode.Type)
+		}
+	}
+	if len(csv.InstallModes) > 0 && !slices.Contains(supported, "AllNamespaces") {
+		reasons = append(reasons, strings.TrimSpace("cannot watch all namespaces: supports "+strings.Join(supported, ", ")))
+	}
+	return reasons
+}

@@ -1,0 +1,256 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Error says that the rules leave no bundle, or more than one.
+type Error struct {
+	// Message is upstream's.
+	Message string
+	// Reason says what is nearest, why it was refused, and what helps.
+	Reason string
+	// Refused and Counts are as in Resolution.
+	Refused []Refusal
+	Counts  map[Rule]int
+	// Path are the versions to go to, one after the other, the wanted one at the end. It is
+	// empty when no upgrade path leads there, or none is needed.
+	Path []string
+}
+
+// Error is upstream's message.
+func (e *Error) Error() string { return e.Message }
+
+// unresolved makes the error.
+func (r *resolver) unresolved() *Error {
+	failed := &Error{Message: r.message(), Counts: r.counts}
+	if len(r.found) > 1 {
+		failed.Reason = r.whyTie()
+		failed.Refused = r.nearest()
+		return failed
+	}
+	failed.Refused = r.nearest()
+	failed.Reason, failed.Path = r.whyNone(failed.Refused)
+	return failed
+}
+
+// message is that of OLM v1, to the letter: people search for it.
+func (r *resolver) message() string {
+	var b strings.Builder
+	if r.request.Installed != nil {
+		fmt.Fprintf(&b, "error upgrading from currently installed version %q: ", r.request.Installed.Version)
+	}
+	if len(r.found) > 1 {
+		fmt.Fprintf(&b, "found bundles for package %q ", r.request.Package)
+	} else {
+		fmt.Fprintf(&b, "no bundles found for package %q ", r.request.Package)
+	}
+	if r.request.Version != "" {
+		fmt.Fprintf(&b, "matching version %q ", r.request.Version)
+	}
+	if len(r.request.Channels) > 0 {
+		fmt.Fprintf(&b, "in channels %v ", r.request.Channels)
+	}
+	if len(r.found) > 1 {
+		fmt.Fprintf(&b, "in multiple catalogs with the same priority %v ", r.foundNames())
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (r *resolver) foundNames() []string {
+	names := make([]string, 0, len(r.found))
+	for _, one := range r.found {
+		names = append(names, one.catalog.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (r *resolver) whyTie() string {
+	parts := make([]string, 0, len(r.found))
+	for _, one := range r.found {
+		parts = append(parts, fmt.Sprintf("%s (priority %d) has %s", one.catalog.Name, one.catalog.Priority, one.graph.ShortName(one.best().Bundle.Name)))
+	}
+	slices.Sort(parts)
+	if len(parts) > mostChannels {
+		parts = append(parts[:mostChannels], "…")
+	}
+	return strings.Join(parts, ", ") + ": give one of the catalogs a higher priority, or name one by its labels in selector"
+}
+
+// whyNone explains the refused bundle that came nearest.
+func (r *resolver) whyNone(refused []Refusal) (string, []string) {
+	if len(r.looked) == 0 {
+		return fmt.Sprintf("none of %s has the package", text.Count(r.catalogs, "catalog")), nil
+	}
+	if len(refused) == 0 {
+		return "the package has no bundles", nil
+	}
+	switch nearest := refused[0]; nearest.Rule {
+	case NotSuccessor:
+		return r.whyNotSuccessor(nearest)
+	case OutsideRange:
+		return r.whyOutside(), nil
+	default:
+		return r.whyNotInChannel(), nil
+	}
+}
+
+// whyNotSuccessor is about a version that exists and is wanted, and that no upgrade leads to
+// in one step.
+func (r *resolver) whyNotSuccessor(nearest Refusal) (string, []string) {
+	installed, err := r.installed()
+	if err != nil || installed == nil {
+		return nearest.Why, nil
+	}
+	where := ""
+	if channels := r.askedChannels(nearest.node); len(channels) > 0 {
+		where = " in " + channelList(channels)
+	}
+	said := fmt.Sprintf("%s exists%s but %s; ", nearest.Version, where, nearest.Why)
+	if path := nearest.own.graph.Path(*installed, nearest.Bundle); len(path) > 1 {
+		return said + "go to " + nearest.own.graph.PathText(path[:len(path)-1]) + " first", versions(nearest.own.graph, path)
+	}
+	if nearest.node.Version.Compare(installed.Version) < 0 {
+		return said + "it is lower, and only upgradeConstraintPolicy SelfCertified goes back", nil
+	}
+	if path := graph.New(nearest.own.catalog.Config, nil).Path(*installed, nearest.Bundle); len(r.request.Channels) > 0 && len(path) > 0 {
+		return said + fmt.Sprintf("%s leads there from %s: add it to channels", channelList(channelsOf(path)), r.request.Installed.Version), nil
+	}
+	return said + fmt.Sprintf("no upgrade path leads there from %s", r.request.Installed.Name), nil
+}
+
+func (r *resolver) askedChannels(node *graph.Node) []string {
+	if len(r.request.Channels) == 0 {
+		return node.Channels
+	}
+	return slices.DeleteFunc(slices.Clone(node.Channels), func(name string) bool { return !slices.Contains(r.request.Channels, name) })
+}
+
+func versions(g *graph.Graph, path []graph.Upgrade) []string {
+	out := make([]string, len(path))
+	for i, step := range path {
+		out[i] = g.ShortName(step.Bundle)
+	}
+	return out
+}
+
+func channelsOf(path []graph.Upgrade) []string {
+	var out []string
+	for _, step := range path {
+		if !slices.Contains(out, step.Channel) {
+			out = append(out, step.Channel)
+		}
+	}
+	return out
+}
+
+// whyOutside names what there is: the highest and the lowest version.
+func (r *resolver) whyOutside() string {
+	var nodes []*graph.Node
+	for _, refused := range r.refused {
+		if refused.Rule == OutsideRange && refused.node.Readable {
+			nodes = append(nodes, refused.node)
+		}
+	}
+	where := ""
+	if len(r.request.Channels) > 0 {
+		where = " in " + channelList(r.request.Channels)
+	}
+	if len(nodes) == 0 {
+		return fmt.Sprintf("no bundle%s has a version that can be read", where)
+	}
+	byVersion := func(a, b *graph.Node) int { return a.Version.Compare(b.Version) }
+	low, high := slices.MinFunc(nodes, byVersion), slices.MaxFunc(nodes, byVersion)
+	said := fmt.Sprintf("none of the %d versions%s is in the range: they are from %s to %s", len(nodes), where, low.Version, high.Version)
+	if len(nodes) == 1 {
+		said = fmt.Sprintf("%s is the only version%s, and not in the range", low.Version, where)
+	}
+	if r.allowedPreRelease(nodes) {
+		said += "; pre-releases are in a range only when it names one, for instance >=1.0.0-0"
+	}
+	return said
+}
+
+// allowedPreRelease is whether a range refused a version only because it is a pre-release.
+func (r *resolver) allowedPreRelease(nodes []*graph.Node) bool {
+	return slices.ContainsFunc(nodes, func(node *graph.Node) bool {
+		if len(node.Version.Pre) == 0 {
+			return false
+		}
+		core := fbc.Version{Version: node.Version.Version}
+		core.Pre = nil
+		return r.allowed.Check(masterminds(core))
+	})
+}
+
+func (r *resolver) whyNotInChannel() string {
+	var there []string
+	for _, one := range r.looked {
+		for i := range one.catalog.Config.Channels {
+			there = append(there, one.catalog.Config.Channels[i].Name)
+		}
+	}
+	slices.Sort(there)
+	there = slices.Compact(there)
+	asked := slices.Clone(r.request.Channels)
+	slices.Sort(asked)
+	if len(there) == 0 {
+		return "the package has no channels"
+	}
+	return fmt.Sprintf("%s has no bundle of the package; it has %s", channelList(asked), channelList(there))
+}
+
+// why says why this bundle was chosen.
+func (r *resolver) why(own *view, winner *graph.Node) string {
+	stays := ""
+	if r.request.Installed != nil && r.request.Installed.Name == winner.Bundle.Name {
+		stays = "it stays: "
+	}
+	said := fmt.Sprintf("%s%s is the highest version", stays, winner.Version)
+	if winner.Deprecated {
+		said += " though deprecated, as all others are"
+		if len(own.candidates) == 1 {
+			said = fmt.Sprintf("%s%s is deprecated, and the only version", stays, winner.Version)
+		}
+	}
+	if r.request.Version != "" {
+		said += " in the range " + r.request.Version
+	}
+	if len(r.request.Channels) > 0 {
+		said += " in " + channelList(r.request.Channels)
+	}
+	if installed, err := r.installed(); err == nil && installed != nil {
+		said += " that is installed or succeeds " + installed.Version.String()
+	}
+	return said + r.higher(own, winner)
+}
+
+// higher names the best version above the winner, and why it was refused.
+func (r *resolver) higher(own *view, winner *graph.Node) string {
+	var above *Refusal
+	for i := range r.refused {
+		refused := &r.refused[i]
+		matters := refused.own == own && refused.node.Readable && (refused.Rule == DeprecatedBundle || refused.Rule == NotSuccessor)
+		if matters && refused.node.Version.Compare(winner.Version) > 0 && (above == nil || graph.Better(refused.node, above.node) < 0) {
+			above = refused
+		}
+	}
+	if above == nil {
+		return ""
+	}
+	named := *above
+	named.Version = named.node.Version.String()
+	named.Why = r.whyRefused(named)
+	if named.Rule == NotSuccessor {
+		said, _ := r.whyNotSuccessor(named)
+		return "; " + said
+	}
+	return fmt.Sprintf("; %s %s", named.Version, named.Why)
+}

@@ -1,0 +1,111 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+)
+
+// Rule is what refused a bundle.
+type Rule string
+
+// The rules, in the order in which they are asked.
+const (
+	NotInChannel        Rule = "NotInChannel"
+	OutsideRange        Rule = "OutsideRange"
+	NotSuccessor        Rule = "NotSuccessor"
+	Lower               Rule = "Lower"
+	DeprecatedBundle    Rule = "Deprecated"
+	DeprecatedInCatalog Rule = "DeprecatedInCatalog"
+	LowerPriority       Rule = "LowerPriority"
+)
+
+// Rules returns all of them, in the order in which they are asked.
+func Rules() []Rule {
+	return []Rule{NotInChannel, OutsideRange, NotSuccessor, Lower, DeprecatedBundle, DeprecatedInCatalog, LowerPriority}
+}
+
+// MaxRefused is how many refused bundles an answer lists.
+const MaxRefused = 20
+
+// Refusal is a bundle that was not chosen, and the first rule that it did not pass.
+type Refusal struct {
+	Catalog string `json:"catalog"`
+	Bundle  string `json:"bundle"`
+	// Version is empty when the bundle has none that can be read.
+	Version string `json:"version"`
+	Rule    Rule   `json:"rule"`
+	// Why is the rule in words, with what was found.
+	Why string `json:"why"`
+
+	node *graph.Node
+	own  *view
+}
+
+func (r *resolver) refuse(own *view, node *graph.Node, rule Rule) {
+	r.counts[rule]++
+	r.refused = append(r.refused, Refusal{Catalog: own.catalog.Name, Bundle: node.Bundle.Name, Rule: rule, node: node, own: own})
+}
+
+// nearest are the refused bundles that passed most rules, of these the best versions.
+func (r *resolver) nearest() []Refusal {
+	order := Rules()
+	slices.SortFunc(r.refused, func(a, b Refusal) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, b.Rule), slices.Index(order, a.Rule)),
+			graph.Better(a.node, b.node), cmp.Compare(a.Catalog, b.Catalog))
+	})
+	out := slices.Clone(r.refused[:min(len(r.refused), MaxRefused)])
+	for i := range out {
+		if out[i].node.Readable {
+			out[i].Version = out[i].node.Version.String()
+		}
+		out[i].Why = r.whyRefused(out[i])
+	}
+	return out
+}
+
+func (r *resolver) whyRefused(refused Refusal) string {
+	switch refused.Rule {
+	case NotInChannel:
+		if len(refused.node.Channels) == 0 {
+			return "is in no channel"
+		}
+		return "is in " + channelList(refused.node.Channels)
+	case OutsideRange:
+		if !refused.node.Readable {
+			_, err := refused.node.Bundle.Version()
+			return fmt.Sprintf("has no version that can be read: %v", err)
+		}
+		return fmt.Sprintf("is not in the range %s", r.request.Version)
+	case NotSuccessor:
+		described := refused.own.graph.Describe(refused.Bundle)
+		if described == "" {
+			return fmt.Sprintf("is no successor of %s: it is an upgrade of nothing", r.request.Installed.Version)
+		}
+		return fmt.Sprintf("is no successor of %s: it %s", r.request.Installed.Version, described)
+	case DeprecatedBundle:
+		return "is deprecated: " + refused.node.Message
+	case DeprecatedInCatalog:
+		return "is deprecated, and another catalog has one that is not"
+	case LowerPriority:
+		return "is in a catalog of lower priority"
+	}
+	return "is lower"
+}
+
+// mostChannels is how many a sentence names.
+const mostChannels = 5
+
+func channelList(channels []string) string {
+	noun := "channel "
+	if len(channels) > 1 {
+		noun = "channels "
+	}
+	if len(channels) > mostChannels {
+		return fmt.Sprintf("%s%s and %d more", noun, strings.Join(channels[:mostChannels], ", "), len(channels)-mostChannels)
+	}
+	return noun + strings.Join(channels, ", ")
+}

@@ -1,0 +1,320 @@
+// Package resolve chooses the one bundle that an extension should have, and says why: the
+// rules and the messages are those of OLM v1's resolver. It is pure, and the answer does not
+// depend on the order of what it is given. docs/reference/resolution.md has the rules.
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+)
+
+// Request is what an extension asks for.
+type Request struct {
+	Package string
+	// Version is a range in the grammar of Masterminds/semver; empty is any version, also a
+	// pre-release.
+	Version string
+	// Channels limit bundles, and the upgrades that lead to them. Empty are all.
+	Channels []string
+	// Selector chooses catalogs by their labels; nil and empty are all.
+	Selector *metav1.LabelSelector
+	// SelfCertified takes any version, whatever is installed.
+	SelfCertified bool
+	// Installed is nil when nothing is.
+	Installed *Installed
+}
+
+// Installed is the bundle that the extension has.
+type Installed struct{ Name, Version string }
+
+// Catalog is what one catalog has of the package.
+type Catalog struct {
+	Name        string
+	Labels      map[string]string
+	Priority    int32
+	Unavailable bool
+	// Config is nil or empty when the catalog does not have the package. It must have been
+	// through fbc's ByPackage, and is not changed.
+	Config *fbc.Config
+	// Err is why it cannot be read. It fails every resolution that asks this catalog: what
+	// it has might be better.
+	Err error
+}
+
+// Resolution is the bundle that was chosen.
+type Resolution struct {
+	Bundle  *fbc.Bundle
+	Version fbc.Version
+	Catalog string
+	// Channel leads to the bundle: that of the upgrade, or else one that was asked for and
+	// has it, the default channel before others. It is empty when no channel has it.
+	Channel string
+	// Deprecation is what the catalog of the bundle says.
+	Deprecation Deprecation
+	// Reason says why this one, and Refused why not others: the nearest first, and not all.
+	Reason  string
+	Refused []Refusal
+	// Counts has how many bundles each rule refused, those in Refused included.
+	Counts map[Rule]int
+}
+
+// Deprecation is what a catalog says of the package, of the channels that were asked for (or
+// of all) and of the bundle.
+type Deprecation struct {
+	Package  *fbc.Deprecation
+	Channels []fbc.Deprecation
+	Bundle   *fbc.Deprecation
+}
+
+// Resolve chooses the bundle. Its errors about the request and the catalogs have upstream's
+// text; when the rules leave no bundle, or more than one, the error is of type *Error and
+// says why.
+func Resolve(request Request, catalogs []Catalog) (*Resolution, error) {
+	r := &resolver{request: request, counts: map[Rule]int{}}
+	asked, err := r.asked(catalogs)
+	if err != nil {
+		return nil, err
+	}
+	if request.Version != "" {
+		if r.allowed, err = semver.NewConstraint(request.Version); err != nil {
+			return nil, fmt.Errorf("desired version range %q is invalid: %w", request.Version, err)
+		}
+	}
+	for i := range asked {
+		if err := r.look(&asked[i]); err != nil {
+			return nil, fmt.Errorf("error walking catalogs: %w", err)
+		}
+	}
+	r.dropDeprecated()
+	r.dropLowerPriority()
+	if len(r.found) != 1 {
+		return nil, r.unresolved()
+	}
+	return r.chosen(r.found[0])
+}
+
+// resolver is one resolution.
+type resolver struct {
+	request Request
+	allowed *semver.Constraints
+	// looked are the catalogs that have the package, and found those of them that have a
+	// candidate.
+	looked, found []*view
+	catalogs      int
+	refused       []Refusal
+	counts        map[Rule]int
+}
+
+// view is the package in one catalog.
+type view struct {
+	catalog *Catalog
+	graph   *graph.Graph
+	// candidates are the bundles that no rule refused, the best first.
+	candidates []*graph.Node
+}
+
+func (v *view) best() *graph.Node { return v.candidates[0] }
+
+// asked are the catalogs that count, by name.
+func (r *resolver) asked(catalogs []Catalog) ([]Catalog, error) {
+	selector := labels.Everything()
+	if r.request.Selector != nil && (len(r.request.Selector.MatchLabels) > 0 || len(r.request.Selector.MatchExpressions) > 0) {
+		var err error
+		if selector, err = metav1.LabelSelectorAsSelector(r.request.Selector); err != nil {
+			return nil, fmt.Errorf("desired catalog selector is invalid: %w", err)
+		}
+	}
+	var asked []Catalog
+	for _, catalog := range catalogs {
+		if !catalog.Unavailable && selector.Matches(labels.Set(catalog.Labels)) {
+			asked = append(asked, catalog)
+		}
+	}
+	slices.SortFunc(asked, func(a, b Catalog) int { return cmp.Compare(a.Name, b.Name) })
+	r.catalogs = len(asked)
+	return asked, nil
+}
+
+// look puts the bundles of one catalog through the rules.
+func (r *resolver) look(catalog *Catalog) error {
+	if catalog.Err != nil {
+		return fmt.Errorf("error getting package %q from catalog %q: %w", r.request.Package, catalog.Name, catalog.Err)
+	}
+	if catalog.Config == nil || catalog.Config.Empty() {
+		return nil
+	}
+	own := &view{catalog: catalog, graph: graph.New(catalog.Config, r.request.Channels)}
+	r.looked = append(r.looked, own)
+	installed, err := r.installed()
+	if err != nil {
+		return fmt.Errorf("error finding upgrade edges: %w", err)
+	}
+	for _, node := range own.graph.Nodes() {
+		if rule := r.refuses(own, node, installed); rule != "" {
+			r.refuse(own, node, rule)
+			continue
+		}
+		own.candidates = append(own.candidates, node)
+	}
+	if len(own.candidates) > 0 {
+		r.found = append(r.found, own)
+	}
+	return nil
+}
+
+// installed is nil when what is installed does not matter; its version is not even read then.
+func (r *resolver) installed() (*graph.Installed, error) {
+	if r.request.Installed == nil || r.request.SelfCertified {
+		return nil, nil
+	}
+	version, err := fbc.ParseVersion(r.request.Installed.Version)
+	if err != nil {
+		return nil, fmt.Errorf("failed to get version and release of installed bundle: %w", err)
+	}
+	return &graph.Installed{Name: r.request.Installed.Name, Version: version}, nil
+}
+
+// refuses returns the first rule that a bundle does not pass.
+func (r *resolver) refuses(own *view, node *graph.Node, installed *graph.Installed) Rule {
+	if len(r.request.Channels) > 0 && !slices.ContainsFunc(node.Channels, func(name string) bool { return slices.Contains(r.request.Channels, name) }) {
+		return NotInChannel
+	}
+	if r.allowed != nil && !(node.Readable && r.allowed.Check(masterminds(node.Version))) {
+		return OutsideRange
+	}
+	if installed == nil || node.Readable && node.Version.Compare(installed.Version) == 0 {
+		return ""
+	}
+	if _, ok := own.graph.Succeeds(node.Bundle.Name, *installed); ok {
+		return ""
+	}
+	return NotSuccessor
+}
+
+// masterminds is the version in the other library, whose ranges users write.
+func masterminds(version fbc.Version) *semver.Version {
+	plain := version.Version
+	pre := ""
+	for i, part := range plain.Pre {
+		if i > 0 {
+			pre += "."
+		}
+		pre += part.String()
+	}
+	return semver.New(plain.Major, plain.Minor, plain.Patch, pre, "")
+}
+
+// dropDeprecated leaves out the catalogs whose best bundle is deprecated when another one has
+// a sound one, whatever their priorities.
+func (r *resolver) dropDeprecated() {
+	sound := func(one *view) bool { return !one.best().Deprecated }
+	if slices.ContainsFunc(r.found, sound) {
+		r.keep(sound, DeprecatedInCatalog)
+	}
+}
+
+// dropLowerPriority leaves the catalog of the highest priority, when there is one. When two
+// have it, all stay: the message names them all.
+func (r *resolver) dropLowerPriority() {
+	if len(r.found) < 2 {
+		return
+	}
+	ordered := slices.Clone(r.found)
+	slices.SortStableFunc(ordered, func(a, b *view) int { return cmp.Compare(b.catalog.Priority, a.catalog.Priority) })
+	if ordered[0].catalog.Priority != ordered[1].catalog.Priority {
+		r.keep(func(one *view) bool { return one == ordered[0] }, LowerPriority)
+	}
+}
+
+func (r *resolver) keep(stays func(*view) bool, rule Rule) {
+	var kept []*view
+	for _, one := range r.found {
+		if stays(one) {
+			kept = append(kept, one)
+			continue
+		}
+		for _, node := range one.candidates {
+			r.refuse(one, node, rule)
+		}
+	}
+	r.found = kept
+}
+
+// chosen looks at the winner once more: the next best is never tried in its place, since that
+// would be an answer that nobody asked for.
+func (r *resolver) chosen(own *view) (*Resolution, error) {
+	winner := own.best()
+	for _, node := range own.candidates[1:] {
+		rule := Lower
+		if node.Deprecated && !winner.Deprecated {
+			rule = DeprecatedBundle
+		}
+		r.refuse(own, node, rule)
+	}
+	if !winner.Readable {
+		_, err := winner.Bundle.Version()
+		return nil, fmt.Errorf("error getting resolved bundle version for bundle %q: %w", winner.Bundle.Name, err)
+	}
+	for _, property := range winner.Bundle.Properties {
+		switch property.Type {
+		case fbc.PropertyPackageRequired, fbc.PropertyGVKRequired, fbc.PropertyConstraint:
+			return nil, fmt.Errorf("validating bundle %q: bundle %q has a dependency declared via property %q which is currently not supported",
+				winner.Bundle.Name, winner.Bundle.Name, property.Type)
+		}
+	}
+	return &Resolution{
+		Bundle: winner.Bundle, Version: winner.Version, Catalog: own.catalog.Name, Channel: r.channelOf(own, winner),
+		Deprecation: deprecationOf(own.catalog.Config, r.request.Channels, winner.Bundle.Name),
+		Reason:      r.why(own, winner), Refused: r.nearest(), Counts: r.counts,
+	}, nil
+}
+
+// channelOf says which channel leads to the bundle.
+func (r *resolver) channelOf(own *view, node *graph.Node) string {
+	if installed, err := r.installed(); err == nil && installed != nil {
+		if upgrade, ok := own.graph.Succeeds(node.Bundle.Name, *installed); ok {
+			return upgrade.Channel
+		}
+	}
+	first := graph.DefaultOf(own.catalog.Config)
+	best := ""
+	for _, name := range node.Channels {
+		if len(r.request.Channels) > 0 && !slices.Contains(r.request.Channels, name) {
+			continue
+		}
+		if name == first {
+			return name
+		}
+		best = cmp.Or(best, name)
+	}
+	return best
+}
+
+func deprecationOf(config *fbc.Config, channels []string, bundle string) Deprecation {
+	var out Deprecation
+	for _, all := range config.Deprecations {
+		for _, one := range all.Entries {
+			switch one.Reference.Schema {
+			case fbc.SchemaPackage:
+				out.Package = &one
+			case fbc.SchemaChannel:
+				if len(channels) == 0 || slices.Contains(channels, one.Reference.Name) {
+					out.Channels = append(out.Channels, one)
+				}
+			case fbc.SchemaBundle:
+				if one.Reference.Name == bundle {
+					out.Bundle = &one
+				}
+			}
+		}
+	}
+	return out
+}
