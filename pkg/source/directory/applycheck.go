@@ -8,6 +8,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
+// Check judges objects that were made of others, as Render judges what it read, and
+// returns them mended. Of options it takes MaxErrors and Warn.
+func Check(objects []Located, options Options) ([]Located, error) {
+	c := options.collector()
+	c.objects = objects
+	if err := c.checkApply(); err != nil {
+		return nil, err
+	}
+	return c.objects, nil
+}
+
 // checkApply judges all objects as server-side apply would. Duplicates that have one
 // meaning everywhere are mended, with a warning. The rest is refused, but for what another
 // version of Kubernetes may take: which one the cluster has is not known here.
@@ -30,7 +41,7 @@ func (c *collector) checkApply() error {
 		if kind == nil {
 			continue
 		}
-		if err := c.checkObject(kind, &c.objects[i], c.positions[i], ours); err != nil {
+		if err := c.checkObject(kind, &c.objects[i], c.objects[i].part(nil), ours); err != nil {
 			return err
 		}
 	}

@@ -40,9 +40,9 @@ type collector struct {
 	read     int
 	places   map[manifest.ID]place
 	problems problems
-	// positions are of the objects, in their order.
-	positions []*position
-	warn      func(Error)
+	warn     func(Error)
+	// unchecked leaves out what server-side apply would say.
+	unchecked bool
 }
 
 func newCollector(limit int) *collector {
@@ -55,8 +55,10 @@ func (c *collector) found(nothing string) ([]Located, error) {
 	if err := c.problems.err(); err != nil {
 		return nil, err
 	}
-	if err := c.checkApply(); err != nil {
-		return nil, err
+	if !c.unchecked {
+		if err := c.checkApply(); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case c.read == 0:
@@ -160,7 +162,7 @@ func (c *collector) object(file string, object map[string]any, at *position) {
 		return
 	}
 	c.read++
-	located := Located{Object: parsed, File: file, Line: at.line}
+	located := Located{Object: parsed, File: file, Line: at.line, at: at}
 	if c.keep != nil {
 		wanted, err := c.keep(located)
 		if err != nil {
@@ -176,7 +178,6 @@ func (c *collector) object(file string, object map[string]any, at *position) {
 	}
 	c.places[parsed.ID] = place{file, at.line}
 	c.objects = append(c.objects, located)
-	c.positions = append(c.positions, at)
 }
 
 // invalid reports each field on its own line.

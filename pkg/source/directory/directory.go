@@ -46,6 +46,12 @@ type Options struct {
 	// Warn is told what was changed so that server-side apply takes it, and what a
 	// cluster may refuse, by file and line. Nil is told nothing.
 	Warn func(Error)
+	// AnyName reads files of every name but hidden ones, as manifests: what they are
+	// is known by their folder.
+	AnyName bool
+	// Unchecked leaves out whether server-side apply can take the objects: they are
+	// made into others, which Check judges.
+	Unchecked bool
 }
 
 // Located is an object and where it was read.
@@ -55,6 +61,46 @@ type Located struct {
 	File string
 	// Line in the file, counted from 1.
 	Line int
+
+	at *position
+}
+
+// LineAt returns the line of the deepest part of a path that stands in the file: names of
+// fields, and indexes of items.
+func (l Located) LineAt(path ...any) int {
+	return l.part(path).line
+}
+
+// Made returns an object that was made of this one: its field key has what stands here at
+// path, and everything else is where this object begins.
+func (l Located) Made(object manifest.Object, key string, path ...any) Located {
+	at := &position{line: l.Line, keys: map[string]*position{key: l.part(path)}}
+	return Located{Object: object, File: l.File, Line: l.Line, at: at}
+}
+
+// part returns the position of a part, or that of the deepest part around it.
+func (l Located) part(path []any) *position {
+	p := l.at
+	if p == nil {
+		return &position{line: l.Line}
+	}
+	for _, step := range path {
+		var child *position
+		switch step := step.(type) {
+		case string:
+			child = p.keys[step]
+		case int:
+			if step >= 0 && step < len(p.items) {
+				child = p.items[step]
+			}
+		}
+		if child == nil {
+			// Below something that has no positions of its own, such as an alias.
+			return &position{line: p.line}
+		}
+		p = child
+	}
+	return p
 }
 
 func (o Options) collector() *collector {
@@ -63,7 +109,7 @@ func (o Options) collector() *collector {
 		limit = defaultMaxErrors
 	}
 	c := newCollector(limit)
-	c.keep, c.warn = o.Keep, o.Warn
+	c.keep, c.warn, c.unchecked = o.Keep, o.Warn, o.Unchecked
 	return c
 }
 
@@ -87,7 +133,7 @@ func Read(ctx context.Context, fsys fs.FS, options Options) ([]Located, error) {
 		if err != nil {
 			return fmt.Errorf("reading manifests: %w", err)
 		}
-		return visit(fsys, name, entry, collector)
+		return visit(fsys, name, entry, options.AnyName, collector)
 	})
 	if err != nil {
 		return nil, err
@@ -124,7 +170,7 @@ func sorted(located []Located) ([]source.Phase, error) {
 }
 
 // visit reads one entry of the walk when it is a file of manifests.
-func visit(fsys fs.FS, name string, entry fs.DirEntry, collector *collector) error {
+func visit(fsys fs.FS, name string, entry fs.DirEntry, anyName bool, collector *collector) error {
 	if isHidden(name) {
 		if entry.IsDir() {
 			return fs.SkipDir
@@ -134,7 +180,7 @@ func visit(fsys fs.FS, name string, entry fs.DirEntry, collector *collector) err
 	if entry.IsDir() {
 		return nil
 	}
-	if hint := toolHint(path.Base(name)); hint != "" {
+	if hint := toolHint(path.Base(name)); hint != "" && !anyName {
 		collector.problems.add(name, 0, "%s", hint)
 		// What lies beside it is its input and makes no sense by itself.
 		return fs.SkipDir
@@ -150,7 +196,7 @@ func visit(fsys fs.FS, name string, entry fs.DirEntry, collector *collector) err
 			return nil
 		}
 	}
-	if !isManifestFile(name) {
+	if !anyName && !isManifestFile(name) {
 		return nil
 	}
 	text, err := readFile(fsys, name)

@@ -1,0 +1,127 @@
+// Package bundle makes phased objects of a registry+v1 bundle: a ClusterServiceVersion with
+// its CustomResourceDefinitions and whatever else its operator needs.
+//
+// It reads the layout of a bundle's image: manifests/ with all manifests in one folder, and
+// metadata/ with annotations.yaml and, when there are, properties.yaml and
+// dependencies.yaml. What the ClusterServiceVersion says of Deployments, permissions and
+// webhooks becomes objects with the names that OLM v1 gives them, so that an installation
+// can be taken over. docs/reference/bundles.md says what is refused, and what differs.
+//
+// It is pure: the same bundle and options give the same bytes, and no object says of which
+// revision it is.
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/bundle/config"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// Renderer renders registry+v1 bundles.
+type Renderer struct {
+	Options Options
+}
+
+var _ source.Renderer = Renderer{}
+
+// Options say where and how an operator is installed.
+type Options struct {
+	// InstallNamespace is where the operator runs. It is not made here.
+	InstallNamespace string
+	// Config is what the user configured, one JSON object by the schema of the bundle
+	// (see Schema). Empty configures nothing.
+	Config []byte
+	// Certificates says who makes the certificates of webhooks. Empty refuses bundles with
+	// webhooks.
+	Certificates CertificateProvider
+	// AcceptRequirements renders a bundle that requires what others provide: a warning
+	// names it. Without it the bundle is refused.
+	AcceptRequirements bool
+	// Providers names the packages that would provide what is required, for the error.
+	// Nil names none.
+	Providers func(Requirement) []string
+}
+
+// Render makes the objects of a bundle. What is wrong with the bundle is a
+// *directory.Errors; what is wrong with the configuration is a *config.Errors.
+func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, error) {
+	if problems := validation.IsDNS1123Label(r.Options.InstallNamespace); len(problems) > 0 {
+		return source.Rendered{}, fmt.Errorf("install namespace %q: %s", r.Options.InstallNamespace, problems[0])
+	}
+	contents, err := read(ctx, fsys)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	if err := contents.validate(); err != nil {
+		return source.Rendered{}, err
+	}
+	out := source.Rendered{Package: contents.packageName, Version: contents.csv.Spec.Version, Properties: contents.properties}
+	if err := r.checkSupport(contents, &out); err != nil {
+		return source.Rendered{}, err
+	}
+	configured, err := contents.configure(r.Options)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	installation := installation{contents: contents, config: configured, options: r.Options}
+	objects, err := installation.objects()
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	checked, err := directory.Check(objects, directory.Options{Warn: func(one directory.Error) {
+		out.Warnings = append(out.Warnings, one.Error())
+	}})
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	plain := make([]manifest.Object, len(checked))
+	for i := range checked {
+		plain[i] = checked[i].Object
+	}
+	out.Phases, err = source.Sort(plain)
+	return out, err
+}
+
+// Schema returns the JSON schema of the configuration that a bundle takes when it is
+// installed in a namespace.
+func Schema(ctx context.Context, fsys fs.FS, installNamespace string) ([]byte, error) {
+	contents, err := read(ctx, fsys)
+	if err != nil {
+		return nil, err
+	}
+	return config.Schema(contents.installModes(), installNamespace)
+}
+
+// configure checks the configuration, and reads it.
+func (c *contents) configure(options Options) (config.Config, error) {
+	modes := c.installModes()
+	if !modes.AllNamespaces && !modes.OwnNamespace && !modes.SingleNamespace {
+		return config.Config{}, c.refuse(c.csvFile, []any{"spec", "installModes"},
+			"spec.installModes: none of AllNamespaces, SingleNamespace and OwnNamespace is supported, and MultiNamespace cannot be installed")
+	}
+	return config.Parse(options.Config, modes, options.InstallNamespace)
+}
+
+// installModes are those that the ClusterServiceVersion supports. Of a mode that is there
+// twice the last one counts.
+func (c *contents) installModes() config.InstallModes {
+	var modes config.InstallModes
+	for _, mode := range c.csv.Spec.InstallModes {
+		switch mode.Type {
+		case "AllNamespaces":
+			modes.AllNamespaces = mode.Supported
+		case "SingleNamespace":
+			modes.SingleNamespace = mode.Supported
+		case "OwnNamespace":
+			modes.OwnNamespace = mode.Supported
+		}
+	}
+	return modes
+}

@@ -1,0 +1,146 @@
+package bundle
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CertificateProvider says who makes the certificates of webhooks.
+type CertificateProvider string
+
+const (
+	// CertManager makes a certificate with an issuer of its own, and gives its CA to
+	// whoever calls.
+	CertManager CertificateProvider = "cert-manager"
+	// ServiceCA is that of OpenShift: annotations ask for everything.
+	ServiceCA CertificateProvider = "service-ca"
+	// ByOperator leaves everything to the operator: it makes its certificates, mounts
+	// them, and gives its CA to whoever calls.
+	ByOperator CertificateProvider = "operator"
+)
+
+// CertificateProviders are the allowed values.
+func CertificateProviders() []string {
+	return []string{string(CertManager), string(ServiceCA), string(ByOperator)}
+}
+
+// How long a certificate of cert-manager lasts, and how long before its end it is renewed.
+const (
+	certificateDuration    = "17520h0m0s"
+	certificateRenewBefore = "24h0m0s"
+	// maxCommonName is that of X.509; a Certificate with a longer one is refused.
+	maxCommonName = 64
+)
+
+// annotateCaller asks for the CA of a certificate in the object that tells the API server
+// whom to call.
+func (p CertificateProvider) annotateCaller(meta *metav1.ObjectMeta, namespace, certificate string) {
+	switch p {
+	case CertManager:
+		metav1.SetMetaDataAnnotation(meta, "cert-manager.io/inject-ca-from", namespace+"/"+certificate)
+	case ServiceCA:
+		metav1.SetMetaDataAnnotation(meta, "service.beta.openshift.io/inject-cabundle", "true")
+	}
+}
+
+// annotateService asks for a certificate of a Service.
+func (p CertificateProvider) annotateService(service *corev1.Service, certificate string) {
+	if p == ServiceCA {
+		metav1.SetMetaDataAnnotation(&service.ObjectMeta, "service.beta.openshift.io/serving-cert-secret-name", certificate)
+	}
+}
+
+// certificates makes what cert-manager needs: an issuer and a certificate for each Service.
+func (in *installation) certificates() error {
+	if in.options.Certificates != CertManager {
+		return nil
+	}
+	for _, deployment := range in.webhookServers() {
+		service := serviceName(deployment)
+		certificate := certificateName(service)
+		issuer := issuerName(certificate)
+		host := service + "." + in.options.InstallNamespace
+		spec := map[string]any{
+			"dnsNames":    []any{host, host + ".svc", host + ".svc.cluster.local"},
+			"duration":    certificateDuration,
+			"renewBefore": certificateRenewBefore,
+			"issuerRef":   map[string]any{"name": issuer},
+			"secretName":  certificate,
+			"usages":      []any{"server auth"},
+		}
+		if len(host) <= maxCommonName {
+			spec["commonName"] = host
+		}
+		if err := in.certManager("Issuer", issuer, map[string]any{"selfSigned": map[string]any{}}); err != nil {
+			return err
+		}
+		if err := in.certManager("Certificate", certificate, spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *installation) certManager(kind, name string, spec map[string]any) error {
+	return in.addContent(map[string]any{
+		"apiVersion": "cert-manager.io/v1", "kind": kind,
+		"metadata": map[string]any{"name": name, "namespace": in.options.InstallNamespace}, "spec": spec,
+	}, "", []any{"spec", "webhookdefinitions"})
+}
+
+// certificateMount is one place where operators look for their certificate.
+type certificateMount struct{ volume, path, certificate, key string }
+
+func certificateMounts() []certificateMount {
+	return []certificateMount{
+		{"webhook-cert", "/tmp/k8s-webhook-server/serving-certs", "tls.crt", "tls.key"},
+		{"apiservice-cert", "/apiserver.local.config/certificates", "apiserver.crt", "apiserver.key"},
+	}
+}
+
+// mount gives the containers of a pod the Secret with the certificate, where operators look
+// for it. What the bundle has there goes, with its volumes.
+func (p CertificateProvider) mount(pod map[string]any, secret string) {
+	if p != CertManager && p != ServiceCA {
+		return
+	}
+	mounts := certificateMounts()
+	replaced := map[string]bool{}
+	for _, one := range mounts {
+		replaced[one.volume] = true
+	}
+	for _, container := range containers(pod) {
+		for _, mount := range objectsOf(container["volumeMounts"]) {
+			if slices.ContainsFunc(mounts, func(one certificateMount) bool { return mount["mountPath"] == one.path }) {
+				if name, ok := mount["name"].(string); ok {
+					replaced[name] = true
+				}
+			}
+		}
+	}
+	goes := func(item any) bool {
+		one, _ := item.(map[string]any)
+		name, _ := one["name"].(string)
+		return replaced[name]
+	}
+	for _, container := range containers(pod) {
+		kept := slices.DeleteFunc(slices.Clone(list(container["volumeMounts"])), goes)
+		for _, one := range mounts {
+			kept = append(kept, map[string]any{"name": one.volume, "mountPath": one.path})
+		}
+		container["volumeMounts"] = kept
+	}
+	volumes := slices.DeleteFunc(slices.Clone(list(pod["volumes"])), goes)
+	for _, one := range mounts {
+		volumes = append(volumes, map[string]any{"name": one.volume, "secret": map[string]any{
+			"secretName": secret,
+			"items": []any{
+				map[string]any{"key": "tls.crt", "path": one.certificate},
+				map[string]any{"key": "tls.key", "path": one.key},
+			},
+		}})
+	}
+	pod["volumes"] = volumes
+}

@@ -1,0 +1,74 @@
+// Package config reads what a user configures for an operator of a bundle: which namespace
+// it watches, and what changes in its Deployments. The schema depends on the install modes
+// of the bundle, and on the namespace that it is installed in.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	kjson "sigs.k8s.io/json"
+)
+
+// InstallModes say which namespaces an operator can watch.
+type InstallModes struct {
+	// AllNamespaces is the whole cluster, SingleNamespace one other than its own,
+	// OwnNamespace the one it is installed in.
+	AllNamespaces, SingleNamespace, OwnNamespace bool
+}
+
+// Config is a valid configuration.
+type Config struct {
+	// WatchNamespace is the one that the operator watches; empty is all.
+	WatchNamespace string
+	// Deployment is what changes in each Deployment, as decoded JSON. A key that is absent
+	// changes nothing.
+	Deployment map[string]any
+}
+
+// Parse reads one JSON object, by the schema of a bundle with these install modes. Empty
+// data configures nothing. What is wrong with the configuration is an *Errors.
+func Parse(data []byte, modes InstallModes, installNamespace string) (Config, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}")
+	}
+	if err := validate(data, modes, installNamespace); err != nil {
+		return Config{}, err
+	}
+	var read struct {
+		WatchNamespace   string         `json:"watchNamespace"`
+		DeploymentConfig map[string]any `json:"deploymentConfig"`
+	}
+	twice, err := kjson.UnmarshalStrict(data, &read, kjson.DisallowDuplicateFields)
+	if err = errors.Join(append(twice, err)...); err != nil {
+		return Config{}, fmt.Errorf("reading the configuration: %w", err)
+	}
+	return Config{WatchNamespace: read.WatchNamespace, Deployment: read.DeploymentConfig}, nil
+}
+
+// validate compares the configuration with its schema.
+func validate(data []byte, modes InstallModes, installNamespace string) error {
+	compiler := jsonschema.NewCompiler()
+	// A schema that is made here refers to nothing else.
+	compiler.UseLoader(jsonschema.SchemeURLLoader{})
+	const name = "config.json"
+	if err := compiler.AddResource(name, schemaOf(modes, installNamespace)); err != nil {
+		return fmt.Errorf("reading the schema of the configuration: %w", err)
+	}
+	schema, err := compiler.Compile(name)
+	if err != nil {
+		return fmt.Errorf("compiling the schema of the configuration: %w", err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("configuration is not valid JSON: %w", err)
+	}
+	err = schema.Validate(value)
+	var invalid *jsonschema.ValidationError
+	if errors.As(err, &invalid) {
+		return newErrors(invalid)
+	}
+	return err
+}

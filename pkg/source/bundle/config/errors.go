@@ -1,0 +1,111 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// Error is one thing that is wrong with a configuration.
+type Error struct {
+	// Path of the field, such as deploymentConfig.env[0].name; empty is the
+	// configuration as a whole.
+	Path string
+	// Message says what was found and what is allowed.
+	Message string
+}
+
+func (e Error) Error() string {
+	if e.Path == "" {
+		return e.Message
+	}
+	return e.Path + ": " + e.Message
+}
+
+// Errors is everything that is wrong, sorted by path.
+type Errors struct{ List []Error }
+
+// Error has one line for each error.
+func (e *Errors) Error() string {
+	lines := make([]string, len(e.List))
+	for i, one := range e.List {
+		lines[i] = "configuration: " + one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// newErrors takes the leaves of what the validator found: they say what is wrong, and all
+// above them only where.
+func newErrors(found *jsonschema.ValidationError) *Errors {
+	var errs Errors
+	var visit func(*jsonschema.ValidationError)
+	visit = func(one *jsonschema.ValidationError) {
+		if len(one.Causes) == 0 {
+			errs.List = append(errs.List, describe(one)...)
+		}
+		for _, cause := range one.Causes {
+			visit(cause)
+		}
+	}
+	visit(found)
+	slices.SortFunc(errs.List, func(a, b Error) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message))
+	})
+	errs.List = slices.Compact(errs.List)
+	return &errs
+}
+
+func describe(found *jsonschema.ValidationError) []Error {
+	path := pathName(found.InstanceLocation)
+	at := func(message string, args ...any) []Error { return []Error{{path, fmt.Sprintf(message, args...)}} }
+	switch why := found.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		var errs []Error
+		for _, name := range why.Properties {
+			errs = append(errs, Error{join(path, name), "unknown field"})
+		}
+		return errs
+	case *kind.Required:
+		var errs []Error
+		for _, name := range why.Missing {
+			errs = append(errs, Error{join(path, name), "is missing, and is required"})
+		}
+		return errs
+	case *kind.Type:
+		return at("is %s, want %s", why.Got, strings.Join(why.Want, " or "))
+	case *kind.Const:
+		return at("is %q, must be %q: the operator can watch no namespace but its own", why.Got, why.Want)
+	case *kind.Not:
+		return at("must be another namespace than that of the operator, which cannot watch its own")
+	case *kind.Pattern:
+		return at("is %q, must match pattern %s", why.Got, why.Want)
+	default:
+		return at("%s", found.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+	}
+}
+
+// pathName writes a path as people do. An index is in brackets.
+func pathName(steps []string) string {
+	path := ""
+	for _, step := range steps {
+		if strings.Trim(step, "0123456789") == "" && path != "" {
+			path += "[" + step + "]"
+			continue
+		}
+		path = join(path, step)
+	}
+	return path
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// deploymentConfig is what can be changed in Deployments: the fields that OLM's Subscription
+// has for it. Its types are those of Kubernetes, so the schema knows what the Kubernetes
+// knows that this program was built with.
+type deploymentConfig struct {
+	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
+	Tolerations  []corev1.Toleration          `json:"tolerations,omitempty"`
+	Resources    *corev1.ResourceRequirements `json:"resources,omitempty"`
+	EnvFrom      []corev1.EnvFromSource       `json:"envFrom,omitempty"`
+	Env          []corev1.EnvVar              `json:"env,omitempty"`
+	Volumes      []corev1.Volume              `json:"volumes,omitempty"`
+	VolumeMounts []corev1.VolumeMount         `json:"volumeMounts,omitempty"`
+	Affinity     *corev1.Affinity             `json:"affinity,omitempty"`
+	Annotations  map[string]string            `json:"annotations,omitempty"`
+}
+
+// namespacePattern is of DNS-1123 labels.
+const (
+	namespacePattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+	maxNamespace     = 63
+)
+
+// Schema returns the JSON schema of the configuration of a bundle, as JSON.
+func Schema(modes InstallModes, installNamespace string) ([]byte, error) {
+	return json.MarshalIndent(schemaOf(modes, installNamespace), "", "  ")
+}
+
+func schemaOf(modes InstallModes, installNamespace string) map[string]any {
+	properties := map[string]any{"deploymentConfig": typeSchema(reflect.TypeFor[deploymentConfig]())}
+	schema := map[string]any{
+		"$schema":              "https://json-schema.org/draft/2020-12/schema",
+		"type":                 "object",
+		"properties":           properties,
+		"additionalProperties": false,
+	}
+	if !modes.SingleNamespace && !modes.OwnNamespace {
+		// It watches all namespaces, whatever anybody wishes.
+		return schema
+	}
+	watch := map[string]any{"type": "string", "pattern": namespacePattern, "maxLength": maxNamespace}
+	switch {
+	case !modes.SingleNamespace:
+		watch["const"] = installNamespace
+	case !modes.OwnNamespace:
+		watch["not"] = map[string]any{"const": installNamespace}
+	}
+	if modes.AllNamespaces {
+		watch = map[string]any{"if": map[string]any{"type": "null"}, "else": watch}
+	} else {
+		schema["required"] = []any{"watchNamespace"}
+	}
+	properties["watchNamespace"] = watch
+	return schema
+}
+
+// typeSchema makes the schema of a Go type of the Kubernetes API, by its JSON tags: a field
+// that is always written is required, and others than those of the type are refused.
+func typeSchema(of reflect.Type) map[string]any {
+	switch of {
+	case reflect.TypeFor[resource.Quantity]():
+		return map[string]any{"type": []any{"string", "number"}}
+	case reflect.TypeFor[intstr.IntOrString]():
+		return map[string]any{"type": []any{"string", "integer"}}
+	case reflect.TypeFor[metav1.Time]():
+		return map[string]any{"type": []any{"string", "null"}}
+	case reflect.TypeFor[metav1.FieldsV1]():
+		return map[string]any{"type": "object"}
+	}
+	switch of.Kind() {
+	case reflect.Pointer:
+		return typeSchema(of.Elem())
+	case reflect.Struct:
+		return structSchema(of)
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": typeSchema(of.Elem())}
+	case reflect.Slice:
+		if of.Elem().Kind() == reflect.Uint8 {
+			return map[string]any{"type": "string"}
+		}
+		return map[string]any{"type": "array", "items": typeSchema(of.Elem())}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	default:
+		return map[string]any{"type": "string"}
+	}
+}
+
+func structSchema(of reflect.Type) map[string]any {
+	properties := map[string]any{}
+	var required []any
+	addFields(of, properties, &required)
+	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
+
+// addFields adds the fields of a struct, and those of structs that are inline in it.
+func addFields(of reflect.Type, properties map[string]any, required *[]any) {
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			addFields(field.Type, properties, required)
+			continue
+		}
+		properties[name] = typeSchema(field.Type)
+		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
+			*required = append(*required, name)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// The layout of a bundle. What annotations say of other folders is not read: images whose
+// folders are elsewhere do not work with OLM v1 either.
+const (
+	manifestsFolder  = "manifests"
+	annotationsFile  = "metadata/annotations.yaml"
+	propertiesFile   = "metadata/properties.yaml"
+	dependenciesFile = "metadata/dependencies.yaml"
+
+	packageAnnotation   = "operators.operatorframework.io.bundle.package.v1"
+	mediaTypeAnnotation = "operators.operatorframework.io.bundle.mediatype.v1"
+	mediaType           = "registry+v1"
+
+	// propertiesAnnotation of a ClusterServiceVersion has properties too.
+	propertiesAnnotation = "olm.properties"
+
+	// maxMetadataBytes bounds each file of metadata.
+	maxMetadataBytes = 4 << 20
+)
+
+// contents is a bundle as it was read.
+type contents struct {
+	packageName string
+	csv         csv
+	csvFile     directory.Located
+	definitions []directory.Located
+	extras      []directory.Located
+	// properties of the ClusterServiceVersion and of properties.yaml, in this order.
+	properties   []source.Property
+	requirements []Requirement
+}
+
+// read reads all files of a bundle.
+func read(ctx context.Context, fsys fs.FS) (*contents, error) {
+	var c contents
+	if err := c.readAnnotations(fsys); err != nil {
+		return nil, err
+	}
+	if err := c.readManifests(ctx, fsys); err != nil {
+		return nil, err
+	}
+	if err := c.readProperties(fsys); err != nil {
+		return nil, err
+	}
+	dependencies, err := readDependencies(fsys)
+	if err != nil {
+		return nil, err
+	}
+	c.requirements, err = c.readRequirements(dependencies)
+	return &c, err
+}
+
+// readAnnotations takes the name of the package. That there is one, a validator says.
+func (c *contents) readAnnotations(fsys fs.FS) error {
+	var file struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	found, err := readMetadata(fsys, annotationsFile, &file)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("%s is missing: it names the package; is this the folder of a bundle, with manifests/ and metadata/?", annotationsFile)
+	}
+	if got := file.Annotations[mediaTypeAnnotation]; got != "" && got != mediaType {
+		return fmt.Errorf("%s: %s is %q, want %s: bundles of other formats are not rendered", annotationsFile, mediaTypeAnnotation, got, mediaType)
+	}
+	c.packageName = file.Annotations[packageAnnotation]
+	return nil
+}
+
+// readManifests takes all manifests apart: the ClusterServiceVersion, definitions, and the
+// rest.
+func (c *contents) readManifests(ctx context.Context, fsys fs.FS) error {
+	if err := refuseSubfolders(fsys); err != nil {
+		return err
+	}
+	folder, err := fs.Sub(fsys, manifestsFolder)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", manifestsFolder, err)
+	}
+	located, err := directory.Read(ctx, folder, directory.Options{AnyName: true, Unchecked: true})
+	if err != nil {
+		return inManifests(err)
+	}
+	var versions []directory.Located
+	for i := range located {
+		located[i].File = path.Join(manifestsFolder, located[i].File)
+		switch object := located[i]; {
+		case object.Kind == "ClusterServiceVersion" && object.Group == "operators.coreos.com":
+			versions = append(versions, object)
+		case object.IsDefinition():
+			c.definitions = append(c.definitions, object)
+		default:
+			c.extras = append(c.extras, object)
+		}
+	}
+	switch len(versions) {
+	case 0:
+		return fmt.Errorf("%s: no ClusterServiceVersion found: a bundle has exactly one", manifestsFolder)
+	case 1:
+		c.csvFile = versions[0]
+	default:
+		return fail(versions[1], versions[1].Line, "ClusterServiceVersion %s: %s is already at %s:%d: a bundle has exactly one",
+			versions[1].Name, versions[0].Name, versions[0].File, versions[0].Line)
+	}
+	if err := decode(c.csvFile.JSON, &c.csv); err != nil {
+		return fail(c.csvFile, c.csvFile.Line, "ClusterServiceVersion %s: cannot be read: %v", c.csvFile.Name, err)
+	}
+	return nil
+}
+
+func refuseSubfolders(fsys fs.FS) error {
+	entries, err := fs.ReadDir(fsys, manifestsFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is missing: is this the folder of a bundle, with manifests/ and metadata/?", manifestsFolder)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", manifestsFolder, err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			return fmt.Errorf("%s is a folder: a bundle has all its manifests in %s itself", path.Join(manifestsFolder, entry.Name()), manifestsFolder)
+		}
+	}
+	return nil
+}
+
+// inManifests makes file names those of the bundle.
+func inManifests(err error) error {
+	var all *directory.Errors
+	if errors.As(err, &all) {
+		for _, one := range all.List {
+			one.File = path.Join(manifestsFolder, one.File)
+		}
+		return err
+	}
+	return fmt.Errorf("%s: %w", manifestsFolder, err)
+}
+
+// readProperties takes those of the ClusterServiceVersion's annotation, and those of the
+// file behind them. The annotation gets all of them, and so do pods.
+func (c *contents) readProperties(fsys fs.FS) error {
+	annotation := c.csv.Metadata.Annotations[propertiesAnnotation]
+	if annotation != "" {
+		if err := json.Unmarshal([]byte(annotation), &c.properties); err != nil {
+			return fail(c.csvFile, c.csvFile.LineAt("metadata", "annotations", propertiesAnnotation),
+				"ClusterServiceVersion %s: metadata.annotations[%s]: not a JSON list of {type, value}: %v", c.csvFile.Name, propertiesAnnotation, err)
+		}
+	}
+	var file struct {
+		Properties []source.Property `json:"properties"`
+	}
+	if _, err := readMetadata(fsys, propertiesFile, &file); err != nil {
+		return err
+	}
+	if len(file.Properties) == 0 {
+		return nil
+	}
+	c.properties = append(c.properties, file.Properties...)
+	all, err := json.Marshal(c.properties)
+	if err != nil {
+		return fmt.Errorf("%s: %w", propertiesFile, err)
+	}
+	if c.csv.Metadata.Annotations == nil {
+		c.csv.Metadata.Annotations = map[string]string{}
+	}
+	c.csv.Metadata.Annotations[propertiesAnnotation] = string(all)
+	return nil
+}
+
+// readMetadata reads one YAML file, and tells whether it is there.
+func readMetadata(fsys fs.FS, name string, into any) (found bool, err error) {
+	file, err := fsys.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", name, err)
+	}
+	defer file.Close()
+	var text bytes.Buffer
+	if n, err := text.ReadFrom(io.LimitReader(file, maxMetadataBytes+1)); err != nil {
+		return false, fmt.Errorf("reading %s: %w", name, err)
+	} else if n > maxMetadataBytes {
+		return false, fmt.Errorf("%s: larger than %d MiB", name, maxMetadataBytes>>20)
+	}
+	if err := yaml.Unmarshal(text.Bytes(), into); err != nil {
+		return false, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
+	}
+	return true, nil
+}
+
+// fail is one error at a line of a file.
+func fail(at directory.Located, line int, format string, args ...any) error {
+	return &directory.Errors{List: []*directory.Error{{File: at.File, Line: line, Message: fmt.Sprintf(format, args...)}}}
+}
+
+// refuse is one error about a field of an object.
+func (c *contents) refuse(of directory.Located, field []any, format string, args ...any) error {
+	return fail(of, of.LineAt(field...), "%s %s: %s", of.Kind, of.Name, fmt.Sprintf(format, args...))
+}
+
+// raw decodes a manifest to change it.
+func raw(object manifest.Object) (map[string]any, error) {
+	var content map[string]any
+	if err := decode(object.JSON, &content); err != nil {
+		return nil, fmt.Errorf("%s: %w", object.ID, err)
+	}
+	return content, nil
+}

@@ -1,0 +1,188 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// Requirement is something that a bundle needs and does not bring. Exactly one of Package,
+// Kind and Constraint is set.
+type Requirement struct {
+	// Package is the name of another package, and VersionRange what it has to be; empty
+	// is any.
+	Package, VersionRange string
+	// Kind is served by what somebody else installs.
+	Kind schema.GroupVersionKind
+	// Constraint is a combination of others, as JSON.
+	Constraint string
+
+	// file, line and field say where it stands.
+	file  string
+	line  int
+	field string
+}
+
+// String is for people: "package cert-manager >=1.0.0".
+func (r Requirement) String() string {
+	switch {
+	case r.Package != "":
+		return strings.TrimSpace("package " + r.Package + " " + r.VersionRange)
+	case r.Constraint != "":
+		return "constraint " + r.Constraint
+	default:
+		return fmt.Sprintf("kind %s of %s", r.Kind.Kind, r.Kind.GroupVersion())
+	}
+}
+
+// requirement reads a property, whatever of the two spellings of its type it has.
+func requirement(property source.Property, file string) (r Requirement, isOne bool, err error) {
+	var value struct {
+		Group, Version, Kind      string
+		PackageName, VersionRange string
+	}
+	r = Requirement{file: file, field: property.Type}
+	switch property.Type {
+	case "olm.constraint":
+		r.Constraint = string(property.Value)
+		return r, true, nil
+	case "olm.gvk", "olm.gvk.required", "olm.package", "olm.package.required":
+	default:
+		return r, false, nil
+	}
+	if err := json.Unmarshal(property.Value, &value); err != nil {
+		return r, false, fmt.Errorf("%s: value of %s cannot be read: %w", file, property.Type, err)
+	}
+	if strings.HasPrefix(property.Type, "olm.package") {
+		r.Package, r.VersionRange = value.PackageName, value.VersionRange
+		if r.VersionRange == "" {
+			r.VersionRange = value.Version
+		}
+		if r.Package == "" {
+			return r, false, fmt.Errorf("%s: %s: packageName is missing", file, property.Type)
+		}
+		return r, true, nil
+	}
+	r.Kind = schema.GroupVersionKind{Group: value.Group, Version: value.Version, Kind: value.Kind}
+	if r.Kind.Kind == "" {
+		return r, false, fmt.Errorf("%s: %s: kind is missing", file, property.Type)
+	}
+	return r, true, nil
+}
+
+// readDependencies reads dependencies.yaml, where types have no ".required" at their end.
+func readDependencies(fsys fs.FS) ([]Requirement, error) {
+	var file struct {
+		Dependencies []source.Property `json:"dependencies"`
+	}
+	if _, err := readMetadata(fsys, dependenciesFile, &file); err != nil {
+		return nil, err
+	}
+	var all []Requirement
+	for _, one := range file.Dependencies {
+		required, isOne, err := requirement(one, dependenciesFile)
+		if err != nil {
+			return nil, err
+		}
+		if !isOne {
+			return nil, fmt.Errorf("%s: type %q is not known: want olm.package, olm.gvk or olm.constraint", dependenciesFile, one.Type)
+		}
+		all = append(all, required)
+	}
+	return all, nil
+}
+
+// readRequirements gathers what the bundle needs from others, from all places where it may
+// say so, without what it brings itself.
+func (c *contents) readRequirements(dependencies []Requirement) ([]Requirement, error) {
+	all := dependencies
+	for _, one := range c.properties {
+		if !strings.HasSuffix(one.Type, ".required") && one.Type != "olm.constraint" {
+			continue
+		}
+		required, isOne, err := requirement(one, propertiesFile)
+		if err != nil {
+			return nil, err
+		}
+		if isOne {
+			all = append(all, required)
+		}
+	}
+	for i, one := range c.csv.Spec.Definitions.Required {
+		_, group, _ := strings.Cut(one.Name, ".")
+		all = append(all, c.required(schema.GroupVersionKind{Group: group, Version: one.Version, Kind: one.Kind}, "customresourcedefinitions", i))
+	}
+	for i, one := range c.csv.Spec.APIServices.Required {
+		all = append(all, c.required(schema.GroupVersionKind(one), "apiservicedefinitions", i))
+	}
+	var kept []Requirement
+	for _, one := range all {
+		if !c.brings(one.Kind) && !slices.ContainsFunc(kept, func(other Requirement) bool { return other.String() == one.String() }) {
+			kept = append(kept, one)
+		}
+	}
+	return kept, nil
+}
+
+func (c *contents) required(kind schema.GroupVersionKind, list string, i int) Requirement {
+	path := []any{"spec", list, "required", i}
+	return Requirement{Kind: kind, file: c.csvFile.File, line: c.csvFile.LineAt(path...), field: fieldName(path)}
+}
+
+// brings tells whether a definition of the bundle makes the kind.
+func (c *contents) brings(kind schema.GroupVersionKind) bool {
+	return kind.Kind != "" && slices.ContainsFunc(c.definitions, func(one directory.Located) bool {
+		defined, err := one.DefinedKind()
+		return err == nil && defined == kind.GroupKind()
+	})
+}
+
+// checkSupport refuses what cannot be installed though the bundle is sound, and warns of
+// what may be.
+func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
+	found := findings{contents: c}
+	for i, one := range c.csv.Spec.APIServices.Owned {
+		found.add([]any{"spec", "apiservicedefinitions", "owned", i},
+			"APIService %s.%s is served by the operator itself, which cannot be installed from a bundle: its CA would have to be kept in the APIService",
+			one.Version, one.Group)
+	}
+	if len(c.csv.Spec.Webhooks) > 0 && r.Options.Certificates == "" {
+		found.add([]any{"spec", "webhookdefinitions"},
+			"webhooks need certificates, and nothing says who makes them: want one of %s", strings.Join(CertificateProviders(), ", "))
+	}
+	for _, one := range c.requirements {
+		text := fmt.Sprintf("%s: requires %s%s", one.field, one, r.providersOf(one))
+		if r.Options.AcceptRequirements {
+			out.Warnings = append(out.Warnings, (&directory.Error{File: one.file, Line: one.line, Message: text}).Error())
+			continue
+		}
+		found.errs.List = append(found.errs.List, &directory.Error{File: one.file, Line: one.line,
+			Message: text + ". Dependencies are not installed: install it first, and say that requirements are accepted"})
+	}
+	if warning := c.checkKubernetes(); warning != "" {
+		out.Warnings = append(out.Warnings, warning)
+	}
+	if len(found.errs.List) > 0 {
+		return &found.errs
+	}
+	return nil
+}
+
+// providersOf names the packages that have what is required.
+func (r Renderer) providersOf(one Requirement) string {
+	if r.Options.Providers == nil {
+		return ""
+	}
+	names := r.Options.Providers(one)
+	if len(names) == 0 {
+		return ", which no package of the catalogs has"
+	}
+	return ", which is in package " + strings.Join(names, ", ")
+}

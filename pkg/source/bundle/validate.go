@@ -1,0 +1,284 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// validator is one rule that a bundle has to keep, whatever is configured.
+type validator struct {
+	name string
+	// rule is what the documentation prints.
+	rule  string
+	check func(*contents, *findings)
+}
+
+// validators are in the order in which what they find is told.
+func validators() []validator {
+	return []validator{
+		{"deployment-name-unique", "no two Deployments have one name", uniqueDeployments},
+		{"deployment-name", "the name of a Deployment is a DNS-1123 subdomain", deploymentNames},
+		{"definition-unique", "no two CustomResourceDefinitions have one name", uniqueDefinitions},
+		{"owned-definition-exists", "each owned CustomResourceDefinition is in the bundle", ownedDefinitions},
+		{"package-name", "metadata/annotations.yaml names the package", packageName},
+		{"conversion-install-mode", "a bundle with a ConversionWebhook supports AllNamespaces and no other install mode", conversionModes},
+		{"webhook-deployment", "the Deployment of a webhook is in the ClusterServiceVersion", webhookDeployments},
+		{"webhook-name-unique", "no two webhooks of one type have one generateName", uniqueWebhooks},
+		{"webhook-name", "the generateName of a webhook is a DNS-1123 subdomain, when one dash at its end is left out", webhookNames},
+		{"conversion-unique", "one ConversionWebhook converts a CustomResourceDefinition", uniqueConversions},
+		{"conversion-owned", "what a ConversionWebhook converts is an owned CustomResourceDefinition", ownedConversions},
+		{"webhook-rules", "no rule is about all API groups, olm.operatorframework.io, or webhook configurations", webhookRules},
+		{"supported-kind", "every other object is of a kind that a bundle may have", supportedKinds},
+	}
+}
+
+// findings are what validators found.
+type findings struct {
+	contents *contents
+	errs     directory.Errors
+}
+
+// add tells of a field of the ClusterServiceVersion.
+func (f *findings) add(field []any, format string, args ...any) {
+	f.at(f.contents.csvFile, field, format, args...)
+}
+
+// at tells of a field of any object; nil is the object as a whole.
+func (f *findings) at(object directory.Located, field []any, format string, args ...any) {
+	where := ""
+	if len(field) > 0 {
+		where = fieldName(field) + ": "
+	}
+	f.errs.List = append(f.errs.List, &directory.Error{File: object.File, Line: object.LineAt(field...),
+		Message: fmt.Sprintf("%s %s: %s%s", object.Kind, object.Name, where, fmt.Sprintf(format, args...))})
+}
+
+// fieldName writes a path as people do: spec.install.spec.deployments[0].name.
+func fieldName(field []any) string {
+	var b strings.Builder
+	for _, step := range field {
+		switch step := step.(type) {
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step)
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		}
+	}
+	return b.String()
+}
+
+// validate returns everything that is wrong with the bundle.
+func (c *contents) validate() error {
+	found := findings{contents: c}
+	for _, one := range validators() {
+		one.check(c, &found)
+	}
+	if len(found.errs.List) > 0 {
+		return &found.errs
+	}
+	return nil
+}
+
+// Paths of fields of a ClusterServiceVersion.
+func deploymentPath(i int, more ...any) []any {
+	return append([]any{"spec", "install", "spec", "deployments", i}, more...)
+}
+
+func webhookPath(i int, more ...any) []any {
+	return append([]any{"spec", "webhookdefinitions", i}, more...)
+}
+
+func uniqueDeployments(c *contents, found *findings) {
+	seen := map[string]bool{}
+	for i, one := range c.csv.Spec.Install.Spec.Deployments {
+		if seen[one.Name] {
+			found.add(deploymentPath(i, "name"), "Deployment %q is in the list already", one.Name)
+		}
+		seen[one.Name] = true
+	}
+}
+
+func deploymentNames(c *contents, found *findings) {
+	for i, one := range c.csv.Spec.Install.Spec.Deployments {
+		for _, problem := range validation.IsDNS1123Subdomain(one.Name) {
+			found.add(deploymentPath(i, "name"), "is %q: %s", one.Name, problem)
+		}
+	}
+}
+
+// uniqueDefinitions finds nothing that reading did not refuse already, unless two have
+// other versions of one kind.
+func uniqueDefinitions(c *contents, found *findings) {
+	seen := map[string]bool{}
+	for _, one := range c.definitions {
+		if seen[one.Name] {
+			found.at(one, nil, "is in the bundle twice")
+		}
+		seen[one.Name] = true
+		if one.Version != "v1" {
+			found.at(one, []any{"apiVersion"}, "is %s, want apiextensions.k8s.io/v1: no supported Kubernetes serves another", one.APIVersion())
+		}
+	}
+}
+
+func ownedDefinitions(c *contents, found *findings) {
+	for i, owned := range c.csv.Spec.Definitions.Owned {
+		if !slices.ContainsFunc(c.definitions, func(one directory.Located) bool { return one.Name == owned.Name }) {
+			found.add([]any{"spec", "customresourcedefinitions", "owned", i, "name"}, "CustomResourceDefinition %q is not in the bundle", owned.Name)
+		}
+	}
+}
+
+func packageName(c *contents, found *findings) {
+	if c.packageName == "" {
+		found.errs.List = append(found.errs.List, &directory.Error{File: annotationsFile, Message: "annotation " + packageAnnotation + " is missing or empty: it names the package"})
+	}
+}
+
+func conversionModes(c *contents, found *findings) {
+	modes := c.installModes()
+	for i, one := range c.csv.Spec.Webhooks {
+		if one.Type == conversionWebhook && (!modes.AllNamespaces || modes.OwnNamespace || modes.SingleNamespace || c.supportsMultiNamespace()) {
+			found.add(webhookPath(i, "type"), "a %s needs a bundle that supports the install mode AllNamespaces and no other: a definition has one conversion for the whole cluster", conversionWebhook)
+			return
+		}
+	}
+}
+
+func (c *contents) supportsMultiNamespace() bool {
+	supported := false
+	for _, mode := range c.csv.Spec.InstallModes {
+		if mode.Type == "MultiNamespace" {
+			supported = mode.Supported
+		}
+	}
+	return supported
+}
+
+func webhookDeployments(c *contents, found *findings) {
+	for i, one := range c.csv.Spec.Webhooks {
+		if c.deployment(one.DeploymentName) == nil {
+			found.add(webhookPath(i, "deploymentName"), "Deployment %q is not in spec.install.spec.deployments", one.DeploymentName)
+		}
+	}
+}
+
+// deployment returns the one of a name, or nil.
+func (c *contents) deployment(name string) *deployment {
+	all := c.csv.Spec.Install.Spec.Deployments
+	if i := slices.IndexFunc(all, func(one deployment) bool { return one.Name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+func uniqueWebhooks(c *contents, found *findings) {
+	type named struct{ kind, name string }
+	seen := map[named]bool{}
+	for i, one := range c.csv.Spec.Webhooks {
+		if key := (named{one.Type, one.GenerateName}); seen[key] {
+			found.add(webhookPath(i, "generateName"), "%s %q is in the list already", one.Type, one.GenerateName)
+		} else {
+			seen[key] = true
+		}
+	}
+}
+
+func webhookNames(c *contents, found *findings) {
+	for i, one := range c.csv.Spec.Webhooks {
+		for _, problem := range validation.IsDNS1123Subdomain(one.objectName()) {
+			found.add(webhookPath(i, "generateName"), "is %q: %s", one.GenerateName, problem)
+		}
+		switch one.Type {
+		case validatingWebhook, mutatingWebhook, conversionWebhook:
+		default:
+			found.add(webhookPath(i, "type"), "is %q, want %s, %s or %s", one.Type, validatingWebhook, mutatingWebhook, conversionWebhook)
+		}
+	}
+}
+
+func uniqueConversions(c *contents, found *findings) {
+	seen := map[string]string{}
+	for i, one := range c.csv.Spec.Webhooks {
+		if one.Type != conversionWebhook {
+			continue
+		}
+		for j, name := range one.ConversionCRDs {
+			if by, twice := seen[name]; twice {
+				found.add(webhookPath(i, "conversionCRDs", j), "CustomResourceDefinition %q is converted by %q already", name, by)
+			}
+			seen[name] = one.GenerateName
+		}
+	}
+}
+
+func ownedConversions(c *contents, found *findings) {
+	for i, one := range c.csv.Spec.Webhooks {
+		if one.Type != conversionWebhook {
+			continue
+		}
+		for j, name := range one.ConversionCRDs {
+			if !slices.ContainsFunc(c.csv.Spec.Definitions.Owned, func(owned definition) bool { return owned.Name == name }) {
+				found.add(webhookPath(i, "conversionCRDs", j), "CustomResourceDefinition %q is not in spec.customresourcedefinitions.owned", name)
+			}
+		}
+	}
+}
+
+// webhookRules keeps an operator from deciding about its own installation, and about
+// webhooks.
+func webhookRules(c *contents, found *findings) {
+	for i, one := range c.csv.Spec.Webhooks {
+		for j, rule := range one.Rules {
+			path := func(field string) []any { return webhookPath(i, "rules", j, field) }
+			if slices.Contains(rule.APIGroups, "*") {
+				found.add(path("apiGroups"), "* is not allowed: a webhook of a bundle names the API groups that it is about")
+			}
+			if slices.Contains(rule.APIGroups, "olm.operatorframework.io") {
+				found.add(path("apiGroups"), "olm.operatorframework.io is not allowed: a webhook must not decide about extensions")
+			}
+			if !slices.Contains(rule.APIGroups, "admissionregistration.k8s.io") {
+				continue
+			}
+			for _, resource := range rule.Resources {
+				switch strings.Split(resource, "/")[0] {
+				case "*", "mutatingwebhookconfigurations", "validatingwebhookconfigurations":
+					found.add(path("resources"), "%s of admissionregistration.k8s.io is not allowed: a webhook must not decide about webhooks", resource)
+				}
+			}
+		}
+	}
+}
+
+func supportedKinds(c *contents, found *findings) {
+	for _, one := range c.extras {
+		if _, supported := extraKinds()[one.GroupKind()]; !supported {
+			found.at(one, []any{"kind"}, "%s is of a kind that a bundle cannot have; allowed are %s", one.GroupKind(), kindNames())
+		}
+	}
+}
+
+// checkKubernetes warns of a version that a cluster may not have.
+func (c *contents) checkKubernetes() string {
+	wanted := c.csv.Spec.MinKubeVersion
+	if wanted == "" {
+		return ""
+	}
+	at := fmt.Sprintf("%s:%d: %s: spec.minKubeVersion", c.csvFile.File, c.csvFile.LineAt("spec", "minKubeVersion"), describe(c.csvFile.ID))
+	if _, err := version.ParseGeneric(wanted); err != nil {
+		return fmt.Sprintf("%s is %q, which is no version: not checked", at, wanted)
+	}
+	return fmt.Sprintf("%s: the operator needs Kubernetes %s or later", at, wanted)
+}
+
+func describe(id manifest.ID) string { return id.Kind + " " + id.Name }

@@ -1,0 +1,186 @@
+package bundle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// objectName is that of the webhook's configuration: generateName, which once was the
+// beginning of a name, without the dash at its end.
+func (w webhook) objectName() string { return strings.TrimSuffix(w.GenerateName, "-") }
+
+// service is where the API server calls the webhook.
+func (in *installation) service(w webhook) admissionv1.ServiceReference {
+	port := w.port()
+	return admissionv1.ServiceReference{
+		Namespace: in.options.InstallNamespace, Name: serviceName(w.DeploymentName), Path: w.WebhookPath, Port: &port,
+	}
+}
+
+// webhookServers are the Deployments that serve webhooks, by name.
+func (in *installation) webhookServers() []string {
+	var names []string
+	for _, one := range in.csv.Spec.Webhooks {
+		names = append(names, one.DeploymentName)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// services makes one Service for each Deployment that serves webhooks, with one port for
+// each that its webhooks name.
+func (in *installation) services() error {
+	for _, name := range in.webhookServers() {
+		var ports []corev1.ServicePort
+		for _, one := range in.csv.Spec.Webhooks {
+			if one.DeploymentName != name {
+				continue
+			}
+			port := corev1.ServicePort{Name: strconv.Itoa(int(one.port())), Port: one.port(), TargetPort: intstr.FromInt32(one.port())}
+			if one.TargetPort != nil {
+				port.TargetPort = *one.TargetPort
+			}
+			ports = append(ports, port)
+		}
+		slices.SortFunc(ports, func(a, b corev1.ServicePort) int {
+			return cmp.Or(cmp.Compare(a.Port, b.Port), strings.Compare(a.TargetPort.String(), b.TargetPort.String()))
+		})
+		service := &corev1.Service{
+			TypeMeta: typed("v1", "Service"), ObjectMeta: in.namespaced(serviceName(name)),
+			Spec: corev1.ServiceSpec{Ports: slices.Compact(ports), Selector: selected(in.deployment(name).Spec)},
+		}
+		in.options.Certificates.annotateService(service, certificateName(service.Name))
+		if err := in.addFrom(service, []any{"spec", "webhookdefinitions"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selected are the labels that the selector of a Deployment names.
+func selected(spec map[string]any) map[string]string {
+	labels := map[string]string{}
+	for key, value := range child(child(spec, "selector"), "matchLabels") {
+		if text, ok := value.(string); ok {
+			labels[key] = text
+		}
+	}
+	return labels
+}
+
+// webhookConfigurations makes one for each admission webhook.
+func (in *installation) webhookConfigurations() error {
+	for i, one := range in.csv.Spec.Webhooks {
+		meta := metav1.ObjectMeta{Name: one.objectName()}
+		in.options.Certificates.annotateCaller(&meta, in.options.InstallNamespace, certificateName(serviceName(one.DeploymentName)))
+		service := in.service(one)
+		client := admissionv1.WebhookClientConfig{Service: &service}
+		var configuration any
+		switch one.Type {
+		case validatingWebhook:
+			configuration = &admissionv1.ValidatingWebhookConfiguration{
+				TypeMeta: typed(admissionAPI, "ValidatingWebhookConfiguration"), ObjectMeta: meta,
+				Webhooks: []admissionv1.ValidatingWebhook{{
+					Name: one.GenerateName, ClientConfig: client, Rules: one.Rules, FailurePolicy: one.FailurePolicy, MatchPolicy: one.MatchPolicy,
+					NamespaceSelector: in.watched(), ObjectSelector: one.ObjectSelector, SideEffects: one.SideEffects,
+					TimeoutSeconds: one.TimeoutSeconds, AdmissionReviewVersions: one.AdmissionReviewVersions,
+				}},
+			}
+		case mutatingWebhook:
+			configuration = &admissionv1.MutatingWebhookConfiguration{
+				TypeMeta: typed(admissionAPI, "MutatingWebhookConfiguration"), ObjectMeta: meta,
+				Webhooks: []admissionv1.MutatingWebhook{{
+					Name: one.GenerateName, ClientConfig: client, Rules: one.Rules, FailurePolicy: one.FailurePolicy, MatchPolicy: one.MatchPolicy,
+					NamespaceSelector: in.watched(), ObjectSelector: one.ObjectSelector, SideEffects: one.SideEffects,
+					TimeoutSeconds: one.TimeoutSeconds, AdmissionReviewVersions: one.AdmissionReviewVersions, ReinvocationPolicy: one.ReinvocationPolicy,
+				}},
+			}
+		default:
+			continue
+		}
+		if err := in.addFrom(configuration, webhookPath(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const admissionAPI = "admissionregistration.k8s.io/v1"
+
+// watched selects the namespace that the operator watches; nil is all.
+func (in *installation) watched() *metav1.LabelSelector {
+	if in.config.WatchNamespace == "" {
+		return nil
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{in.config.WatchNamespace},
+	}}}
+}
+
+// customResourceDefinitions takes those of the bundle, with the conversion of its webhooks.
+func (in *installation) customResourceDefinitions() error {
+	converters := map[string]webhook{}
+	for _, one := range in.csv.Spec.Webhooks {
+		if one.Type == conversionWebhook {
+			for _, name := range one.ConversionCRDs {
+				converters[name] = one
+			}
+		}
+	}
+	for _, one := range in.definitions {
+		if converter, found := converters[one.Name]; found {
+			content, err := raw(one.Object)
+			if err != nil {
+				return err
+			}
+			if child(content, "spec")["preserveUnknownFields"] == true {
+				return in.refuse(one, []any{"spec", "preserveUnknownFields"}, "spec.preserveUnknownFields is true, must be false for a definition with a %s", conversionWebhook)
+			}
+			in.convert(content, converter)
+			if one.Object, err = manifest.Canonical(content); err != nil {
+				return fmt.Errorf("%s: %w", one.ID, err)
+			}
+		}
+		if err := in.place(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// convert makes a webhook convert a definition.
+func (in *installation) convert(content map[string]any, by webhook) {
+	service := in.service(by)
+	path := "/"
+	if service.Path != nil {
+		path = *service.Path
+	}
+	versions := make([]any, len(by.AdmissionReviewVersions))
+	for i, one := range by.AdmissionReviewVersions {
+		versions[i] = one
+	}
+	child(content, "spec")["conversion"] = map[string]any{
+		"strategy": "Webhook",
+		"webhook": map[string]any{
+			"clientConfig": map[string]any{"service": map[string]any{
+				"namespace": service.Namespace, "name": service.Name, "path": path, "port": int64(*service.Port),
+			}},
+			"conversionReviewVersions": versions,
+		},
+	}
+	var meta metav1.ObjectMeta
+	in.options.Certificates.annotateCaller(&meta, service.Namespace, certificateName(service.Name))
+	for key, value := range meta.Annotations {
+		child(child(content, "metadata"), "annotations")[key] = value
+	}
+}

@@ -1,0 +1,35 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+)
+
+// Renderer makes phased objects of files. The same files give the same bytes.
+type Renderer interface {
+	// Render reads a file system whose root is the input: a folder, a chart, or what is
+	// in an image. What is wrong with files is a *directory.Errors.
+	Render(ctx context.Context, fsys fs.FS) (Rendered, error)
+}
+
+// Rendered is what a renderer made of its input.
+type Rendered struct {
+	Phases []Phase
+	// Package is the name of what was rendered, and Version its version; empty when the
+	// input does not say.
+	Package, Version string
+	// Properties that the input declares of itself, in its order.
+	Properties []Property
+	// Warnings tell what was changed, left out or may be refused, one sentence each, by
+	// file and line where there is one.
+	Warnings []string
+}
+
+// Property is one thing that a package declares of itself, as catalogs have it.
+type Property struct {
+	// Type says what the value is, such as olm.gvk.
+	Type string `json:"type"`
+	// Value is any JSON.
+	Value json.RawMessage `json:"value"`
+}
