@@ -13,6 +13,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
+// installFirst says what to do about a requirement.
+const installFirst = "Dependencies are not installed: install it first, and accept the requirements of this bundle"
+
 // Requirement is something that a bundle needs and does not bring. Exactly one of Package,
 // Kind and Constraint is set.
 type Requirement struct {
@@ -164,7 +167,7 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 			continue
 		}
 		found.errs.List = append(found.errs.List, &directory.Error{File: one.file, Line: one.line,
-			Message: text + ". Dependencies are not installed: install it first, and say that requirements are accepted"})
+			Message: text + ". " + installFirst})
 	}
 	if warning := c.checkKubernetes(); warning != "" {
 		out.Warnings = append(out.Warnings, warning)

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	all    = InstallModes{AllNamespaces: true}
+	own    = InstallModes{OwnNamespace: true}
+	single = InstallModes{SingleNamespace: true}
+	both   = InstallModes{OwnNamespace: true, SingleNamespace: true}
+	any3   = InstallModes{AllNamespaces: true, OwnNamespace: true, SingleNamespace: true}
+)
+
+func TestWatchNamespace(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		modes  InstallModes
+		config string
+		want   string
+		err    string
+	}{
+		"All":           {"nothing is to be said", all, ``, "", ""},
+		"AllUnknown":    {"it watches all, whatever is wished", all, `{"watchNamespace":"a"}`, "", "watchNamespace: unknown field"},
+		"Own":           {"it is the one", own, `{"watchNamespace":"light"}`, "light", ""},
+		"OwnMissing":    {"it has to be said", own, `{}`, "", "watchNamespace: is missing, and is required"},
+		"OwnNull":       {"it has to be said", own, `{"watchNamespace":null}`, "", "watchNamespace: is null, want string"},
+		"OwnOther":      {"it can watch no other", own, `{"watchNamespace":"a"}`, "", `watchNamespace: is "a", must be "light"`},
+		"Single":        {"another", single, `{"watchNamespace":"a"}`, "a", ""},
+		"SingleMissing": {"it has to be said", single, ``, "", "watchNamespace: is missing"},
+		"SingleOwn":     {"it cannot watch its own", single, `{"watchNamespace":"light"}`, "", "watchNamespace: must be another namespace"},
+		"BothOwn":       {"any", both, `{"watchNamespace":"light"}`, "light", ""},
+		"BothMissing":   {"it has to be said", both, `{}`, "", "is missing"},
+		"AnyNull":       {"null is all", any3, `{"watchNamespace":null}`, "", ""},
+		"AnyOne":        {"any", any3, `{"watchNamespace":"a"}`, "a", ""},
+		"AnyNone":       {"all", any3, `{}`, "", ""},
+		"Pattern":       {"names are DNS-1123 labels", any3, `{"watchNamespace":"A"}`, "", `watchNamespace: is "A", must match pattern`},
+		"Long":          {"names are DNS-1123 labels", any3, `{"watchNamespace":"` + strings.Repeat("a", 64) + `"}`, "", "watchNamespace: "},
+		"Type":          {"the type is said", any3, `{"watchNamespace":1}`, "", "watchNamespace: is number, want string"},
+		"AllAndOwn":     {"its own, or all", InstallModes{AllNamespaces: true, OwnNamespace: true}, `{"watchNamespace":"a"}`, "", `must be "light"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse([]byte(tc.config), tc.modes, "light")
+			switch {
+			case tc.err != "":
+				var invalid *Errors
+				if !errors.As(err, &invalid) || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+				}
+			case err != nil || got.WatchNamespace != tc.want:
+				t.Errorf("%s: got %q and %v, want %q", tc.reason, got.WatchNamespace, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestDeploymentConfig(t *testing.T) {
+	const valid = `{"deploymentConfig":{"env":[{"name":"A","value":"1"}],"resources":{"limits":{"cpu":1,"memory":"1Gi"}},"tolerations":[{"operator":"Exists","tolerationSeconds":5}],
+		"volumes":[{"name":"v","secret":{"secretName":"s","defaultMode":420}}],"volumeMounts":[{"name":"v","mountPath":"/v"}],"nodeSelector":{"a":"b"},"affinity":{"nodeAffinity":{}},"annotations":{"c":"d"}}}`
+	got, err := Parse([]byte(valid), all, "light")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(int64(5), got.Deployment["tolerations"].([]any)[0].(map[string]any)["tolerationSeconds"]); diff != "" {
+		t.Errorf("integers stay integers: -want, +got:\n%s", diff)
+	}
+	const invalid = `{"deploymentConfig":{"selector":{},"env":[{"value":"1"},{"name":"B","valeu":"2"}],"nodeSelector":{"a":1},"volumeMounts":[{"name":"v"}],
+		"affinity":null,"tolerations":{}},"other":1}`
+	_, err = Parse([]byte(invalid), all, "light")
+	want := `configuration: deploymentConfig.affinity: is null, want object
+configuration: deploymentConfig.env[0].name: is missing, and is required
+configuration: deploymentConfig.env[1].valeu: unknown field
+configuration: deploymentConfig.nodeSelector.a: is number, want string
+configuration: deploymentConfig.selector: unknown field
+configuration: deploymentConfig.tolerations: is object, want array
+configuration: deploymentConfig.volumeMounts[0].mountPath: is missing, and is required
+configuration: other: unknown field`
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	for _, text := range []string{`[]`, `{`, `{"watchNamespace":"a","watchNamespace":"b"}`} {
+		if _, err := Parse([]byte(text), any3, "light"); err == nil {
+			t.Errorf("%s: got no error", text)
+		}
+	}
+}
+
+// TestSchema: what people read is what is checked, and it is JSON.
+func TestSchema(t *testing.T) {
+	text, err := Schema(any3, "light")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct{ Properties map[string]any }
+	if err := json.Unmarshal(text, &schema); err != nil || len(schema.Properties) != 2 {
+		t.Errorf("got %v, %v; want watchNamespace and deploymentConfig", schema.Properties, err)
+	}
+}
