@@ -28,7 +28,7 @@ func newRenderCommand() *cobra.Command {
 	options := renderOptions{cluster: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
 		Use:   "render DIR|FILE|- --extension NAME --revision N|next",
-		Short: "Turn plain manifests into a ClusterExtensionRevision",
+		Short: "Turn manifests or a bundle into a ClusterExtensionRevision",
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, except hidden ones.\n" +
 			"With - the manifests come from standard input. Errors and warnings name the file and the line.\n\n" +
@@ -37,22 +37,25 @@ func newRenderCommand() *cobra.Command {
 			"With --layout release the files are those of an OpenShift release, named 0000_<run level>_<component>_<anything>:\n" +
 			"each run level becomes a phase, and annotations say for which clusters a manifest is. It is an error\n" +
 			"when a flag that an annotation needs is missing. Manifests with release.openshift.io/delete are left out:\n" +
-			"objects that a revision does not list any more are deleted when it has succeeded.",
+			"objects that a revision does not list any more are deleted when it has succeeded.\n\n" +
+			"With --bundle the manifests are made of a registry+v1 bundle, installed in the namespace that --install-namespace\n" +
+			"names, which has to exist.",
 		Example: "  penstock render ./manifests --extension cert-manager --revision 1 | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision 2 --paused | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision next --on-failure Rollback --progress-deadline-minutes 10 |\n" +
 			"    kubectl create -f -\n" +
 			"  penstock render ./release --layout release --profile self-managed-high-availability --extension cluster --revision 1\n" +
+			"  penstock render --bundle ./bundle --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision 1\n" +
 			"  kustomize build ./overlay | penstock render - --extension lighthouse --revision 2 | kubectl create -f -",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := options.validate(); err != nil {
 				return err
 			}
-			if err := options.validateLayout(command, args[0]); err != nil {
+			if err := options.validateInput(command, args); err != nil {
 				return err
 			}
-			return render(command, args[0], options)
+			return render(command, options)
 		},
 	}
 	options.add(command.Flags())
@@ -66,13 +69,17 @@ func newRenderCommand() *cobra.Command {
 
 // render reads, prints the revision on stdout and a summary for people on
 // stderr.
-func render(command *cobra.Command, from string, options renderOptions) error {
-	phases, notes, err := readLayout(command, from, options)
+func render(command *cobra.Command, options renderOptions) error {
+	rendered, notes, err := readInput(command, options)
 	if err != nil {
 		return fmt.Errorf("nothing rendered:\n%w", err)
 	}
+	phases := rendered.Phases
 	if err := checkLimits(phases); err != nil {
-		return fmt.Errorf("rendering %s: %w", from, err)
+		return fmt.Errorf("rendering %s: %w", options.from, err)
+	}
+	if options.version == "" {
+		options.version = rendered.Version
 	}
 	if options.revision == nextRevision {
 		if err := options.askNext(command.Context()); err != nil {

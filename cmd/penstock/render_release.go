@@ -36,10 +36,10 @@ func releaseFlags() []string {
 }
 
 // validateLayout refuses flags that would do nothing.
-func (o *renderOptions) validateLayout(command *cobra.Command, from string) error {
+func (o *renderOptions) validateLayout(command *cobra.Command) error {
 	switch o.layout {
 	case releaseLayout:
-		if info, err := os.Stat(from); from == "-" || err == nil && !info.IsDir() {
+		if info, err := os.Stat(o.from); o.from == "-" || err == nil && !info.IsDir() {
 			return errors.New("--layout release reads a directory: run levels are in the names of its files")
 		}
 		if command.Flags().Changed("feature-gates") && o.release.FeatureGates == nil {
@@ -59,7 +59,8 @@ func (o *renderOptions) validateLayout(command *cobra.Command, from string) erro
 }
 
 // readLayout reads manifests, and says what of them was left out.
-func readLayout(command *cobra.Command, from string, options renderOptions) (phases []source.Phase, notes string, err error) {
+func readLayout(command *cobra.Command, options renderOptions) (phases []source.Phase, notes string, err error) {
+	from := options.from
 	if options.layout != releaseLayout {
 		phases, err = readPhases(command.Context(), command.InOrStdin(), from, warnings(command))
 		return phases, "", err

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 )
 
@@ -21,9 +22,28 @@ type Rendered struct {
 	Package, Version string
 	// Properties that the input declares of itself, in its order.
 	Properties []Property
-	// Warnings tell what was changed, left out or may be refused, one sentence each, by
-	// file and line where there is one.
-	Warnings []string
+	// Warnings tell what was changed, left out or may be refused.
+	Warnings []Warning
+}
+
+// Warning is one thing to know about the input, with the place to go to.
+type Warning struct {
+	// File is the slash-separated path below the root; empty is the input as a whole.
+	File string
+	// Line counts from 1; 0 is the file as a whole.
+	Line    int
+	Message string
+}
+
+func (w Warning) String() string {
+	switch {
+	case w.File == "":
+		return w.Message
+	case w.Line == 0:
+		return w.File + ": " + w.Message
+	default:
+		return fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Message)
+	}
 }
 
 // Property is one thing that a package declares of itself, as catalogs have it.

@@ -76,7 +76,7 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 		return source.Rendered{}, err
 	}
 	checked, err := directory.Check(objects, directory.Options{Warn: func(one directory.Error) {
-		out.Warnings = append(out.Warnings, one.Error())
+		out.Warnings = append(out.Warnings, source.Warning(one))
 	}})
 	if err != nil {
 		return source.Rendered{}, err

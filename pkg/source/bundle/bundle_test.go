@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -255,7 +256,7 @@ func TestRequirements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rendered.Warnings) != 3 || !strings.Contains(rendered.Warnings[0], "requires package wires") {
+	if len(rendered.Warnings) != 3 || !strings.Contains(rendered.Warnings[0].Message, "requires package wires") {
 		t.Errorf("warnings are %q, want one for each requirement", rendered.Warnings)
 	}
 	pod := child(child(child(find(t, rendered, "Deployment", "beam"), "spec"), "template"), "metadata")
@@ -318,7 +319,7 @@ func TestServerSideApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rendered.Warnings) != 1 || !strings.HasPrefix(rendered.Warnings[0], csvFile+":35: Deployment.apps light/beam: spec.template.spec.containers") {
+	if len(rendered.Warnings) != 1 || !strings.HasPrefix(rendered.Warnings[0].String(), csvFile+":35: Deployment.apps light/beam: spec.template.spec.containers") {
 		t.Errorf("warnings are %q, want one about the line of the variable", rendered.Warnings)
 	}
 	wantRefusal(t, "the line is that of the field", bundle(t, "- name: main", "- name: main\n                ports: all"), Options{}, []string{csvFile + ":34: Deployment.apps light/beam: spec.template.spec.containers"})
@@ -339,7 +340,8 @@ func TestExample(t *testing.T) {
 				if rendered.Package != "lighthouse" || "v"+rendered.Version != version {
 					t.Errorf("%s: package %q, version %q", version, rendered.Package, rendered.Version)
 				}
-				if diff := cmp.Diff([]string{"manifests/lighthouse.clusterserviceversion.yaml:16: ClusterServiceVersion lighthouse." + version + ": spec.minKubeVersion: the operator needs Kubernetes 1.30.0 or later"}, rendered.Warnings); diff != "" {
+				if diff := cmp.Diff([]source.Warning{{File: "manifests/lighthouse.clusterserviceversion.yaml", Line: 16,
+					Message: "ClusterServiceVersion lighthouse." + version + ": spec.minKubeVersion: the operator needs Kubernetes 1.30.0 or later"}}, rendered.Warnings); diff != "" {
 					t.Errorf("warnings: -want, +got:\n%s", diff)
 				}
 				if encoded[i], err = json.Marshal(rendered.Phases); err != nil {
@@ -350,6 +352,22 @@ func TestExample(t *testing.T) {
 				t.Errorf("%s: rendered twice, it is not the same", version)
 			}
 		}
+	}
+}
+
+// TestValidatorsAreDocumented: the table of docs/reference/bundles.md is the one of the code.
+func TestValidatorsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "bundles.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range validators() {
+		if row := fmt.Sprintf("| `%s` | %s |\n", one.name, one.rule); !strings.Contains(string(page), row) {
+			t.Errorf("docs/reference/bundles.md has no row %s", row)
+		}
+	}
+	if n := len(validators()); n != 13 {
+		t.Errorf("%d validators, want the 13 of OLM v1", n)
 	}
 }
 

@@ -163,14 +163,14 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 	for _, one := range c.requirements {
 		text := fmt.Sprintf("%s: requires %s%s", one.field, one, r.providersOf(one))
 		if r.Options.AcceptRequirements {
-			out.Warnings = append(out.Warnings, (&directory.Error{File: one.file, Line: one.line, Message: text}).Error())
+			out.Warnings = append(out.Warnings, source.Warning{File: one.file, Line: one.line, Message: text})
 			continue
 		}
 		found.errs.List = append(found.errs.List, &directory.Error{File: one.file, Line: one.line,
 			Message: text + ". " + installFirst})
 	}
-	if warning := c.checkKubernetes(); warning != "" {
-		out.Warnings = append(out.Warnings, warning)
+	if c.csv.Spec.MinKubeVersion != "" {
+		out.Warnings = append(out.Warnings, c.kubernetesWarning())
 	}
 	if len(found.errs.List) > 0 {
 		return &found.errs

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
@@ -268,17 +268,13 @@ func supportedKinds(c *contents, found *findings) {
 	}
 }
 
-// checkKubernetes warns of a version that a cluster may not have.
-func (c *contents) checkKubernetes() string {
+// kubernetesWarning warns of a version that a cluster may not have.
+func (c *contents) kubernetesWarning() source.Warning {
 	wanted := c.csv.Spec.MinKubeVersion
-	if wanted == "" {
-		return ""
-	}
-	at := fmt.Sprintf("%s:%d: %s: spec.minKubeVersion", c.csvFile.File, c.csvFile.LineAt("spec", "minKubeVersion"), describe(c.csvFile.ID))
+	warning := source.Warning{File: c.csvFile.File, Line: c.csvFile.LineAt("spec", "minKubeVersion"),
+		Message: fmt.Sprintf("ClusterServiceVersion %s: spec.minKubeVersion: the operator needs Kubernetes %s or later", c.csvFile.Name, wanted)}
 	if _, err := version.ParseGeneric(wanted); err != nil {
-		return fmt.Sprintf("%s is %q, which is no version: not checked", at, wanted)
+		warning.Message = fmt.Sprintf("ClusterServiceVersion %s: spec.minKubeVersion is %q, which is no version: not checked", c.csvFile.Name, wanted)
 	}
-	return fmt.Sprintf("%s: the operator needs Kubernetes %s or later", at, wanted)
+	return warning
 }
-
-func describe(id manifest.ID) string { return id.Kind + " " + id.Name }
