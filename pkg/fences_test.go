@@ -30,7 +30,7 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/applycheck", "pkg/revision", "pkg/planwork", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
+	library := append(append([]string{"pkg/applycheck", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/right", nil, "a question about rights is the same whoever asks, and whom"},
@@ -61,6 +61,7 @@ func fences() []fence {
 		{"pkg/rollout/observe", []string{"pkg/manifest", "pkg/rollout/probe"}, "what is known does not depend on what is wanted of it"},
 		{"pkg/rollout", []string{"pkg/manifest", "pkg/redact"}, "the engine is a library: it knows neither our API nor our store nor our clients"},
 		{"pkg/revision", []string{"pkg/apis", "pkg/diff", "pkg/manifest", "pkg/rollout", "pkg/store"}, "what a revision means is the same for whoever asks"},
+		{"pkg/records", []string{"pkg/apis", "pkg/manifest", "pkg/revision", "pkg/store"}, "what a record refers to is told without a server"},
 		{"pkg/planwork", []string{"pkg/apis/hco", "pkg/manifest", "pkg/rollout"}, "what an item means for the engine is the same for whoever asks"},
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
@@ -84,7 +85,7 @@ func fences() []fence {
 		{"pkg/server/host", []string{"pkg/admission/plugin/privilege", "pkg/right", "pkg/server/accessreview"}, "the host is the host, whatever is served"},
 		{"pkg/server/memory", nil, "memory is given back whatever it was for"},
 		{"pkg/server/snapshots", nil, "it copies a store, and does not know what is in it"},
-		{"pkg/server/database", []string{"pkg/apis/olm/v1alpha1", "pkg/manifest", "pkg/store", "pkg/server/etcd", "pkg/server/memory", "pkg/server/storeguard"}, "where the store is does not depend on what is served of it"},
+		{"pkg/server/database", []string{"pkg/apis/olm/v1alpha1", "pkg/manifest", "pkg/records", "pkg/store", "pkg/server/etcd", "pkg/server/memory", "pkg/server/storeguard"}, "where the store is does not depend on what is served of it"},
 		{"pkg/server/leadership", []string{"pkg/apis/olm/v1alpha1", "pkg/redact", "pkg/target", "pkg/server/database"}, "it runs controllers, and knows none"},
 		{"pkg/server/metrics", []string{"pkg/metrics", "pkg/server/etcd"}, "what is told of the process does not depend on what it serves"},
 		{"pkg/server/targetcluster", []string{"pkg/apis/olm/v1alpha1", "pkg/rollout/kubeconfig", "pkg/store/chain", "pkg/target", "pkg/server/serviceaccounts"}, "the way to a cluster does not depend on what is asked there"},

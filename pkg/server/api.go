@@ -92,9 +92,12 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Live:           reads.Live,
 		Objects:        reads.Objects,
 		Imports:        a.records.Heads,
-		Unreadable:     a.unreadable,
-		Forget:         a.records.Heads,
-		Inventories:    a.records.Inventories,
+		Reserve: func(ctx context.Context) (context.Context, func(), error) {
+			return a.records.Packs.Reserve(ctx, a.database.Client)
+		},
+		Unreadable:  a.unreadable,
+		Forget:      a.records.Heads,
+		Inventories: a.records.Inventories,
 	})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (s *Server) configure() error {
 	if reason != "" {
 		s.config.RESTOptionsGetter = storeguard.NewClosedStorage(etcd, reason)
 	} else {
-		s.config.RESTOptionsGetter = s.health.Limited(judged.Revisions(s.config.RESTOptionsGetter))
+		s.config.RESTOptionsGetter = s.health.Limited(judged.Resources(s.config.RESTOptionsGetter))
 	}
 	// We serve metrics of more than one registry, under the same path.
 	s.config.EnableMetrics = false

@@ -86,13 +86,10 @@ func (c compressed) Identifier() runtime.Identifier {
 
 // Decode implements runtime.Decoder.
 func (c compressed) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	plain := data
-	if !bytes.HasPrefix(data, []byte("{")) {
-		var err error
-		// Whoever asked knows the key, and says it with the error.
-		if plain, err = objectFormat().Open("its key", data); err != nil {
-			return nil, nil, err
-		}
+	// Whoever asked knows the key, and says it with the error.
+	plain, err := OpenObject("its key", data)
+	if err != nil {
+		return nil, nil, err
 	}
 	object, kind, err := c.Codec.Decode(plain, defaults, into)
 	if err == nil && len(plain) > MaxObjectBytes {
@@ -100,6 +97,18 @@ func (c compressed) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	}
 	return object, kind, err
 }
+
+// OpenObject returns the JSON of an object of the API that is stored at a key. The key is
+// for errors: a *FormatError for a newer format, a *DamagedError for other bytes.
+func OpenObject(key string, record []byte) ([]byte, error) {
+	if bytes.HasPrefix(record, []byte("{")) {
+		return record, nil
+	}
+	return objectFormat().Open(key, record)
+}
+
+// DamagedObject is the error for an object of the API that is no JSON of its kind.
+func DamagedObject(key string, err error) error { return objectFormat().Damaged(key, err) }
 
 // larger remembers the objects that were stored before there was a limit, beyond it.
 // The library encodes an object as it is before it changes it; and a person must be

@@ -6,6 +6,7 @@ package store
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,6 +20,9 @@ const runsSuffix = "/runs"
 //	<prefix>/target                         which cluster the inventories are about
 //	<prefix>/packs/<root>/pack              a pack: what it consists of, or all of it
 //	<prefix>/packs/<root>/chunks/<digest>   a part of a pack that is larger than one record
+//	<prefix>/packs/<root>/candidate         nothing referred to the pack when the collector looked
+//	<prefix>/packs/<root>/reserved/<lease>  what will refer to the pack is being written
+//	<prefix>/collector                      written by each collector when it begins
 //	<prefix>/chains/<name>/head             a chain's numbers and history
 //	<prefix>/chains/<name>/inventory        a chain's objects in the target cluster
 //	<prefix>/chains/<name>/standing         written with every change of a chain's revisions
@@ -58,6 +62,55 @@ func (k Keys) Pack(root string) string {
 // Chunk is the key of a part of a pack, named by the digest of its bytes.
 func (k Keys) Chunk(root, digest string) string {
 	return k.Packs() + url.PathEscape(root) + "/chunks/" + digest
+}
+
+// PackRecords is the beginning of all keys of a pack.
+func (k Keys) PackRecords(root string) string {
+	return k.Packs() + url.PathEscape(root) + "/"
+}
+
+// Candidate is the key that says that nothing referred to a pack when the collector
+// looked. While it is there, no record may come to refer to the pack (see Referable).
+func (k Keys) Candidate(root string) string {
+	return k.PackRecords(root) + "candidate"
+}
+
+// Reservation is the key that keeps a pack while something is written that will refer to
+// it, by an etcd lease.
+func (k Keys) Reservation(root string, lease int64) string {
+	return k.PackRecords(root) + "reserved/" + strconv.FormatInt(lease, 16)
+}
+
+// Collector is the key that each collector writes when it begins.
+func (k Keys) Collector() string { return k.prefix + "/collector" }
+
+// PackPart is what a key is of a pack.
+type PackPart struct {
+	// Root of the pack.
+	Root string
+	// Name is "pack" for the pack itself, "chunks", "candidate" or "reserved".
+	Name string
+	// Of is the digest of a chunk, or the lease of a reservation.
+	Of string
+}
+
+// PackPartOf takes a key of a pack apart, and returns false for any other key.
+func (k Keys) PackPartOf(key string) (PackPart, bool) {
+	rest, ok := strings.CutPrefix(key, k.Packs())
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) < 2 || len(parts) > 3 {
+		return PackPart{}, false
+	}
+	root, err := url.PathUnescape(parts[0])
+	if err != nil {
+		return PackPart{}, false
+	}
+	part := PackPart{Root: root, Name: parts[1]}
+	if len(parts) == 3 {
+		part.Of = parts[2]
+	}
+	nested := part.Name == "chunks" || part.Name == "reserved"
+	return part, nested == (len(parts) == 3) && (nested || part.Name == "pack" || part.Name == "candidate")
 }
 
 // PackRoot returns the root of the pack that a key makes exist, or false for a

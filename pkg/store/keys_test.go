@@ -18,6 +18,9 @@ func TestKeys(t *testing.T) {
 		"head":      k.Head("argocd"),
 		"inventory": k.Inventory("argocd"),
 		"claim":     k.Claim("profile/a"),
+		"candidate": k.Candidate("sha256:ab"),
+		"reserved":  k.Reservation("sha256:ab", 0xcd),
+		"collector": k.Collector(),
 	}
 	want := map[string]string{
 		"all":       "/penstock/",
@@ -28,6 +31,9 @@ func TestKeys(t *testing.T) {
 		"head":      "/penstock/chains/argocd/head",
 		"inventory": "/penstock/chains/argocd/inventory",
 		"claim":     "/penstock/claims/profile%2Fa",
+		"candidate": "/penstock/packs/sha256:ab/candidate",
+		"reserved":  "/penstock/packs/sha256:ab/reserved/cd",
+		"collector": "/penstock/collector",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the layout is part of the stored format: a change needs a migration (-want +got):\n%s", diff)
@@ -55,6 +61,28 @@ func TestPackRoot(t *testing.T) {
 				t.Errorf("%s: got %q, %v, want %q, %v", tc.reason, root, ok, tc.root, tc.ok)
 			}
 		})
+	}
+}
+
+func TestPackPartOf(t *testing.T) {
+	k := NewKeys("/penstock")
+	const root = "sha256:ab"
+	for key, want := range map[string]PackPart{
+		k.Pack(root):                       {Root: root, Name: "pack"},
+		k.Chunk(root, "cd"):                {Root: root, Name: "chunks", Of: "cd"},
+		k.Candidate(root):                  {Root: root, Name: "candidate"},
+		k.Reservation(root, 0xcd):          {Root: root, Name: "reserved", Of: "cd"},
+		k.Head("pack"):                     {},
+		k.PackRecords(root) + "other":      {},
+		k.PackRecords(root) + "pack/pack":  {},
+		k.PackRecords(root) + "chunks":     {},
+		k.PackRecords(root) + "chunks/a/b": {},
+		NewKeys("/other").Candidate(root):  {},
+		k.Packs() + "%zz/pack":             {},
+	} {
+		if got, ok := k.PackPartOf(key); ok != (want != PackPart{}) || ok && got != want {
+			t.Errorf("%s: got %+v, %t, want %+v", key, got, ok, want)
+		}
 	}
 }
 

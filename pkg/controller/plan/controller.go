@@ -51,7 +51,7 @@ type Claims interface {
 type Runs interface {
 	List(ctx context.Context, name string) ([]run.Row, error)
 	Names(ctx context.Context) ([]string, error)
-	Put(ctx context.Context, name string, row run.Row) error
+	Put(ctx context.Context, name string, row run.Row, packs ...string) error
 }
 
 // Rights answers what somebody may do, as the cluster says now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 
@@ -51,12 +52,17 @@ func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
 func (r *reconciler) writeRun(ctx context.Context, name string, did *v1alpha1.PlanRun) error {
 	body, err := json.Marshal(did)
 	if err == nil {
-		err = r.Runs.Put(ctx, name, run.Row{Plan: did.Plan, Number: did.Run, Body: body})
+		err = r.Runs.Put(ctx, name, run.Row{Plan: did.Plan, Number: did.Run, Body: body}, packsOf(did)...)
 	}
 	if err != nil {
 		return fmt.Errorf("writing run %d of plan %s: %w", did.Run, name, err)
 	}
 	return nil
+}
+
+// packsOf are those that a run refers to.
+func packsOf(did *v1alpha1.PlanRun) []string {
+	return slices.DeleteFunc([]string{did.Manifests, did.Captured}, func(root string) bool { return root == "" })
 }
 
 // readRun is the run of a plan that a row holds.

@@ -260,8 +260,8 @@ func (m mortalRuns) Names(ctx context.Context) ([]string, error) {
 	return also(m.read(), func() ([]string, error) { return m.runs.Names(ctx) })
 }
 
-func (m mortalRuns) Put(ctx context.Context, name string, row run.Row) error {
-	return m.write(func() error { return m.runs.Put(ctx, name, row) })
+func (m mortalRuns) Put(ctx context.Context, name string, row run.Row, packs ...string) error {
+	return m.write(func() error { return m.runs.Put(ctx, name, row, packs...) })
 }
 
 type mortalClaims struct{ mortal }

@@ -1,6 +1,6 @@
-// Package judged is the storage of revisions: the stock one of the API server library,
-// over a client that writes a record only while the chain stands as it was judged (see
-// pkg/store/standing).
+// Package judged is the storage of revisions and plans: the stock one of the API server
+// library, over a client that writes a record only while the chain stands as it was judged,
+// and the packs are there that the record comes to refer to (see pkg/store/standing).
 package judged
 
 import (

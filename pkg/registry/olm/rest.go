@@ -3,6 +3,7 @@
 package olm
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +47,8 @@ type Deps struct {
 	// Imports is where chains of other stores are made known, the heads in full; nil
 	// takes none in.
 	Imports revisionimport.Heads
+	// Reserve keeps the manifests of an import, see revisionimport.Deps.
+	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
 	// Live compares revisions with the cluster; nil answers 501.
 	Live revisiondiff.Live
 	// Objects says how the objects of revisions are; nil answers 501.
@@ -104,6 +107,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	if deps.Imports != nil {
 		served["revisionhistories/import"] = revisionimport.NewREST(revisionimport.Deps{
 			Scheme: deps.Scheme, Revisions: storage.Revision, Heads: deps.Imports, Histories: histories,
+			Reserve:    deps.Reserve,
 			Importer:   clusterextensionrevision.NewImporter(storage.Revision, deps.Scheme, deps.Admission),
 			Authorizer: deps.Authorizer, Owners: deps.Owners,
 		})

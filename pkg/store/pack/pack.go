@@ -84,6 +84,9 @@ func New(kv clientv3.KV, prefix string, digester manifest.Digester, options ...O
 // The same objects again write nothing. A pack that lacks a part is completed. A
 // pack whose bytes do not match their digests is refused with a *CorruptError
 // and left as it is, for somebody to see what happened to it.
+//
+// The pack may be collected until something refers to it: the record that does is to be
+// written as store.Referable says, and when it cannot be the objects are Put again.
 func (s *Store) Put(ctx context.Context, objects []manifest.Object) (string, error) {
 	return s.PutInChain(ctx, objects, nil)
 }
@@ -100,6 +103,9 @@ func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain
 	whole, err := seal(content, s.chunkBytes)
 	if err != nil {
 		return "", fmt.Errorf("packing %s: %w", root, err)
+	}
+	if err := s.reserve(ctx, root); err != nil {
+		return "", err
 	}
 	for range putAttempts {
 		done, err := s.put(ctx, root, content, whole, chain)
@@ -128,9 +134,11 @@ func (s *Store) put(ctx context.Context, root string, content []byte, whole seal
 		var missing *MissingError
 		switch {
 		case err == nil && (present.base == "" || slices.Contains(chain, present.base)):
-			return true, nil
+			return s.keep(ctx, root, stored.ModRevision)
 		case err == nil || errors.As(err, &missing):
-			return s.write(ctx, root, whole, stored.ModRevision)
+			// It is looked at once more, as it is then.
+			_, err := s.write(ctx, root, whole, stored.ModRevision)
+			return false, err
 		}
 		return false, err
 	}
@@ -145,7 +153,10 @@ func (s *Store) put(ctx context.Context, root string, content []byte, whole seal
 		return false, err
 	}
 	if delta != nil {
-		return s.write(ctx, root, sealed{record: delta}, 0, s.unchanged(b))
+		if kept, err := s.keep(ctx, b.name(), b.modRevision); !kept {
+			return false, err
+		}
+		return s.write(ctx, root, sealed{record: delta}, 0, append(store.Referable(s.keys, b.name()), s.unchanged(b))...)
 	}
 	return s.write(ctx, root, whole, 0)
 }

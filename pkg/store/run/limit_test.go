@@ -30,7 +30,7 @@ func TestRowsAreRead(t *testing.T) {
 			}
 			return
 		}
-		got, err := decode("/key", record)
+		got, err := Decode("/key", record)
 		if err != nil || len(got) == 0 {
 			r.Fatalf("it was encoded and gives %d rows, error %v", len(got), err)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -88,7 +89,10 @@ func (r *Runs) Names(ctx context.Context) ([]string, error) {
 // Put stores a row, in place of the one with the same plan and number. Other rows
 // stay, whoever else writes. A row that is too large by itself is a
 // *store.TooLargeError.
-func (r *Runs) Put(ctx context.Context, name string, row Row) error {
+//
+// A new row comes to refer to the packs of these roots: when one of them was collected
+// the row is not written, and the error is a *store.CollectedError.
+func (r *Runs) Put(ctx context.Context, name string, row Row, packs ...string) error {
 	if name == "" || row.Plan == "" || row.Number <= 0 {
 		return errors.New("a run needs a plan's name and uid, and a number from 1")
 	}
@@ -97,13 +101,19 @@ func (r *Runs) Put(ctx context.Context, name string, row Row) error {
 		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(rows, row.replaces) {
+			packs = nil
+		}
 		record, err := encode(insert(rows, row))
 		if err != nil {
 			return fmt.Errorf("writing the runs of plan %q: %w", name, err)
 		}
-		_, done, err := store.Swap(ctx, r.kv, r.keys.Runs(name), record, modRevision)
+		_, done, err := store.Swap(ctx, r.kv, r.keys.Runs(name), record, modRevision, store.Referable(r.keys, packs...)...)
 		if err != nil || done {
 			return err
+		}
+		if err := store.StillReferable(ctx, r.kv, r.keys, packs...); err != nil {
+			return fmt.Errorf("writing the runs of plan %q: %w", name, err)
 		}
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("writing the runs of plan %q: %w", name, err)
@@ -111,10 +121,13 @@ func (r *Runs) Put(ctx context.Context, name string, row Row) error {
 	}
 }
 
+// replaces tells whether a row is of the same run.
+func (r Row) replaces(other Row) bool { return r.Plan == other.Plan && r.Number == other.Number }
+
 // insert puts a row in its place, the newest first.
 func insert(rows []Row, row Row) []Row {
 	for i := range rows {
-		if rows[i].Plan == row.Plan && rows[i].Number == row.Number {
+		if row.replaces(rows[i]) {
 			rows[i] = row
 			return rows
 		}
@@ -142,15 +155,18 @@ func (r *Runs) load(ctx context.Context, name string) ([]Row, int64, error) {
 	if err != nil || !stored.Exists() {
 		return nil, 0, err
 	}
-	rows, err := decode(key, stored.Bytes)
+	rows, err := Decode(key, stored.Bytes)
 	if err != nil {
 		return nil, 0, r.unreadable.Told(key, stored.Bytes, err)
 	}
 	return rows, stored.ModRevision, nil
 }
 
-// decode reads what encode wrote.
-func decode(key string, record []byte) ([]Row, error) {
+// Damaged is the error for rows that cannot be read.
+func Damaged(key string, err error) error { return format().Damaged(key, err) }
+
+// Decode returns the rows of a record, the newest first.
+func Decode(key string, record []byte) ([]Row, error) {
 	raw, err := format().Unwrap(key, record)
 	if err != nil {
 		return nil, err

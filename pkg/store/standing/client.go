@@ -73,35 +73,44 @@ type outcome struct {
 	revision int64
 }
 
-// write is the one transaction: the record and the standing are compared and written
-// together.
+// write is the one transaction: the record, the standing and the packs that the record
+// comes to refer to are compared, and record and standing written, together. A pack that
+// is not there any more is a *store.CollectedError, in whatever state the rest is.
 func (c *Client) write(ctx context.Context, j *Judgement, key string, expected int64, change clientv3.Op) (outcome, error) {
-	chain, at, compare, err := j.begin()
+	on, err := j.begin()
 	if err != nil {
 		return outcome{}, err
 	}
-	mark := c.keys.Standing(chain)
+	mark := c.keys.Standing(on.chain)
 	conditions := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", expected)}
-	if compare {
-		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(mark), "=", at))
+	if on.compare {
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(mark), "=", on.at))
+	}
+	changes := []clientv3.Op{change}
+	if !on.apart {
+		changes = append(changes, clientv3.OpPut(mark, store.StandingRecord()))
 	}
 	response, err := c.kv.Txn(ctx).
-		If(conditions...).
-		Then(change, clientv3.OpPut(mark, store.StandingRecord())).
-		Else(clientv3.OpGet(key), clientv3.OpGet(mark, clientv3.WithKeysOnly())).
+		If(append(conditions, store.Referable(c.keys, on.packs...)...)...).
+		Then(changes...).
+		Else(append([]clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(mark, clientv3.WithKeysOnly())}, store.LookReferable(c.keys, on.packs...)...)...).
 		Commit()
 	if err != nil {
 		j.spend() // whether it was written is not known
 		return outcome{}, err
 	}
-	done := outcome{chain: chain, succeeded: response.Succeeded, revision: response.Header.Revision}
+	done := outcome{chain: on.chain, succeeded: response.Succeeded, revision: response.Header.Revision}
 	if done.succeeded {
 		j.spend()
 		return done, nil
 	}
+	if collected := store.WasReferable(response.Responses[2:], on.packs...); collected != nil {
+		j.spend()
+		return outcome{}, collected
+	}
 	done.found = found(response.Responses[0])
 	done.asExpected = revisionOf(done.found) == expected
-	if compare && revisionOf(found(response.Responses[1])) != at {
+	if on.compare && revisionOf(found(response.Responses[1])) != on.at {
 		j.spend()
 	}
 	return done, nil

@@ -60,6 +60,8 @@ type Judgement struct {
 	chain string
 	at    int64
 	state state
+	// packs are the roots of those that the record will refer to.
+	packs []string
 }
 
 // state of a judgement.
@@ -73,6 +75,8 @@ const (
 	made
 	// waived lets one write through that is compared with nothing.
 	waived
+	// apart lets all writes through: they belong to no chain.
+	apart
 )
 
 type judgementKey struct{}
@@ -87,6 +91,24 @@ func With(ctx context.Context) context.Context {
 // void.
 func Counting(ctx context.Context, chain string) context.Context {
 	return context.WithValue(ctx, judgementKey{}, &Judgement{chain: chain, state: waived})
+}
+
+// Referring returns a context for writes that belong to no chain, and are compared with
+// the packs that the record comes to refer to (see Refers).
+func Referring(ctx context.Context) context.Context {
+	return context.WithValue(ctx, judgementKey{}, &Judgement{state: apart})
+}
+
+// Refers notes the packs that the record comes to refer to by the next write, in place of
+// those that were noted before: it is written only while nothing has collected them.
+// Otherwise the error is a *store.CollectedError. It does nothing on a nil receiver.
+func (j *Judgement) Refers(roots ...string) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.packs = roots
 }
 
 // From returns what the writes of a context rest on, nil for writes that change nothing
@@ -106,18 +128,31 @@ func (j *Judgement) Made(chain string, at int64) {
 
 // begin hands the judgement out to one write. With compare the chain must stand as it
 // did at that revision.
-func (j *Judgement) begin() (chain string, at int64, compare bool, err error) {
+func (j *Judgement) begin() (basis, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.state == open {
-		return "", 0, false, &ChangedError{Chain: j.chain}
+		return basis{}, &ChangedError{Chain: j.chain}
 	}
-	return j.chain, j.at, j.state == made, nil
+	return basis{chain: j.chain, at: j.at, compare: j.state == made, apart: j.state == apart, packs: j.packs}, nil
+}
+
+// basis is what one write rests on.
+type basis struct {
+	chain string
+	// at is how the chain must stand, with compare.
+	at      int64
+	compare bool
+	// apart tells that there is no chain.
+	apart bool
+	packs []string
 }
 
 // spend ends the judgement: it was written by, or is void.
 func (j *Judgement) spend() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.state = open
+	if j.state != apart {
+		j.state = open
+	}
 }

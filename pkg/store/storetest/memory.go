@@ -163,20 +163,35 @@ func (m *Memory) hold(cmps []clientv3.Cmp) bool {
 	for i := range cmps {
 		c := cmps[i].GetCompare()
 		present := m.kvs[string(c.Key)]
-		var equal bool
+		var holds bool
 		switch target := c.TargetUnion.(type) {
 		case *pb.Compare_ModRevision:
-			equal = target.ModRevision == present.GetModRevision()
+			holds = compared(c.Result, present.GetModRevision(), target.ModRevision)
+		case *pb.Compare_CreateRevision:
+			holds = compared(c.Result, present.GetCreateRevision(), target.CreateRevision)
 		case *pb.Compare_Value:
-			equal = present != nil && bytes.Equal(target.Value, present.Value)
+			holds = (present != nil && bytes.Equal(target.Value, present.Value)) == (c.Result == pb.Compare_EQUAL)
 		default:
 			panic(errNoMemory)
 		}
-		if equal != (c.Result == pb.Compare_EQUAL) {
+		if !holds {
 			return false
 		}
 	}
 	return true
+}
+
+func compared(how pb.Compare_CompareResult, found, wanted int64) bool {
+	switch how {
+	case pb.Compare_EQUAL:
+		return found == wanted
+	case pb.Compare_GREATER:
+		return found > wanted
+	case pb.Compare_LESS:
+		return found < wanted
+	default:
+		return found != wanted
+	}
 }
 
 // apply does one operation. The caller holds the lock.
@@ -184,7 +199,11 @@ func (m *Memory) apply(op clientv3.Op) *pb.ResponseOp {
 	key := string(op.KeyBytes())
 	switch {
 	case op.IsPut():
-		m.kvs[key] = &mvccpb.KeyValue{Key: op.KeyBytes(), Value: op.ValueBytes(), ModRevision: m.revision}
+		created := m.revision
+		if before := m.kvs[key]; before != nil {
+			created = before.CreateRevision
+		}
+		m.kvs[key] = &mvccpb.KeyValue{Key: op.KeyBytes(), Value: op.ValueBytes(), CreateRevision: created, ModRevision: m.revision}
 		return &pb.ResponseOp{Response: &pb.ResponseOp_ResponsePut{ResponsePut: &pb.PutResponse{}}}
 	case op.IsDelete():
 		deleted := &pb.DeleteRangeResponse{}

@@ -62,7 +62,7 @@ type Deps struct {
 // Storage is every endpoint of the resource.
 type Storage struct {
 	Plan      *REST
-	Status    *status.REST
+	Status    *StatusREST
 	Approve   *ApproveREST
 	Retry     *RetryREST
 	Rollback  *RollbackREST
@@ -97,7 +97,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	acts.UpdateStrategy = actStrategy{main}
 	storage := &Storage{
 		Plan:      &REST{Store: store, claims: deps.Claims},
-		Status:    status.New(store, statusStrategy{main}),
+		Status:    &StatusREST{status.New(store, statusStrategy{main})},
 		Approve:   &ApproveREST{store: &acts, clock: deps.Clock},
 		Retry:     &RetryREST{store: &acts},
 		Rollback:  &RollbackREST{store: &acts, runs: deps.Runs},

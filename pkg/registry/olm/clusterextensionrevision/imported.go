@@ -133,9 +133,14 @@ func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevi
 	// It was judged together with those that are imported with it, before any of them
 	// was there; no other create is let into the chain until all are.
 	chain, _, _ := olm.ChainOf(revision.Name)
-	err = i.revisions.Storage.Create(standing.Counting(ctx, chain), key, revision, &olm.ClusterExtensionRevision{}, 0, false)
+	ctx = standing.Counting(ctx, chain)
+	standing.From(ctx).Refers(rootOf(revision))
+	err = i.revisions.Storage.Create(ctx, key, revision, &olm.ClusterExtensionRevision{}, 0, false)
 	if err == nil {
 		return nil
+	}
+	if wasCollected(err) {
+		return changed(revision.Name, err)
 	}
 	err = storeerr.InterpretCreateError(err, v1alpha1.Resource(resource), revision.Name)
 	if !apierrors.IsAlreadyExists(err) {

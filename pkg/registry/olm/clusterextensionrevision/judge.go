@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
@@ -84,10 +85,25 @@ const maxJudgements = 5
 // chain meanwhile.
 func changed(name string, err error) error {
 	var meanwhile *standing.ChangedError
-	if !errors.As(err, &meanwhile) {
-		return err
+	if errors.As(err, &meanwhile) {
+		return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: look at them, then try again", meanwhile))
 	}
-	return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: look at them, then try again", meanwhile))
+	if collected := (*store.CollectedError)(nil); errors.As(err, &collected) {
+		return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: try again", collected))
+	}
+	return err
+}
+
+// beginsAnew tells whether a create is judged anew, and its manifests stored again.
+func beginsAnew(err error) bool {
+	var meanwhile *standing.ChangedError
+	return errors.As(err, &meanwhile) || wasCollected(err)
+}
+
+// wasCollected tells whether the manifests of a write were collected before it was done.
+func wasCollected(err error) bool {
+	var collected *store.CollectedError
+	return errors.As(err, &collected)
 }
 
 // superseded refuses to archive a revision in Penstock's own name, for which nobody is

@@ -226,7 +226,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	var err error
 	for try := 1; try <= maxJudgements; try++ {
 		out, err = r.Store.Create(standing.With(ctx), obj.DeepCopyObject(), validate, options)
-		if meanwhile := (*standing.ChangedError)(nil); !errors.As(err, &meanwhile) {
+		if !beginsAnew(err) {
 			break
 		}
 	}
@@ -244,6 +244,9 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
 	out, created, err := r.Store.Update(standing.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	for try := 1; try < maxJudgements && wasCollected(err); try++ {
+		out, created, err = r.Store.Update(standing.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	}
 	if err == nil && created && !dryRun {
 		r.confirm(ctx, out)
 	}
@@ -310,6 +313,8 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 			return err
 		}
 		audit.AddAuditAnnotation(ctx, auditKey, root)
+		// Nothing refers to the pack until the record is written.
+		standing.From(ctx).Refers(root)
 		return nil
 	}
 }

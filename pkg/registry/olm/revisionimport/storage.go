@@ -78,6 +78,9 @@ type Deps struct {
 	Histories Histories
 	// Authorizer says whether the caller may create revisions.
 	Authorizer authorizer.UnconditionalAuthorizer
+	// Reserve returns a context in which manifests that are stored are kept until release
+	// is called; nil keeps them only as long as nothing is collected meanwhile.
+	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
 	// Owners is asked whether the owner of a revision exists here; nil keeps none.
 	Owners clusterextensionrevision.Owners
 }
@@ -169,6 +172,15 @@ func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (in
 	in := &incoming{REST: r, mode: m, name: name}
 	if err := in.findPresent(ctx); err != nil {
 		return 0, nil, err
+	}
+	if r.deps.Reserve != nil && !m.check {
+		// The manifests of all revisions are stored before the first revision is.
+		reserved, release, err := r.deps.Reserve(ctx)
+		if err != nil {
+			return 0, nil, apierrors.NewInternalError(err)
+		}
+		defer release()
+		ctx = reserved
 	}
 	if err := in.read(ctx, body); err != nil {
 		return 0, nil, err

@@ -1,0 +1,68 @@
+// Package records reads what the API keeps in the store, without a server: which packs its
+// records refer to.
+package records
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/references"
+	"github.com/penstock-project/penstock/pkg/store/run"
+)
+
+// Decoders are those of all records that refer to packs.
+func Decoders() references.Decoders {
+	return references.Decoders{"clusterextensionrevisions": ofRevision, "configurationplans": ofPlan, "runs": ofRuns}
+}
+
+func ofRevision(key string, record []byte) ([]string, error) {
+	found := &olmv1alpha1.ClusterExtensionRevision{}
+	if err := decode(key, record, found); err != nil {
+		return nil, err
+	}
+	if name := key[strings.LastIndexByte(key, '/')+1:]; found.Name != name {
+		return nil, store.DamagedObject(key, fmt.Errorf("it is the record of %q", found.Name))
+	}
+	return []string{revision.PackRoot(found)}, nil
+}
+
+func ofPlan(key string, record []byte) ([]string, error) {
+	found := &hcov1alpha1.ConfigurationPlan{}
+	if err := decode(key, record, found); err != nil {
+		return nil, err
+	}
+	return []string{found.Status.Manifests, found.Status.Captured}, nil
+}
+
+func ofRuns(key string, record []byte) ([]string, error) {
+	rows, err := run.Decode(key, record)
+	if err != nil {
+		return nil, err
+	}
+	var roots []string
+	for _, row := range rows {
+		did := &hcov1alpha1.PlanRun{}
+		if err := json.Unmarshal(row.Body, did); err != nil {
+			return nil, run.Damaged(key, fmt.Errorf("run %d: %w", row.Number, err))
+		}
+		roots = append(roots, did.Manifests, did.Captured)
+	}
+	return roots, nil
+}
+
+// decode reads an object of the API as it is stored.
+func decode(key string, record []byte, into any) error {
+	plain, err := store.OpenObject(key, record)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(plain, into); err != nil {
+		return store.DamagedObject(key, err)
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+// Package gc collects packs: it deletes those that nothing refers to.
+//
+// A pack is shared by whoever has the same content, and it is stored before the record that
+// refers to it. So whether something refers to it is not a property of the pack, and can
+// change at any moment. The collector keeps to this order:
+//
+//  1. It notes which packs nothing refers to, and writes the candidate key of each.
+//     From then on no record may come to refer to the pack (store.Referable).
+//  2. It reads all references once more, as they were at one of etcd's revisions behind
+//     the candidates. Whatever came before them is seen.
+//  3. It deletes the packs that nothing refers to, each in a transaction that compares the
+//     pack and its candidate key with what was judged. Whoever stored the pack again
+//     meanwhile has deleted the candidate key.
+//
+// So a create or an import that races the collector wins, or is told and stores its pack
+// again. Every write of the collector compares also the key that it wrote when it began: of
+// two collectors, the one that began first writes nothing any more. A collector that dies
+// leaves candidates, which the next one takes over.
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/references"
+)
+
+// batch is how many packs one transaction is about. etcd allows 128 operations, and does
+// nothing else meanwhile.
+const batch = 25
+
+// collectorRecord is what a collector writes when it begins.
+const collectorRecord = "PKG\x01"
+
+// ErrSuperseded says that another collector has begun since. Nothing was written.
+var ErrSuperseded = errors.New("another collector has begun")
+
+// HeldError says that nothing is collected, because a record cannot be read: it may refer
+// to any pack.
+type HeldError struct{ Err error }
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("nothing is collected while a record cannot be read, because it may refer to any pack: %v", e.Err)
+}
+
+// Unwrap returns which record, and why.
+func (e *HeldError) Unwrap() error { return e.Err }
+
+// Rebaser makes a pack whole that is compressed against another one.
+type Rebaser interface {
+	Rebase(ctx context.Context, root string) (bool, error)
+}
+
+// Collector deletes packs.
+type Collector struct {
+	kv     clientv3.KV
+	keys   store.Keys
+	source *references.Source
+	rebase Rebaser
+	// term is etcd's revision of the write of the collector's key by this one, 0 before.
+	term int64
+}
+
+// New returns a collector of the packs in a source. Rebase may be nil where no pack is
+// compressed against another one.
+func New(kv clientv3.KV, source *references.Source, rebase Rebaser) *Collector {
+	return &Collector{kv: kv, keys: source.Keys(), source: source, rebase: rebase}
+}
+
+// Result is what a collection did.
+type Result struct {
+	// Packs and Chunks that were deleted; chunks are those that belonged to no pack.
+	Packs, Chunks int
+	// Rebased packs do not need another one any more that nothing else needed.
+	Rebased int
+	// Raced are packs that somebody stored again, or came to refer to, meanwhile.
+	Raced int
+	// Present is how many packs are left.
+	Present int
+}
+
+// Begin makes this the collector of the store: all that began before write nothing any
+// more.
+func (c *Collector) Begin(ctx context.Context) error {
+	done, err := c.kv.Put(ctx, c.keys.Collector(), collectorRecord)
+	if err != nil {
+		return fmt.Errorf("beginning to collect: %w", err)
+	}
+	c.term = done.Header.Revision
+	return nil
+}
+
+// maxRounds is how often Collect looks at everything: what keeps a pack may go with the
+// round before.
+const maxRounds = 4
+
+// Collect deletes what nothing refers to. It may be called again and again; after an error
+// too, unless that is ErrSuperseded.
+func (c *Collector) Collect(ctx context.Context) (Result, error) {
+	if c.term == 0 {
+		return Result{}, errors.New("the collector has not begun")
+	}
+	var result Result
+	for range maxRounds {
+		again, err := c.round(ctx, &result)
+		if err != nil || !again {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// round is one round of a collection. It tells whether there may be more to do.
+func (c *Collector) round(ctx context.Context, result *Result) (again bool, err error) {
+	// 1. What there is, and what nothing refers to.
+	first, err := c.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	// 2. Packs that alone need another one, which nothing else does, are made whole.
+	rebased, err := c.rebaseLast(ctx, first)
+	result.Rebased += rebased
+	if err != nil {
+		return false, err
+	}
+	// 3. Candidates are named, then everything is looked at once more.
+	unneeded := first.unneeded()
+	if err := c.name(ctx, first, unneeded); err != nil {
+		return false, err
+	}
+	last := first
+	if len(unneeded) > 0 {
+		if last, err = c.look(ctx); err != nil {
+			return false, err
+		}
+	}
+	deleted, err := c.delete(ctx, last, unneeded)
+	result.Packs, result.Raced = result.Packs+deleted, result.Raced+len(unneeded)-deleted
+	if err != nil {
+		return false, err
+	}
+	// 4. Parts of packs that were never finished, and candidates that something refers to.
+	parts, err := c.tidy(ctx, last)
+	result.Chunks += parts
+	result.Present = last.present() - deleted
+	return rebased > 0 || slices.ContainsFunc(unneeded, func(root string) bool { return first.packs[root].Base != "" }), err
+}
+
+// seen is what there is of one pack.
+type seen struct {
+	references.Pack
+	// pack and candidate are the etcd revisions of their last writes, 0 for none.
+	pack, candidate int64
+	// chunks are the keys of its parts, with the same.
+	chunks map[string]int64
+	// named are the keys of the parts that its record names.
+	named map[string]bool
+}
+
+// state is the store at one of etcd's revisions.
+type state struct {
+	packs map[string]*seen
+	// referred has the roots that records refer to, kept those that stay.
+	referred, kept map[string]bool
+}
+
+// unneeded are the roots of the packs that are there and not kept, in order.
+func (s state) unneeded() []string {
+	var roots []string
+	for _, root := range slices.Sorted(maps.Keys(s.packs)) {
+		if s.packs[root].pack != 0 && !s.kept[root] {
+			roots = append(roots, root)
+		}
+	}
+	return roots
+}
+
+// present is how many packs there are.
+func (s state) present() int {
+	n := 0
+	for _, one := range s.packs {
+		if one.pack != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// look reads what there is at the present revision.
+func (c *Collector) look(ctx context.Context) (state, error) {
+	revision, err := c.source.Revision(ctx)
+	if err != nil {
+		return state{}, err
+	}
+	s := state{packs: map[string]*seen{}}
+	parts := 0
+	err = c.source.EachPackKey(ctx, revision, func(kv *mvccpb.KeyValue) error {
+		part, ok := c.keys.PackPartOf(string(kv.Key))
+		if !ok {
+			return nil
+		}
+		s.note(part, kv)
+		if part.Name == "chunks" {
+			parts++
+		}
+		return nil
+	})
+	if err != nil {
+		return state{}, err
+	}
+	referred, err := c.source.Referred(ctx, revision)
+	if err != nil {
+		return state{}, held(err)
+	}
+	s.keep(referred)
+	if parts > 0 || len(s.unneeded()) > 0 {
+		// What their records say matters only now: which packs need which, and what
+		// parts they have.
+		if err := c.readPacks(ctx, revision, s, referred); err != nil {
+			return state{}, err
+		}
+		s.keep(referred)
+	}
+	return s, nil
+}
+
+func (s state) note(part store.PackPart, kv *mvccpb.KeyValue) {
+	one := s.packs[part.Root]
+	if one == nil {
+		one = &seen{Pack: references.Pack{Root: part.Root}, chunks: map[string]int64{}}
+		s.packs[part.Root] = one
+	}
+	switch part.Name {
+	case "pack":
+		one.pack = kv.ModRevision
+	case "candidate":
+		one.candidate = kv.ModRevision
+	case "reserved":
+		one.Reserved = true
+	case "chunks":
+		one.chunks[string(kv.Key)] = kv.ModRevision
+	}
+}
+
+func (s *state) keep(referred references.Set) {
+	var packs []references.Pack
+	for _, one := range s.packs {
+		if one.pack != 0 {
+			packs = append(packs, one.Pack)
+		}
+	}
+	s.kept, s.referred = references.Kept(packs, referred), make(map[string]bool, len(referred))
+	for root := range referred {
+		s.referred[root] = true
+	}
+}
+
+// readPacks fills in what the records of packs say.
+func (c *Collector) readPacks(ctx context.Context, revision int64, s state, referred references.Set) error {
+	return c.source.EachPackRecord(ctx, revision, func(kv *mvccpb.KeyValue) error {
+		part, ok := c.keys.PackPartOf(string(kv.Key))
+		if !ok || part.Name != "pack" {
+			return nil
+		}
+		one := s.packs[part.Root]
+		record, err := pack.ParseRecord(string(kv.Key), kv.Value)
+		if err != nil {
+			if len(referred[part.Root]) == 0 {
+				return nil // it goes, and needs nothing
+			}
+			return held(err)
+		}
+		one.Base, one.named = record.Base, map[string]bool{}
+		for _, digest := range record.Chunks {
+			one.named[c.keys.Chunk(part.Root, digest)] = true
+		}
+		return nil
+	})
+}
+
+// held makes an error of a record that cannot be read.
+func held(err error) error {
+	var damaged *store.DamagedError
+	var format *store.FormatError
+	if errors.As(err, &damaged) || errors.As(err, &format) {
+		return &HeldError{Err: err}
+	}
+	return err
+}

@@ -1,0 +1,374 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/references"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+const prefix = "/p"
+
+// bench is a store with packs, and records that refer to them: a record is the root of its
+// pack, in plain text.
+type bench struct {
+	t     *testing.T
+	kv    clientv3.KV
+	keys  store.Keys
+	packs *pack.Store
+}
+
+func on(t *testing.T, kv clientv3.KV) *bench {
+	return &bench{t: t, kv: kv, keys: store.NewKeys(prefix), packs: pack.New(kv, prefix, manifest.Digester{})}
+}
+
+func decoders() references.Decoders {
+	return references.Decoders{"clusterextensionrevisions": func(key string, record []byte) ([]string, error) {
+		if string(record) == "damaged" {
+			return nil, &store.DamagedError{Kind: "revision", Key: key, Err: errors.New("by the test")}
+		}
+		return []string{string(record)}, nil
+	}}
+}
+
+func (s *bench) collector(kv clientv3.KV) *Collector {
+	return New(kv, references.NewSource(kv, prefix, decoders()), pack.New(kv, prefix, manifest.Digester{}))
+}
+
+// common is what all contents have in common, and does not compress: a pack of it is
+// worth a delta.
+func common() string {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 2000)
+	for i := range text {
+		text[i] = byte('0' + random.IntN(64))
+	}
+	return string(text)
+}
+
+func content(text string) []manifest.Object {
+	text += common()
+	object, err := manifest.Digester{}.FromJSON([]byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"k":%q}}`, text)))
+	if err != nil {
+		panic(err)
+	}
+	return []manifest.Object{object}
+}
+
+func (s *bench) record(name string) string {
+	return s.keys.All() + "g.io/clusterextensionrevisions/" + name
+}
+
+// create stores a pack and the record that refers to it, as the API does: from the
+// beginning while the pack is collected in between.
+func (s *bench) create(ctx context.Context, name, text string) error {
+	for range 5 {
+		chain, err := s.roots(ctx)
+		if err != nil {
+			return err
+		}
+		root, err := s.packs.PutInChain(ctx, content(text), chain)
+		if err != nil {
+			return err
+		}
+		_, done, err := store.Swap(ctx, s.kv, s.record(name), []byte(root), 0, store.Referable(s.keys, root)...)
+		if err != nil || done {
+			return err
+		}
+		if found, err := store.Get(ctx, s.kv, s.record(name)); err != nil || found.Exists() {
+			return err
+		}
+	}
+	return errors.New("collected five times")
+}
+
+// roots are those that records refer to.
+func (s *bench) roots(ctx context.Context) ([]string, error) {
+	found, err := s.kv.Get(ctx, s.keys.All()+"g.io/", clientv3.WithPrefix())
+	if err != nil {
+		return nil, err
+	}
+	var roots []string
+	for _, kv := range found.Kvs {
+		roots = append(roots, string(kv.Value))
+	}
+	return roots, nil
+}
+
+func (s *bench) delete(ctx context.Context, name string) error {
+	_, err := s.kv.Delete(ctx, s.record(name))
+	return err
+}
+
+// holds says what is wrong: every record's pack is there, and no other when clean.
+func (s *bench) holds(at string, clean bool) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	found, err := s.kv.Get(ctx, s.keys.All()+"g.io/", clientv3.WithPrefix())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	for _, kv := range found.Kvs {
+		wanted[string(kv.Value)] = true
+		if _, err := s.packs.Read(ctx, string(kv.Value)); err != nil {
+			s.t.Errorf("%s: %s: %v", at, kv.Key, err)
+		}
+	}
+	if !clean {
+		return
+	}
+	if there := s.parts(); len(there) != len(wanted) {
+		s.t.Errorf("%s: %d packs are needed, and there is %v", at, len(wanted), there)
+	}
+	for _, key := range s.parts() {
+		if !strings.HasSuffix(key, "/pack") {
+			s.t.Errorf("%s: %s is left", at, key)
+		}
+	}
+}
+
+// parts are the keys of packs.
+func (s *bench) parts() []string {
+	s.t.Helper()
+	found, err := s.kv.Get(s.t.Context(), s.keys.Packs(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var keys []string
+	for _, kv := range found.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys
+}
+
+func (s *bench) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// collect is a whole collection.
+func (s *bench) collect() Result {
+	s.t.Helper()
+	c := s.collector(s.kv)
+	s.must(c.Begin(s.t.Context()))
+	result, err := c.Collect(s.t.Context())
+	s.must(err)
+	return result
+}
+
+func TestCollect(t *testing.T) {
+	etcd := storetest.Client(t)
+	s := on(t, etcd)
+	ctx := t.Context()
+	for i := range 60 {
+		s.must(s.create(ctx, fmt.Sprint("kept-", i%30), fmt.Sprint("kept", i%30)))
+		_, err := s.packs.Put(ctx, content(fmt.Sprint("gone", i)))
+		s.must(err)
+	}
+	// What a crash in the middle of a large pack leaves, and a collector that died.
+	for _, key := range []string{s.keys.Chunk("sha256:"+strings.Repeat("a", 64), "b"), s.keys.Candidate("sha256:" + strings.Repeat("b", 64))} {
+		_, err := etcd.Put(ctx, key, "x")
+		s.must(err)
+	}
+	if diff := cmp.Diff(Result{Packs: 60, Chunks: 1, Present: 30}, s.collect()); diff != "" {
+		t.Errorf("a collection (-want +got):\n%s", diff)
+	}
+	s.holds("after it", true)
+
+	before := storetest.Revision(t, etcd)
+	if diff := cmp.Diff(Result{Present: 30}, s.collect()); diff != "" {
+		t.Errorf("another one (-want +got):\n%s", diff)
+	}
+	if after := storetest.Revision(t, etcd); after != before+1 {
+		t.Errorf("a collection with nothing to do wrote %d times, want 1, for who collects", after-before)
+	}
+}
+
+// TestBases: a base stays as long as two packs need it, and the last one is made whole.
+func TestBases(t *testing.T) {
+	s := on(t, storetest.Client(t))
+	ctx := t.Context()
+	for _, name := range []string{"a", "b", "c"} {
+		s.must(s.create(ctx, name, name))
+	}
+	s.must(s.delete(ctx, "a"))
+	if got := s.collect(); got != (Result{Present: 3}) {
+		t.Errorf("two packs need a base: %+v", got)
+	}
+	s.must(s.delete(ctx, "b"))
+	if got := s.collect(); got != (Result{Packs: 2, Rebased: 1, Present: 1}) {
+		t.Errorf("one pack needs a base: %+v", got)
+	}
+	s.holds("whole", true)
+	s.must(s.create(ctx, "d", "d"))
+	s.must(errors.Join(s.delete(ctx, "c"), s.delete(ctx, "d")))
+	if got := s.collect(); got != (Result{Packs: 2}) {
+		t.Errorf("nothing needs them: %+v", got)
+	}
+}
+
+// TestReserved: what is being imported stays, until the import is over.
+func TestReserved(t *testing.T) {
+	etcd := storetest.Client(t)
+	s := on(t, etcd)
+	reserved, release, err := s.packs.Reserve(t.Context(), etcd)
+	s.must(err)
+	_, err = s.packs.Put(t.Context(), content("old"))
+	s.must(err)
+	for _, text := range []string{"old", "new"} {
+		_, err := s.packs.Put(reserved, content(text))
+		s.must(err)
+	}
+	if got := s.collect(); got.Packs != 0 || got.Present != 2 {
+		t.Errorf("during an import: %+v", got)
+	}
+	release()
+	if got := s.collect(); got.Packs != 2 {
+		t.Errorf("after it: %+v", got)
+	}
+	s.holds("at the end", true)
+}
+
+// TestHeld: while it is not known what a record refers to, nothing is deleted.
+func TestHeld(t *testing.T) {
+	memory := storetest.NewMemory()
+	s := on(t, memory)
+	ctx := t.Context()
+	_, err := s.packs.Put(ctx, content("gone"))
+	s.must(err)
+	_, err = memory.Put(ctx, s.record("bad"), "damaged")
+	s.must(err)
+	c := s.collector(memory)
+	s.must(c.Begin(ctx))
+	var held *HeldError
+	if _, err := c.Collect(ctx); !errors.As(err, &held) || !strings.Contains(err.Error(), s.record("bad")) {
+		t.Errorf("a collection beside a damaged record: %v", err)
+	}
+	if len(s.parts()) != 1 {
+		t.Errorf("there is %v", s.parts())
+	}
+	s.must(s.delete(ctx, "bad"))
+	if got, err := c.Collect(ctx); err != nil || got.Packs != 1 {
+		t.Errorf("without it: %+v, %v", got, err)
+	}
+}
+
+// TestSuperseded: a collector that begins takes over what another one has named, and that
+// one writes nothing any more, wherever it was.
+func TestSuperseded(t *testing.T) {
+	for k := 0; ; k++ {
+		memory := storetest.NewMemory()
+		s := on(t, memory)
+		for i := range 3 {
+			_, err := s.packs.Put(t.Context(), content(fmt.Sprint(i)))
+			s.must(err)
+		}
+		kv := storetest.NewCrashingKV(memory.Client(t.Context()), k, storetest.Disturbed)
+		former := s.collector(kv)
+		var left []string
+		var revision int64
+		kv.Disturb = func() {
+			next := s.collector(memory)
+			s.must(next.Begin(t.Context()))
+			left, revision = s.parts(), storetest.Revision(t, memory)
+		}
+		err := former.Begin(t.Context())
+		if err == nil {
+			_, err = former.Collect(t.Context())
+		}
+		if !kv.Failed() {
+			break
+		}
+		if k > 0 && (!errors.Is(err, ErrSuperseded) || storetest.Revision(t, memory) != revision) {
+			t.Errorf("disturbed at write %d: %v, and wrote at %d after %d", k, err, storetest.Revision(t, memory), revision)
+		}
+		if k > 0 && !slices.Equal(left, s.parts()) {
+			t.Errorf("disturbed at write %d: there was %v, and is %v", k, left, s.parts())
+		}
+		s.collect()
+		s.holds(fmt.Sprint("disturbed at write ", k), true)
+	}
+}
+
+// collects is a collection of a process that may die.
+func collects(s *bench) error {
+	c := s.collector(s.kv)
+	if err := c.Begin(s.t.Context()); err != nil {
+		return err
+	}
+	_, err := c.Collect(s.t.Context())
+	return err
+}
+
+// TestRaces puts what others do in front of every write of a collector, and a collection in
+// front of every write of what others do, and both with a process that dies there: every
+// record has its pack, and after one more collection there is no other.
+func TestRaces(t *testing.T) {
+	others := map[string]func(*bench) error{
+		"create of what is collected": func(s *bench) error { return s.create(t.Context(), "new", "gone") },
+		"create of another":           func(s *bench) error { return s.create(t.Context(), "new", "other") },
+		"create of what is there":     func(s *bench) error { return s.create(t.Context(), "new", "kept") },
+		"delete":                      func(s *bench) error { return s.delete(t.Context(), "kept") },
+		"delete, create": func(s *bench) error {
+			return errors.Join(s.delete(t.Context(), "kept"), s.create(t.Context(), "new", "kept"))
+		},
+		"create, delete the base": func(s *bench) error {
+			return errors.Join(s.create(t.Context(), "new", "other"), s.delete(t.Context(), "kept"))
+		},
+		"create, delete": func(s *bench) error {
+			return errors.Join(s.create(t.Context(), "new", "gone"), s.delete(t.Context(), "new"))
+		},
+		"collect": collects,
+	}
+	points := 0
+	run := func(name string, how storetest.Crash, outer, inner func(*bench) error) {
+		for k := 0; ; k++ {
+			memory := storetest.NewMemory()
+			start := on(t, memory)
+			start.must(start.create(t.Context(), "kept", "kept"))
+			roots, err := start.roots(t.Context())
+			start.must(err)
+			_, err = start.packs.PutInChain(t.Context(), content("gone"), roots)
+			start.must(err)
+			kv := storetest.NewCrashingKV(memory.Client(t.Context()), k, how)
+			at := fmt.Sprintf("%s, %s, write %d", name, how, k)
+			kv.Disturb = func() { start.must(inner(start)) }
+			err = outer(on(t, kv))
+			if !kv.Failed() {
+				return
+			}
+			points++
+			if how == storetest.Disturbed && err != nil && !errors.Is(err, ErrSuperseded) {
+				t.Errorf("%s: %v", at, err)
+			}
+			if how != storetest.Disturbed {
+				start.must(inner(start))
+			}
+			start.holds(at, false)
+			start.collect()
+			start.holds(at+", collected", true)
+		}
+	}
+	for name, other := range others {
+		for _, how := range []storetest.Crash{storetest.Disturbed, storetest.BeforeWrite, storetest.AfterWrite} {
+			run(name+" within a collection", how, collects, other)
+			run("a collection within "+name, how, other, func(s *bench) error { s.collect(); return nil })
+		}
+	}
+	t.Logf("%d points", points)
+}

@@ -1,0 +1,168 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store/pack"
+)
+
+// change is one thing to write when what it rests on is unchanged.
+type change struct {
+	conditions []clientv3.Cmp
+	ops        []clientv3.Op
+}
+
+func unchanged(key string, at int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), "=", at)
+}
+
+// write writes changes, as many as fit into a transaction at a time, and returns how many
+// of them were done: when not all conditions of a transaction hold, each of its changes
+// is tried by itself.
+func (c *Collector) write(ctx context.Context, doing string, changes []change) (int, error) {
+	written := 0
+	for some := range slices.Chunk(changes, batch) {
+		done, err := c.commit(ctx, doing, some...)
+		if err != nil {
+			return written, err
+		}
+		if done {
+			written += len(some)
+			continue
+		}
+		for _, one := range some {
+			done, err := c.commit(ctx, doing, one)
+			if err != nil {
+				return written, err
+			}
+			if done {
+				written++
+			}
+		}
+	}
+	return written, nil
+}
+
+// commit writes changes in one transaction, if this is still the collector. It returns
+// false when a condition of a change does not hold.
+func (c *Collector) commit(ctx context.Context, doing string, changes ...change) (bool, error) {
+	conditions, ops := []clientv3.Cmp{unchanged(c.keys.Collector(), c.term)}, []clientv3.Op(nil)
+	for _, one := range changes {
+		conditions, ops = append(conditions, one.conditions...), append(ops, one.ops...)
+	}
+	done, err := c.kv.Txn(ctx).If(conditions...).Then(ops...).
+		Else(clientv3.OpGet(c.keys.Collector(), clientv3.WithKeysOnly())).Commit()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", doing, err)
+	}
+	if done.Succeeded {
+		return true, nil
+	}
+	if found := done.Responses[0].GetResponseRange().Kvs; len(found) == 0 || found[0].ModRevision != c.term {
+		return false, fmt.Errorf("%s: %w", doing, ErrSuperseded)
+	}
+	return false, nil
+}
+
+// name writes the candidate keys of packs.
+func (c *Collector) name(ctx context.Context, s state, roots []string) error {
+	var changes []change
+	for _, root := range roots {
+		one := s.packs[root]
+		// Also one that another collector has left: it is this one's from now on.
+		changes = append(changes, change{
+			conditions: []clientv3.Cmp{unchanged(c.keys.Pack(root), one.pack), unchanged(c.keys.Candidate(root), one.candidate)},
+			ops:        []clientv3.Op{clientv3.OpPut(c.keys.Candidate(root), "")},
+		})
+	}
+	_, err := c.write(ctx, "naming the packs that may be collected", changes)
+	return err
+}
+
+// delete deletes those of the named packs that still nothing refers to, and gives the
+// others free. It returns how many it has deleted.
+func (c *Collector) delete(ctx context.Context, s state, named []string) (int, error) {
+	var changes []change
+	for _, root := range named {
+		one := s.packs[root]
+		if one == nil || one.pack == 0 || one.candidate == 0 || s.kept[root] {
+			continue
+		}
+		// A reservation that came just now stays, for the pack that is stored next.
+		chunks := clientv3.OpDelete(c.keys.PackRecords(root)+"chunks/", clientv3.WithPrefix())
+		changes = append(changes, change{
+			conditions: []clientv3.Cmp{unchanged(c.keys.Pack(root), one.pack), unchanged(c.keys.Candidate(root), one.candidate)},
+			ops:        []clientv3.Op{clientv3.OpDelete(c.keys.Pack(root)), clientv3.OpDelete(c.keys.Candidate(root)), chunks},
+		})
+	}
+	return c.write(ctx, "deleting packs that nothing refers to", changes)
+}
+
+// tidy deletes parts that belong to no pack, and candidate keys of packs that stay. It
+// returns how many parts it has deleted.
+func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
+	var parts, candidates []change
+	for _, root := range slices.Sorted(maps.Keys(s.packs)) {
+		one := s.packs[root]
+		if one.candidate != 0 && (s.kept[root] || one.pack == 0) {
+			key := c.keys.Candidate(root)
+			candidates = append(candidates, change{conditions: []clientv3.Cmp{unchanged(key, one.candidate)}, ops: []clientv3.Op{clientv3.OpDelete(key)}})
+		}
+		if one.Reserved || one.pack != 0 && (!s.kept[root] || one.named == nil) {
+			continue // it is being stored, went with its parts, or what it has is not known
+		}
+		for _, key := range slices.Sorted(maps.Keys(one.chunks)) {
+			if !one.named[key] {
+				parts = append(parts, change{
+					// Whoever stores the pack compares its parts with what they have written.
+					conditions: []clientv3.Cmp{unchanged(c.keys.Pack(root), one.pack), unchanged(key, one.chunks[key])},
+					ops:        []clientv3.Op{clientv3.OpDelete(key)},
+				})
+			}
+		}
+	}
+	if _, err := c.write(ctx, "giving packs free that something refers to", candidates); err != nil {
+		return 0, err
+	}
+	return c.write(ctx, "deleting parts of packs that were never finished", parts)
+}
+
+// rebaseLast makes packs whole that are the only ones to need another pack, when nothing
+// else refers to that. A base that two or more need stays: to make one of them whole would
+// take as much as the base does.
+func (c *Collector) rebaseLast(ctx context.Context, s state) (int, error) {
+	if c.rebase == nil {
+		return 0, nil
+	}
+	needs := map[string][]string{}
+	for root, one := range s.packs {
+		if one.Base != "" {
+			needs[one.Base] = append(needs[one.Base], root)
+		}
+	}
+	rebased := 0
+	for _, base := range slices.Sorted(maps.Keys(needs)) {
+		if one := s.packs[base]; one == nil || s.referred[base] || one.Reserved || len(needs[base]) != 1 || !s.kept[needs[base][0]] {
+			continue
+		}
+		done, err := c.rebase.Rebase(ctx, needs[base][0])
+		var missing *pack.MissingError
+		var corrupt *pack.CorruptError
+		switch {
+		case errors.As(err, &missing) || errors.As(err, &corrupt):
+			continue // it stays as it is, and its base with it
+		case err != nil:
+			return rebased, fmt.Errorf("making pack %s whole, which alone needs %s: %w", needs[base][0], base, err)
+		}
+		if done {
+			rebased++
+		}
+	}
+	return rebased, nil
+}

@@ -1,0 +1,90 @@
+package pack
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// reservationSeconds is for how long a reservation outlives a process that died. A
+	// living one renews it three times in that time.
+	reservationSeconds = 60
+	// releaseTimeout bounds the end of a reservation: what is not ended ends by itself.
+	releaseTimeout = 2 * time.Second
+)
+
+// Leases are those of etcd, as a clientv3.Lease has them.
+type Leases interface {
+	Grant(ctx context.Context, seconds int64) (*clientv3.LeaseGrantResponse, error)
+	KeepAlive(ctx context.Context, lease clientv3.LeaseID) (<-chan *clientv3.LeaseKeepAliveResponse, error)
+	Revoke(ctx context.Context, lease clientv3.LeaseID) (*clientv3.LeaseRevokeResponse, error)
+}
+
+type reservationKey struct{}
+
+// Reserve returns a context in which every pack that is stored is kept, although nothing
+// refers to it yet, until release is called. It is for what takes longer than it may have
+// to start over, such as an import: others are told when a pack was collected meanwhile
+// (see store.Referable), and so is a process whose reservation ended because it slept.
+func (s *Store) Reserve(ctx context.Context, leases Leases) (reserved context.Context, release func(), err error) {
+	lease, err := leases.Grant(ctx, reservationSeconds)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reserving packs: %w", err)
+	}
+	renewing, stop := context.WithCancel(ctx)
+	end := func() {
+		stop()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		// What is not revoked runs out.
+		_, _ = leases.Revoke(ctx, lease.ID)
+	}
+	renewed, err := leases.KeepAlive(renewing, lease.ID)
+	if err != nil {
+		end()
+		return nil, nil, fmt.Errorf("reserving packs: %w", err)
+	}
+	go func() {
+		for range renewed { //revive:disable-line:empty-block the channel has to be read
+		}
+	}()
+	return context.WithValue(ctx, reservationKey{}, lease.ID), end, nil
+}
+
+// reserve notes that the pack is wanted, when the context has a reservation. It comes
+// before the pack is looked at: whoever sees it there has it for as long as the
+// reservation lasts.
+func (s *Store) reserve(ctx context.Context, root string) error {
+	lease, ok := ctx.Value(reservationKey{}).(clientv3.LeaseID)
+	if !ok {
+		return nil
+	}
+	if _, err := s.kv.Put(ctx, s.keys.Reservation(root, int64(lease)), "", clientv3.WithLease(lease)); err != nil {
+		return fmt.Errorf("reserving pack %s: %w", root, err)
+	}
+	return nil
+}
+
+// keep takes a pack back from the collector that has found nothing that refers to it. It
+// returns false when another writer came in between.
+func (s *Store) keep(ctx context.Context, root string, modRevision int64) (bool, error) {
+	key := s.keys.Candidate(root)
+	found, err := s.kv.Get(ctx, key, clientv3.WithKeysOnly())
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if len(found.Kvs) == 0 {
+		return true, nil
+	}
+	done, err := s.kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(s.keys.Pack(root)), "=", modRevision)).
+		Then(clientv3.OpDelete(key)).
+		Commit()
+	if err != nil {
+		return false, fmt.Errorf("deleting %s: %w", key, err)
+	}
+	return done.Succeeded, nil
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Packs are shared and deleted when nothing refers to them, so every record that comes to
+// refer to a pack is written in a transaction with these conditions, and the collector
+// keeps to an order (see package gc). Of the two of them one wins:
+//
+//   - The collector writes the candidate key of a pack before it looks whether something
+//     refers to the pack. What was written before it sees, and what is written after that
+//     fails.
+//   - Whoever stores the pack again deletes the candidate key. The collector deletes the
+//     pack only together with the candidate key that it has written.
+
+// Referable are the conditions under which a record may come to refer to packs: each of
+// them is there, and is none that the collector is about to delete.
+func Referable(keys Keys, roots ...string) []clientv3.Cmp {
+	var conditions []clientv3.Cmp
+	for _, root := range roots {
+		conditions = append(conditions,
+			clientv3.Compare(clientv3.CreateRevision(keys.Pack(root)), ">", 0),
+			clientv3.Compare(clientv3.CreateRevision(keys.Candidate(root)), "=", 0))
+	}
+	return conditions
+}
+
+// LookReferable are the reads that tell, when a transaction failed, whether it was for a
+// condition of Referable. WasReferable wants what they found.
+func LookReferable(keys Keys, roots ...string) []clientv3.Op {
+	var reads []clientv3.Op
+	for _, root := range roots {
+		reads = append(reads, clientv3.OpGet(keys.Pack(root), clientv3.WithKeysOnly()), clientv3.OpGet(keys.Candidate(root), clientv3.WithKeysOnly()))
+	}
+	return reads
+}
+
+// WasReferable returns a *CollectedError with those of the roots to which no record might
+// come to refer, nil when there is none.
+func WasReferable(found []*pb.ResponseOp, roots ...string) error {
+	var collected []string
+	for i, root := range roots {
+		pack, candidate := found[2*i].GetResponseRange(), found[2*i+1].GetResponseRange()
+		if len(pack.Kvs) == 0 || len(candidate.Kvs) > 0 {
+			collected = append(collected, root)
+		}
+	}
+	if len(collected) == 0 {
+		return nil
+	}
+	return &CollectedError{Roots: collected}
+}
+
+// StillReferable reads what a failed transaction with the conditions of Referable does not
+// tell: a *CollectedError when they do not hold now.
+func StillReferable(ctx context.Context, kv clientv3.KV, keys Keys, roots ...string) error {
+	if len(roots) == 0 {
+		return nil
+	}
+	done, err := kv.Txn(ctx).Then(LookReferable(keys, roots...)...).Commit()
+	if err != nil {
+		return fmt.Errorf("reading whether packs were collected: %w", err)
+	}
+	return WasReferable(done.Responses, roots...)
+}
+
+// CollectedError says that nothing was written, because a pack that the record would refer
+// to was collected meanwhile, or is about to be. It has to be stored again.
+type CollectedError struct{ Roots []string }
+
+func (e *CollectedError) Error() string {
+	return fmt.Sprintf("the manifests (%v) were collected before anything referred to them", e.Roots)
+}

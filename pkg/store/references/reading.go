@@ -1,0 +1,96 @@
+package references
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+const (
+	// page is how many records are read at a time, keyPage how many keys.
+	page    = 100
+	keyPage = 5000
+)
+
+// Source reads the records of a store as they were at one of etcd's revisions.
+type Source struct {
+	kv       clientv3.KV
+	keys     store.Keys
+	decoders Decoders
+}
+
+// NewSource returns the records below an etcd prefix.
+func NewSource(kv clientv3.KV, prefix string, decoders Decoders) *Source {
+	return &Source{kv: kv, keys: store.NewKeys(prefix), decoders: decoders}
+}
+
+// Keys is the layout of the store.
+func (s *Source) Keys() store.Keys { return s.keys }
+
+// Revision is the one that etcd is at, after all writes that were acknowledged before.
+func (s *Source) Revision(ctx context.Context) (int64, error) {
+	found, err := s.kv.Get(ctx, s.keys.Identity(), clientv3.WithKeysOnly())
+	if err != nil {
+		return 0, fmt.Errorf("reading the revision of etcd: %w", err)
+	}
+	return found.Header.Revision, nil
+}
+
+// Referred returns what all records refer to, at a revision. A record that cannot be read
+// is an error: what it refers to is not known.
+func (s *Source) Referred(ctx context.Context, revision int64) (Set, error) {
+	referred := Set{}
+	err := s.Each(ctx, revision, func(kv *mvccpb.KeyValue) error {
+		roots, err := s.decoders.Of(s.keys, string(kv.Key), kv.Value)
+		if err != nil {
+			return err
+		}
+		referred.Add(string(kv.Key), roots...)
+		return nil
+	})
+	return referred, err
+}
+
+// Each calls a function with every record but those of packs, at a revision, in the order
+// of their keys. It ends at the first error.
+func (s *Source) Each(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
+	packs, all := s.keys.Packs(), s.keys.All()
+	if err := s.between(ctx, all, packs, revision, page, do); err != nil {
+		return err
+	}
+	return s.between(ctx, clientv3.GetPrefixRangeEnd(packs), clientv3.GetPrefixRangeEnd(all), revision, page, do)
+}
+
+// EachPackRecord calls a function with every record of a pack and every part of one, at a
+// revision, in the order of their keys. It ends at the first error.
+func (s *Source) EachPackRecord(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
+	return s.between(ctx, s.keys.Packs(), clientv3.GetPrefixRangeEnd(s.keys.Packs()), revision, page, do)
+}
+
+// EachPackKey is EachPackRecord without values.
+func (s *Source) EachPackKey(ctx context.Context, revision int64, do func(*mvccpb.KeyValue) error) error {
+	return s.between(ctx, s.keys.Packs(), clientv3.GetPrefixRangeEnd(s.keys.Packs()), revision, keyPage, do, clientv3.WithKeysOnly())
+}
+
+func (s *Source) between(ctx context.Context, from, end string, revision, limit int64, do func(*mvccpb.KeyValue) error, options ...clientv3.OpOption) error {
+	for {
+		found, err := s.kv.Get(ctx, from, append(slices.Clone(options), clientv3.WithRange(end), clientv3.WithRev(revision), clientv3.WithLimit(limit))...)
+		if err != nil {
+			return fmt.Errorf("reading records from %s on, as they were at etcd revision %d: %w", from, revision, err)
+		}
+		for _, kv := range found.Kvs {
+			if err := do(kv); err != nil {
+				return err
+			}
+			from = string(kv.Key) + "\x00"
+		}
+		if !found.More || len(found.Kvs) == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Package references says which packs the records of a store refer to, and which packs are
+// kept for it. The collector, fsck and tests share it.
+//
+// Four things refer to a pack: the record of a revision, by what it lists; the record of a
+// plan, which has what is to be applied and what was there before; a run of a plan, which
+// is kept when the plan is deleted, and can be restored; and another pack, which is
+// compressed against it. A reservation keeps one for something that is being written.
+// Rows of history name the pack of a revision that is gone, and keep nothing: nobody can
+// read it by them.
+package references
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Set has, for each root that is referred to, the keys of records that do.
+type Set map[string][]string
+
+// maxNamed is how many records are remembered of each root.
+const maxNamed = 3
+
+// Add notes that a record refers to packs. Empty roots are none.
+func (s Set) Add(key string, roots ...string) {
+	for _, root := range roots {
+		if root == "" {
+			continue
+		}
+		if len(s[root]) < maxNamed {
+			s[root] = append(s[root], key)
+		}
+	}
+}
+
+// Decode returns the roots of the packs that a record refers to. The error is a
+// *store.DamagedError or a *store.FormatError.
+type Decode func(key string, record []byte) (roots []string, err error)
+
+// Decoders are by kind, as Keys.KindOf has it. Records of other kinds refer to no pack.
+type Decoders map[string]Decode
+
+// Of returns what a record refers to.
+func (d Decoders) Of(keys store.Keys, key string, record []byte) ([]string, error) {
+	decode := d[keys.KindOf(key)]
+	if decode == nil {
+		return nil, nil
+	}
+	return decode(key, record)
+}
+
+// Pack is what there is of one pack.
+type Pack struct {
+	Root string
+	// Base is the root of the pack that it is compressed against; empty for none.
+	Base string
+	// Reserved tells that something is written that will refer to it.
+	Reserved bool
+}
+
+// Kept returns the roots that stay: those that are referred to or reserved, and the base of
+// every pack that is there. A pack that nothing refers to may be about to be referred to, so
+// it goes before its base does.
+func Kept(packs []Pack, referred Set) map[string]bool {
+	there, kept := make(map[string]bool, len(packs)), make(map[string]bool, len(packs))
+	for _, pack := range packs {
+		there[pack.Root] = true
+	}
+	for _, pack := range packs {
+		if pack.Reserved || len(referred[pack.Root]) > 0 {
+			kept[pack.Root] = true
+		}
+		if there[pack.Base] {
+			kept[pack.Base] = true
+		}
+	}
+	return kept
+}
+
+// Missing returns the roots that are referred to and not there, in order.
+func Missing(packs []Pack, referred Set) []string {
+	there := make(map[string]bool, len(packs))
+	for _, pack := range packs {
+		there[pack.Root] = true
+	}
+	var missing []string
+	for _, root := range slices.Sorted(maps.Keys(referred)) {
+		if !there[root] {
+			missing = append(missing, root)
+		}
+	}
+	return missing
+}
