@@ -29,8 +29,8 @@ cluster-down: ## End it and remove all it left
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/penstock
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/penstock ./cmd/penstock
+build: ## Build bin/penstock and the plugin, bin/kubectl-penstock
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: tools
 tools: ## Build the control plane's programs into a cache outside the checkout, once

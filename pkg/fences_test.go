@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strconv"
@@ -98,6 +99,8 @@ func fences() []fence {
 		{"pkg/catalog/graph", []string{"pkg/catalog/fbc"}, "what a catalog says of upgrades does not depend on what somebody asks for"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
+		{"pkg/plugin", append([]string{"pkg/client", "pkg/source"}, api...), "it is for a laptop: what it knows, it asks our API"},
+		{"cmd/kubectl-penstock", []string{"pkg/plugin"}, "it is for a laptop: without the server"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}
 }
@@ -144,6 +147,24 @@ func TestFences(t *testing.T) {
 	for _, folder := range []string{"pkg/manifest", "pkg/rollout", "pkg/rollout/targetclient", "pkg/store", "pkg/registry", "pkg/controller", "cmd"} {
 		if checked[folder] == 0 {
 			t.Errorf("there is no package in %s any more", folder)
+		}
+	}
+}
+
+// TestPlugin: the plugin is for a laptop. It has neither the libraries of servers nor those
+// of kubectl in it, and is a third of the server for that.
+func TestPlugin(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "./cmd/kubectl-penstock")
+	list.Dir = ".."
+	out, err := list.CombinedOutput()
+	if err != nil {
+		t.Fatalf("listing what the plugin is made of: %v\n%s", err, out)
+	}
+	for pkg := range strings.Lines(string(out)) {
+		for _, library := range []string{"k8s.io/apiserver", "k8s.io/cli-runtime", "k8s.io/kubectl", "go.etcd.io", "google.golang.org/grpc", "sigs.k8s.io/controller-runtime"} {
+			if in(library, strings.TrimSpace(pkg)) {
+				t.Errorf("the plugin has %s in it", strings.TrimSpace(pkg))
+			}
 		}
 	}
 }

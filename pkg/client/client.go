@@ -3,6 +3,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,22 +17,41 @@ import (
 
 // Flags say which cluster a command talks to, as for kubectl.
 type Flags struct {
-	kubeconfig, context string
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
 	// UserAgent is sent with each request: what asks, and its version.
 	UserAgent string
 }
 
 // Add defines the flags of a command.
 func (f *Flags) Add(flags *pflag.FlagSet) {
+	f.addKubeconfig(flags)
+	flags.StringVar(&f.overrides.CurrentContext, "context", "", "Context of the kubeconfig file. Without it the current one.")
+}
+
+func (f *Flags) addKubeconfig(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig file of the cluster. Without it $KUBECONFIG, then ~/.kube/config.")
-	flags.StringVar(&f.context, "context", "", "Context of the kubeconfig file. Without it the current one.")
+}
+
+// AddAll defines all flags that kubectl has about the cluster and the user. Help shows
+// those that people need often.
+func (f *Flags) AddAll(flags *pflag.FlagSet) error {
+	f.addKubeconfig(flags)
+	clientcmd.BindOverrideFlags(&f.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	var err error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"kubeconfig", "context", "as", "request-timeout"}, flag.Name) {
+			err = cmp.Or(err, flags.MarkHidden(flag.Name))
+		}
+	})
+	return err
 }
 
 // Config is how to connect to the cluster, as the user that the kubeconfig names.
 func (f *Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster: %w", err)
 	}

@@ -46,6 +46,7 @@ func TestPenstock(t *testing.T) {
 	all.Go(func() { w.group("Real", map[string]scenario{"CertManager": certManager}) })
 	all.Wait()
 	// Alone, after all that makes requests.
+	w.run("Freezes", freezes)
 	w.run("DryRun", dryRun)
 	w.run("Idle", idle)
 	w.run("OwnRights", ownRights)
@@ -121,6 +122,7 @@ func rolloutScenarios() map[string]scenario {
 		"InstanceGone":     instanceGone,
 		"Probes":           probes,
 		"Retention":        retention,
+		"ByPlugin":         byPlugin,
 		"Levels":           levels,
 		"LevelRace":        levelRace,
 		"LevelRefusals":    levelRefusals,

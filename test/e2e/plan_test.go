@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/plugin"
 	"github.com/penstock-project/penstock/test/framework/pools"
 )
 
@@ -236,6 +237,7 @@ func reviewPlan(w sharedPlane) {
 	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", `{"planHash":"sha256:`+strings.Repeat("0", 64)+`"}`); err == nil || !strings.Contains(err.Error(), "review it again") {
 		w.t.Errorf("approving another hash: %v", err)
 	}
+	reviewByPlugin(w)
 }
 
 // profile fails unless the row of the profile says all of these.
@@ -269,7 +271,7 @@ func lockedProfile(w sharedPlane) {
 // executePlan goes item by item, and waits for the pool as it really is.
 func executePlan(w sharedPlane, operator *pools.Operator) {
 	operator.Held.Store(true)
-	w.approvePlan("rebalance")
+	approveByPlugin(w)
 	w.phase("rebalance", "InProgress")
 	w.untilPlan("rebalance", ".status.items[0].state", "InProgress")
 	w.MustKubectl("wait", timeout, "--for=create", "machineconfig/99-worker-psi-karg")
@@ -328,7 +330,7 @@ func planDrift(w sharedPlane) {
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--type=merge", "-p", `{"spec":{"logLevel":"Debug"}}`)
 	w.MustKubectl("patch", "kubedescheduler", "cluster", "--namespace="+deschedulerNamespace, "--field-manager=mallory", "--type=merge", "-p", `{"spec":{"mode":"Predictive"}}`)
 	w.phase("rebalance", "Drifted")
-	w.action("rebalance", "DryRun")
+	w.types(0, `kubectl penstock plan stop rebalance`)
 	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.items[1].diff", `-  mode: "***"`, "+  mode: Automatic")
 	w.refusesBlindApproval("rebalance")
@@ -352,10 +354,7 @@ func stalePlan(w sharedPlane) {
 	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "900" {
 		w.t.Errorf("a stale plan was applied: interval %s", got)
 	}
-	w.mustPost("rebalance", "retry", "PlanRetryRequest", "{}")
-	w.phase("rebalance", "ReviewRequired")
-	w.approvePlan("rebalance")
-	w.phase("rebalance", "Completed")
+	w.types(0, `kubectl penstock plan run rebalance --comment CHG-4711`)
 	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "600" {
 		w.t.Errorf("interval %s", got)
 	}
@@ -363,12 +362,11 @@ func stalePlan(w sharedPlane) {
 
 // rollbackPlan is another plan, to be reviewed.
 func rollbackPlan(w sharedPlane) {
-	w.mustPost("rebalance", "rollback", "PlanRollbackRequest", `{"run":1}`)
-	w.phase("rebalance", "ReviewRequired")
+	w.typesAs(plugin.User{}, 0, `kubectl penstock plan undo rebalance --run 1`)
+	w.planSays("rebalance", ".status.phase", "ReviewRequired")
 	w.planSays("rebalance", ".status.items[*].name", "restore-configure-descheduler restore-enable-psi-metrics")
 	w.planSays("rebalance", ".status.items[*].action", "Update Delete")
-	w.approvePlan("rebalance")
-	w.phase("rebalance", "Completed")
+	w.typesAs(plugin.User{}, 0, `kubectl penstock plan run rebalance --hash sha256:e430599c… --timeout 2h`, "sha256:e430599c…", w.read(".status.planHash", "configplan", "rebalance"))
 	w.planSays("rebalance", `.status.conditions[?(@.type=="ProfileActive")].reason`, "Restored")
 	w.profile("Inactive", "rebalance (Completed)", "High")
 	w.absent("machineconfig", "99-worker-psi-karg")

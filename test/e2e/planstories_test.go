@@ -40,10 +40,9 @@ spec: {profile: LoadAwareRebalancing, action: DryRun, failurePolicy: Abort, onCo
 	}
 	upgradedPlan(w, name)
 
-	w.mustPost(name, "rollback", "PlanRollbackRequest", `{"run":1}`)
-	w.phase(name, "ReviewRequired")
-	w.approvePlan(name)
-	w.phase(name, "Completed")
+	// Run 2 was the upgrade; what there was before run 1 comes back.
+	w.says(w.types(0, `kubectl penstock plan undo rebalance --comment "back to before"`, "rebalance", name, "undo", "undo --run 1").Stderr, "✓ "+name+": Completed")
+	w.says(w.types(0, `kubectl penstock plan history rebalance`, "rebalance", name).Stdout, "back to before")
 	w.absent("machineconfig", "99-worker-psi-karg")
 	if limits := w.read(".spec.evictionLimits", descheduler()...); limits != "" {
 		w.t.Errorf("there were no limits before: %s", limits)

@@ -1,0 +1,51 @@
+// Command kubectl-penstock is the plugin of kubectl: kubectl penstock. Called as
+// kubectl_complete-penstock it answers kubectl's questions for completions.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/plugin/command"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// version is set by the linker: -X main.version=v1.2.3.
+var version string
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// Who interrupts twice does not want to wait for the end.
+	context.AfterFunc(ctx, stop)
+	return command.Main(ctx, session.Process{
+		Name: os.Args[0], Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv, Terminal: screen.RealTerminal, Clock: clock.RealClock{}, Executable: os.Executable,
+		Version: programVersion(),
+	})
+}
+
+// programVersion is what the linker was told, or else what Go noted of the sources.
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
+			return "devel-" + setting.Value[:12]
+		}
+	}
+	return "devel"
+}

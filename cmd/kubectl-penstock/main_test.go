@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mostBytes is the size of the program: what somebody waits for who downloads it.
+const mostBytes = 45 << 20
+
+// TestProgram builds the plugin as it ships, and calls it by both of its names.
+func TestProgram(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "kubectl-penstock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w -X main.version=v1.2.3", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the plugin: %v\n%s", err, out)
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > mostBytes {
+		t.Errorf("the plugin has %d bytes, want at most %d", info.Size(), mostBytes)
+	}
+	says := func(want string, name string, args ...string) {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, name), args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s %s: %v, %q is not in: %s", name, strings.Join(args, " "), err, want, out)
+		}
+	}
+	says("kubectl-penstock v1.2.3", "kubectl-penstock", "version")
+	says("kubectl_complete-penstock", "kubectl-penstock", "completion", "install")
+	says("rollback\tGo back", "kubectl_complete-penstock", "rollb")
+}

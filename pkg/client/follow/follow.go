@@ -1,0 +1,118 @@
+// Package follow keeps a list of objects as it is in the cluster, for those who look at
+// it: it watches, and begins anew when a watch ends.
+package follow
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Source is where the objects are.
+type Source[T metav1.Object] struct {
+	// List returns all objects, and the resourceVersion to watch from.
+	List func(context.Context, metav1.ListOptions) ([]T, string, error)
+	// Watch returns what changes from then on.
+	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// Options narrow both.
+	Options metav1.ListOptions
+	// Pause is between two tries of a server that does not answer; a second without it.
+	Pause time.Duration
+	// Trouble is told why nothing is heard at the moment. It may be nil.
+	Trouble func(error)
+}
+
+// Each calls see with all objects, by name, each time that one of them is another one,
+// until see says that it is done or fails, or the context ends. A server that refuses ends
+// it too, one that does not answer only at the beginning.
+func (s Source[T]) Each(ctx context.Context, see func([]T) (done bool, err error)) error {
+	heard := false
+	for {
+		done, err := s.once(ctx, func(all []T) (bool, error) {
+			heard = true
+			return see(all)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case done:
+			return err
+		case err != nil && (!heard || refused(err)):
+			return err
+		case err != nil && s.Trouble != nil:
+			s.Trouble(err)
+		}
+		if err == nil {
+			continue
+		}
+		pause := s.Pause
+		if pause == 0 {
+			pause = time.Second
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// refused is true for answers that another try does not change.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsBadRequest(err)
+}
+
+// once lists and watches until the watch ends.
+func (s Source[T]) once(ctx context.Context, see func([]T) (bool, error)) (done bool, err error) {
+	items, version, err := s.List(ctx, s.Options)
+	if err != nil {
+		return false, err
+	}
+	known := map[string]T{}
+	for _, item := range items {
+		known[item.GetName()] = item
+	}
+	if done, err := see(sorted(known)); done || err != nil {
+		return true, err
+	}
+	options := s.Options
+	options.ResourceVersion, options.AllowWatchBookmarks = version, true
+	events, err := s.Watch(ctx, options)
+	if err != nil {
+		return false, err
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		object, is := event.Object.(T)
+		switch {
+		case event.Type == watch.Bookmark:
+			continue
+		case event.Type == watch.Error:
+			return false, apierrors.FromObject(event.Object)
+		case !is:
+			return false, errors.New("the watch sent an object of another kind")
+		case event.Type == watch.Deleted:
+			delete(known, object.GetName())
+		default:
+			known[object.GetName()] = object
+		}
+		if done, err := see(sorted(known)); done || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func sorted[T any](known map[string]T) []T {
+	all := make([]T, 0, len(known))
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, known[name])
+	}
+	return all
+}

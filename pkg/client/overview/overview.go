@@ -1,0 +1,160 @@
+// Package overview says in a few words how extensions are, from their revisions: what
+// lists and screens show first. It is pure.
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Extension is an extension with those of its revisions that somebody has read.
+type Extension struct {
+	Name string
+	// Revisions, the newest first; at least one.
+	Revisions []*v1alpha1.ClusterExtensionRevision
+}
+
+// Of groups revisions by extension, by name. Names that are none of a revision are left
+// out: there are none in a cluster.
+func Of(revisions []*v1alpha1.ClusterExtensionRevision) []Extension {
+	groups := map[string]int{}
+	var all []Extension
+	for _, revision := range revisions {
+		name, _, ok := olm.ChainOf(revision.Name)
+		if !ok {
+			continue
+		}
+		at, known := groups[name]
+		if !known {
+			at = len(all)
+			groups[name] = at
+			all = append(all, Extension{Name: name})
+		}
+		all[at].Revisions = append(all[at].Revisions, revision)
+	}
+	for _, extension := range all {
+		slices.SortFunc(extension.Revisions, func(a, b *v1alpha1.ClusterExtensionRevision) int {
+			return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
+		})
+	}
+	slices.SortFunc(all, func(a, b Extension) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Newest is the revision with the highest number.
+func (e Extension) Newest() *v1alpha1.ClusterExtensionRevision { return e.Revisions[0] }
+
+// Proposed is the newest revision when it is paused and was never rolled out: somebody is
+// to read it. Otherwise it is nil.
+func (e Extension) Proposed() *v1alpha1.ClusterExtensionRevision {
+	if newest := e.Newest(); newest.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && !Is(newest, v1alpha1.ConditionSucceeded) && available(newest) == 0 {
+		return newest
+	}
+	return nil
+}
+
+// Current is the revision that says how the extension is: the newest that is no proposal.
+// Of an extension that has nothing else it is the proposal.
+func (e Extension) Current() *v1alpha1.ClusterExtensionRevision {
+	if e.Proposed() != nil && len(e.Revisions) > 1 {
+		return e.Revisions[1]
+	}
+	return e.Newest()
+}
+
+// Version of what a revision installs, or empty.
+func Version(revision *v1alpha1.ClusterExtensionRevision) string {
+	return revision.Annotations[v1alpha1.VersionAnnotation]
+}
+
+// State is the lifecycle state, or Deleting.
+func State(revision *v1alpha1.ClusterExtensionRevision) string {
+	if revision.DeletionTimestamp != nil {
+		return v1alpha1.StateDeleting
+	}
+	return string(revision.Spec.LifecycleState)
+}
+
+// Objects counts the objects of a revision, and those that are available.
+func Objects(revision *v1alpha1.ClusterExtensionRevision) (ready, all int) {
+	for i := range revision.Spec.Phases {
+		all += len(revision.Spec.Phases[i].Objects)
+	}
+	return available(revision), all
+}
+
+func available(revision *v1alpha1.ClusterExtensionRevision) int {
+	ready := 0
+	for i := range revision.Status.Phases {
+		ready += int(revision.Status.Phases[i].Available)
+	}
+	return ready
+}
+
+// Is tells whether a condition is True.
+func Is(revision *v1alpha1.ClusterExtensionRevision, conditionType string) bool {
+	return meta.IsStatusConditionTrue(revision.Status.Conditions, conditionType)
+}
+
+// Observed tells whether status speaks of spec as it is.
+func Observed(revision *v1alpha1.ClusterExtensionRevision) bool {
+	return revision.Status.ObservedGeneration >= revision.Generation
+}
+
+// decisive are conditions, those first that need a person, then what goes on, then what is
+// well.
+func decisive() []metav1.Condition {
+	return []metav1.Condition{
+		{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
+		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse},
+	}
+}
+
+// Decisive is the condition that says best how a revision is. Without conditions it is
+// empty.
+func Decisive(revision *v1alpha1.ClusterExtensionRevision) metav1.Condition {
+	for _, candidate := range decisive() {
+		found := meta.FindStatusCondition(revision.Status.Conditions, candidate.Type)
+		if found != nil && found.Status == candidate.Status {
+			return *found
+		}
+	}
+	return metav1.Condition{}
+}
+
+// reasonFrozen is of the condition Progressing while the cluster is frozen.
+const reasonFrozen = "Frozen"
+
+// NeedsPerson returns the condition that somebody has to look at, or nil: the revision
+// fails, is stalled or frozen, was to be rolled back and was not, or holds its owner.
+func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition {
+	conditions := revision.Status.Conditions
+	for _, conditionType := range []string{v1alpha1.ConditionFailing, v1alpha1.ConditionStalled, v1alpha1.ConditionHeld} {
+		if found := meta.FindStatusCondition(conditions, conditionType); found != nil && found.Status == metav1.ConditionTrue {
+			return found
+		}
+	}
+	if found := meta.FindStatusCondition(conditions, v1alpha1.ConditionRolledBack); found != nil && found.Status == metav1.ConditionFalse {
+		return found
+	}
+	if found := meta.FindStatusCondition(conditions, v1alpha1.ConditionProgressing); found != nil && found.Reason == reasonFrozen {
+		return found
+	}
+	return nil
+}
+
+// ReasonAnnotation, on a revision, says why somebody has paused, resumed or archived it.
+// Clients set it, and show it to the next person.
+const ReasonAnnotation = "penstock.dev/lifecycle-reason"

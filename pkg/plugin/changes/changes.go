@@ -1,0 +1,151 @@
+// Package changes shows on a screen what a revision changes: what matters in words, then
+// a table, then the lines.
+package changes
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Print shows a diff. Without lines it ends behind the table.
+func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, lines bool) {
+	from := diff.From
+	if from == "" {
+		from = "nothing"
+	}
+	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s → %s: %s", from, diff.To, Summary(&diff.Summary))))
+	for _, note := range diff.Notes {
+		style, glyph := severity(note.Severity)
+		s.Para(style, glyph, noteText(&note))
+	}
+	if len(diff.Changes) > 0 {
+		s.Printf("\n")
+		s.Table(table(diff.Changes))
+	}
+	if lines {
+		for i := range diff.Changes {
+			unified(s, &diff.Changes[i])
+		}
+	}
+	for _, missing := range Missing(diff) {
+		s.Para(screen.Yellow, screen.Notice, missing)
+	}
+}
+
+// Summary counts objects in words.
+func Summary(summary *v1alpha1.DiffSummary) string {
+	return fmt.Sprintf("%d added, %d changed, %d removed, %d unchanged", summary.Added, summary.Changed, summary.Removed, summary.Unchanged)
+}
+
+// Missing says in words what a diff does not show.
+func Missing(diff *v1alpha1.RevisionDiff) []string {
+	var missing []string
+	if n := diff.Summary.Withheld; n > 0 {
+		missing = append(missing, text.Count(n, "object")+" not shown, changed or not: you may not read what is in them")
+	}
+	if left := diff.Truncated; left != nil {
+		var parts []string
+		for _, part := range []struct {
+			count int32
+			noun  string
+		}{{left.Objects, "object"}, {left.Fields, "field"}, {left.Values, "value"}, {left.Lines, "line"}, {left.Notes, "note"}} {
+			if part.count > 0 {
+				parts = append(parts, text.Count(part.count, part.noun))
+			}
+		}
+		missing = append(missing, strings.Join(parts, ", ")+" left out: the diff is too large; --object narrows it")
+	}
+	return missing
+}
+
+func severity(severity v1alpha1.NoteSeverity) (screen.Style, string) {
+	switch severity {
+	case v1alpha1.NoteCritical:
+		return screen.Red, screen.Bad
+	case v1alpha1.NoteWarning:
+		return screen.Yellow, screen.Notice
+	default:
+		return screen.Dim, screen.Waiting
+	}
+}
+
+func noteText(note *v1alpha1.DiffNote) string {
+	if note.Kind == "" {
+		return note.Message
+	}
+	kind := schema.GroupKind{Group: note.Group, Kind: note.Kind}.String()
+	return kind + " " + qualified(note.Namespace, note.Name) + ": " + note.Message
+}
+
+func qualified(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func table(changes []v1alpha1.ObjectChange) screen.Table {
+	out := screen.Table{Header: []string{"CHANGE", "+/-", "KIND", "NAMESPACE", "NAME"}}
+	for i := range changes {
+		change := &changes[i]
+		style := screen.Yellow
+		switch change.Change {
+		case v1alpha1.ChangeAdded:
+			style = screen.Green
+		case v1alpha1.ChangeRemoved:
+			style = screen.Red
+		case v1alpha1.ChangeChanged:
+		}
+		out.Rows = append(out.Rows, []screen.Cell{
+			{Text: string(change.Change), Style: style}, {Text: fmt.Sprintf("+%d/-%d", change.LinesAdded, change.LinesRemoved)},
+			{Text: Kind(change.APIVersion, change.Kind)}, {Text: change.Namespace}, {Text: change.Name},
+		})
+	}
+	return out
+}
+
+// Kind is a kind with its group: Deployment.apps.
+func Kind(apiVersion, kind string) string {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return kind
+	}
+	return schema.GroupKind{Group: version.Group, Kind: kind}.String()
+}
+
+// unified prints the lines of one object.
+func unified(s *screen.Screen, change *v1alpha1.ObjectChange) {
+	if change.NotCompared != "" {
+		s.Printf("\n")
+		s.Para(screen.Yellow, screen.Notice, Kind(change.APIVersion, change.Kind)+" "+qualified(change.Namespace, change.Name)+": "+change.NotCompared)
+		return
+	}
+	if change.Unified != "" {
+		s.Printf("\n")
+		Lines(s, change.Unified)
+	}
+}
+
+// Lines prints a unified diff.
+func Lines(s *screen.Screen, unified string) {
+	for line := range strings.Lines(unified) {
+		style := screen.Plain
+		switch {
+		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"):
+			style = screen.Bold
+		case strings.HasPrefix(line, "@@"):
+			style = screen.Cyan
+		case strings.HasPrefix(line, "+"):
+			style = screen.Green
+		case strings.HasPrefix(line, "-"):
+			style = screen.Red
+		}
+		s.Printf("%s\n", s.Paint(style, strings.TrimSuffix(line, "\n")))
+	}
+}

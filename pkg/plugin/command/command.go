@@ -1,0 +1,97 @@
+// Package command has the commands of the plugin, one file each: they read and write by
+// the API, as the user, and show what there is to see by the packages beside it.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// completer is how kubectl calls a plugin for completions: the name of the plugin, with
+// underscores, behind it.
+const completer = "kubectl_complete-"
+
+// Main runs the plugin and returns the code to exit with.
+func Main(ctx context.Context, process session.Process) int {
+	s := session.New(process)
+	root, err := New(s)
+	if err != nil {
+		s.Err.Printf("Error: %v\n", err)
+		return int(outcome.Unknown)
+	}
+	args := process.Args
+	if strings.HasPrefix(filepath.Base(process.Name), completer) {
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
+	root.SetArgs(args)
+	err = root.ExecuteContext(ctx)
+	if err == nil {
+		return int(outcome.OK)
+	}
+	said := session.Explain(err).Error()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		said = "interrupted"
+	}
+	if said != "" {
+		for i, line := range strings.Split(said, "\n") {
+			if i == 0 {
+				s.Err.Para(screen.Red, "Error:", line)
+			} else {
+				s.Err.Para(screen.Plain, "", line)
+			}
+		}
+	}
+	return int(outcome.Of(err))
+}
+
+// New is the plugin with all its commands.
+func New(s *session.Session) (*cobra.Command, error) {
+	root := &cobra.Command{
+		Use:   "kubectl-penstock",
+		Short: "See, review and roll out what Penstock installs",
+		Long: "See what Penstock has installed, read what a change would do before it is made, roll it out, and go back.\n\n" +
+			"Exit codes of all commands: 0 what was asked for holds, 1 it does not (differences, a failed rollout),\n" +
+			"2 it could not be found out (usage, rights, no answer), 3 it has changed meanwhile, 124 timeout, 130 interrupted.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl penstock"},
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Begin() },
+		Args:              cobra.NoArgs,
+		RunE:              func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.SetIn(s.Stdin)
+	root.SetOut(s.Stdout)
+	root.SetErr(s.Stderr)
+	if err := s.AddFlags(root.PersistentFlags()); err != nil {
+		return nil, fmt.Errorf("defining flags: %w", err)
+	}
+	root.AddGroup(&cobra.Group{ID: reading, Title: "Look:"}, &cobra.Group{ID: changing, Title: "Change:"}, &cobra.Group{ID: helping, Title: "Help yourself:"})
+	for group, commands := range map[string][]*cobra.Command{
+		reading:  {newStatus(s), newDiff(s), newHistory(s), newTree(s)},
+		changing: {newDeploy(s), newRollback(s), newPlan(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s)},
+		helping:  {newVersion(s), newCompletion(s)},
+	} {
+		for _, command := range commands {
+			command.GroupID = group
+			root.AddCommand(command)
+		}
+	}
+	root.SetHelpCommandGroupID(helping)
+	return root, nil
+}
+
+// Groups of commands in the help.
+const (
+	reading  = "look"
+	changing = "change"
+	helping  = "help"
+)

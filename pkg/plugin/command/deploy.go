@@ -1,0 +1,264 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/rendering"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// rolloutTime is how long a rollout is followed when nobody says.
+const rolloutTime = 10 * time.Minute
+
+type deployOptions struct {
+	name, version, cause string
+	yes, dryRun, stat    bool
+	timeout              time.Duration
+	output               session.Format
+}
+
+func newDeploy(s *session.Session) *cobra.Command {
+	var options deployOptions
+	command := &cobra.Command{
+		Use:   "deploy DIRECTORY|FILE|- --name EXTENSION [-- ARGUMENTS OF penstock render]",
+		Short: "Install or upgrade: read what changes, then roll it out",
+		Long: "Store the manifests as the next revision of the extension, paused, show what it changes, and ask. After a yes it\n" +
+			"is rolled out, and its progress shown until it has succeeded or says why it does not. After a no it is deleted:\n" +
+			"nothing was written to the cluster. What was read is what rolls out: a revision never changes.\n\n" +
+			"Charts, bundles and other layouts are rendered by the program penstock on PATH; so is everything when there are\n" +
+			"arguments behind --.",
+		Example: "  # Install, and later upgrade\n  kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0\n" +
+			"  # In a pipeline: what would change (exit 1 when something does), then do it\n" +
+			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run\n" +
+			"  kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m",
+		Args: func(command *cobra.Command, args []string) error {
+			if n := command.ArgsLenAtDash(); len(args) == 0 || n > 1 || n == 0 || n < 0 && len(args) > 1 {
+				return errors.New("want one directory, file or -, and the arguments of penstock render behind --")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			d := &deployment{Session: s, deployOptions: options}
+			if err := d.check(); err != nil {
+				return err
+			}
+			var err error
+			if d.cluster, err = s.Connect(); err != nil {
+				return err
+			}
+			return d.run(command.Context(), args[0], args[1:])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.name, "name", "", "Name of the extension. Required.")
+	flags.StringVar(&options.version, "version", "", "Version of the extension, for status and history.")
+	flags.StringVar(&options.cause, "cause", "", "Why, for the history.")
+	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "Stop behind the diff, and delete the paused revision. Exit code as for diff.")
+	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
+	flags.DurationVar(&options.timeout, "timeout", rolloutTime, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
+	options.output.Add(flags)
+	return command
+}
+
+// deployment is one run of deploy.
+type deployment struct {
+	*session.Session
+	deployOptions
+	cluster *session.Cluster
+}
+
+// check says what is wrong before anything is asked or stored.
+func (d *deployment) check() error {
+	problems := validation.IsDNS1123Subdomain(d.name)
+	switch {
+	case d.name == "":
+		return outcome.Errorf(outcome.Unknown, "--name is required: the name of the extension")
+	case len(problems) > 0:
+		return outcome.Errorf(outcome.Unknown, "--name %q: %s", d.name, problems[0])
+	case len(d.name) > v1alpha1.MaxExtensionNameLength:
+		return outcome.Errorf(outcome.Unknown, "--name %q: has %d characters, at most %d are allowed", d.name, len(d.name), v1alpha1.MaxExtensionNameLength)
+	case !d.yes && !d.dryRun && !d.Person():
+		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out unasked, --dry-run only shows what changes")
+	}
+	return nil
+}
+
+// run stores the revision, has it read, and rolls it out.
+func (d *deployment) run(ctx context.Context, from string, arguments []string) error {
+	// 1. Render, as the revision behind the newest one that there ever was.
+	number, err := nextNumber(ctx, d.cluster, d.name)
+	if err != nil {
+		return err
+	}
+	rendered, err := rendering.Input{
+		From: from, Stdin: d.Stdin, Arguments: arguments, Extension: d.name, Number: number,
+		Warn: func(warning string) { d.Err.Para(screen.Yellow, screen.Notice, warning) },
+	}.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	d.annotate(rendered)
+	// 2. Store it, paused.
+	revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Create(ctx, rendered, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("creating %s: %w", rendered.Name, err)
+	}
+	// 3. Have it read. Unless somebody agrees, nothing of it stays.
+	diff, err := d.review(ctx, revision)
+	if err == nil && diff == nil {
+		return d.withdraw(ctx, revision, "nothing changes", nil)
+	}
+	if err == nil && d.dryRun {
+		return d.withdraw(ctx, revision, "", verdictOf(diff))
+	}
+	agreed := d.yes
+	if err == nil && !agreed {
+		agreed, err = d.Confirm(ctx, question(revision.Name, diff))
+	}
+	if err != nil || !agreed {
+		return d.withdraw(ctx, revision, "nothing was rolled out", errors.Join(err, refusal(agreed || err != nil)))
+	}
+	// 4. Roll it out, and follow.
+	digest := diff.Summary.RemovedDigest
+	if d.yes {
+		digest = "" // nobody has read it
+	}
+	if _, err := activate(ctx, d.cluster, revision, digest); err != nil {
+		return d.withdraw(ctx, revision, "nothing was rolled out", err)
+	}
+	return d.follow(ctx, revision.Name)
+}
+
+func (d *deployment) annotate(revision *v1alpha1.ClusterExtensionRevision) {
+	for key, value := range map[string]string{v1alpha1.VersionAnnotation: d.version, v1alpha1.ChangeCauseAnnotation: d.cause} {
+		if value != "" {
+			metav1.SetMetaDataAnnotation(&revision.ObjectMeta, key, value)
+		}
+	}
+}
+
+// refusal ends a command whose question was answered by no.
+func refusal(other bool) error {
+	if other {
+		return nil
+	}
+	return outcome.Quiet(outcome.No)
+}
+
+// nextNumber is the one behind the highest that the extension ever had.
+func nextNumber(ctx context.Context, cluster *session.Cluster, extension string) (int64, error) {
+	history, err := cluster.OlmV1alpha1().RevisionHistories().Get(ctx, extension, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the history of %s: %w", extension, err)
+	}
+	number := int64(0)
+	for i := range history.Revisions {
+		number = max(number, history.Revisions[i].Revision)
+	}
+	return number + 1, nil
+}
+
+// review shows what a paused revision changes against the one that is rolled out. It
+// returns nil when that is nothing.
+func (d *deployment) review(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) (*v1alpha1.RevisionDiff, error) {
+	diff, active, err := proposal(ctx, d.cluster, d.name, revision)
+	if err != nil {
+		return nil, err
+	}
+	if active && verdictOf(diff) == nil {
+		return nil, nil
+	}
+	on := d.Out
+	if d.output != "" {
+		on = d.Err
+	}
+	changes.Print(on, diff, !d.stat)
+	return diff, nil
+}
+
+// proposal compares a paused revision with the newest active one before it. active tells
+// whether there is one; without it, everything is added.
+func proposal(ctx context.Context, cluster *session.Cluster, extension string, revision *v1alpha1.ClusterExtensionRevision) (diff *v1alpha1.RevisionDiff, active bool, err error) {
+	found, err := cluster.Find(ctx, revision.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, earlier := range found.Revisions {
+		if earlier.Spec.Revision < revision.Spec.Revision && earlier.Spec.LifecycleState == v1alpha1.LifecycleStateActive && earlier.DeletionTimestamp == nil {
+			diff, err := getDiff(ctx, cluster, earlier.Name+".."+revision.Name, nil)
+			return diff, true, err
+		}
+	}
+	diff, err = getOwnDiff(ctx, cluster, olm.RevisionName(extension, revision.Spec.Revision), nil)
+	return diff, false, err
+}
+
+func question(name string, diff *v1alpha1.RevisionDiff) string {
+	asked := "Roll out " + name
+	if n := diff.Summary.Removed; n > 0 {
+		asked += fmt.Sprintf(", and delete the %d removed", n)
+	}
+	return asked + "?"
+}
+
+// withdraw deletes a paused revision that nobody wants, and returns why.
+func (d *deployment) withdraw(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision, said string, why error) error {
+	ctx, cancel := session.Cleanup(ctx)
+	defer cancel()
+	err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Delete(ctx, revision.Name, *metav1.NewPreconditionDeleteOptions(string(revision.UID)))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return errors.Join(why, fmt.Errorf("%s is stored, paused, and could not be deleted: kubectl delete cer %s: %w", revision.Name, revision.Name, err))
+	}
+	if said == "" {
+		said = "only shown"
+	}
+	d.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("%s: %s was deleted again", said, revision.Name))
+	return why
+}
+
+// activate lets a paused revision go on, unless it has changed since it was read. The
+// digest acknowledges the deletions that were read, and may be empty.
+func activate(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.ClusterExtensionRevision, digest string) (*v1alpha1.ClusterExtensionRevision, error) {
+	annotations := map[string]any{}
+	if digest != "" {
+		annotations[v1alpha1.AcknowledgeDeletionAnnotation] = digest
+	}
+	return setState(ctx, cluster, revision, v1alpha1.LifecycleStateActive, annotations)
+}
+
+// follow shows the rollout until it has ended.
+func (d *deployment) follow(ctx context.Context, name string) error {
+	following, cancel := within(ctx, d.timeout)
+	defer cancel()
+	err := followRollout(following, d.Session, d.cluster, d.Err, d.name, name)
+	switch outcome.Of(err) {
+	case outcome.TimedOut, outcome.Interrupted:
+		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s goes on by itself. kubectl penstock status %s -w follows it, kubectl penstock pause %s stops it, kubectl penstock rollback %s goes back",
+			name, name, name, d.name))
+	}
+	if err == nil && d.output != "" {
+		revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		return d.PrintObject(d.output, revision)
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+type diffOptions struct {
+	live, stat bool
+	object     string
+	output     session.Format
+}
+
+func newDiff(s *session.Session) *cobra.Command {
+	var options diffOptions
+	command := &cobra.Command{
+		Use:   "diff EXTENSION|REVISION|FROM..TO",
+		Short: "What a revision changes, in words first",
+		Long: "Show what a revision changes against the one before it: what matters in words, then a table, then the lines.\n" +
+			"Of an extension it is the newest revision. FROM..TO compares any two; --live, or ..live, compares with the\n" +
+			"cluster as it is now.\n\n" +
+			"Exit code: 0 nothing changes, 1 something does, 2 it could not be found out.",
+		Example: "  # What the newest revision changes\n  kubectl penstock diff lighthouse\n" +
+			"  # What is different in the cluster, without the lines\n  kubectl penstock diff lighthouse --live --stat\n" +
+			"  # Two revisions, one object\n  kubectl penstock diff lighthouse-1..lighthouse-2 --object Deployment.apps/lighthouse-system/lighthouse-webhook",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			diff, err := readDiff(command.Context(), cluster, args[0], options)
+			if err != nil {
+				return err
+			}
+			if options.output != "" {
+				err = s.PrintObject(options.output, diff)
+			} else {
+				changes.Print(s.Out, diff, !options.stat)
+			}
+			if err != nil {
+				return err
+			}
+			return verdictOf(diff)
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&options.live, "live", false, "Compare with the cluster as it is now.")
+	flags.BoolVar(&options.stat, "stat", false, "Leave out the lines.")
+	flags.StringVar(&options.object, "object", "", "Only this object, or these: KIND[/NAMESPACE][/NAME], with KIND such as Deployment or Deployment.apps.")
+	options.output.Add(flags)
+	return command
+}
+
+// verdictOf is how a command ends that was asked whether something changes.
+func verdictOf(diff *v1alpha1.RevisionDiff) error {
+	switch {
+	case len(diff.Changes) > 0 || diff.Summary.Added+diff.Summary.Changed+diff.Summary.Removed > 0:
+		return outcome.Quiet(outcome.No)
+	case diff.Summary.Withheld > 0 || diff.Truncated != nil:
+		return outcome.Errorf(outcome.Unknown, "nothing changes in what you may see; of the rest nobody can tell you")
+	default:
+		return nil
+	}
+}
+
+func readDiff(ctx context.Context, cluster *session.Cluster, name string, options diffOptions) (*v1alpha1.RevisionDiff, error) {
+	query, err := options.query()
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(name, "..") {
+		found, err := cluster.Find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if name = found.Newest().Name; found.Revision != nil {
+			name = found.Revision.Name
+		}
+	}
+	switch {
+	case strings.Contains(name, ".."):
+		if options.live {
+			return nil, outcome.Errorf(outcome.Unknown, "--live compares one revision with the cluster: give its name instead of %s", name)
+		}
+		return getDiff(ctx, cluster, name, query)
+	case options.live:
+		return getDiff(ctx, cluster, name+".."+v1alpha1.Live, query)
+	default:
+		return getOwnDiff(ctx, cluster, name, query)
+	}
+}
+
+// query are the parameters that narrow a diff.
+func (o diffOptions) query() (map[string]string, error) {
+	query := map[string]string{}
+	if o.stat && o.output == "" {
+		query["unified"] = "false"
+	}
+	if o.object == "" {
+		return query, nil
+	}
+	parts := strings.Split(o.object, "/")
+	keys := map[int][]string{
+		1: {"objectKind"}, 2: {"objectKind", "objectName"}, 3: {"objectKind", "objectNamespace", "objectName"},
+	}[len(parts)]
+	if keys == nil {
+		return nil, outcome.Errorf(outcome.Unknown, "--object %q: want KIND, KIND/NAME or KIND/NAMESPACE/NAME", o.object)
+	}
+	for i, key := range keys {
+		if parts[i] != "" {
+			query[key] = parts[i]
+		}
+	}
+	return query, nil
+}
+
+// getDiff reads a diff by name, A..B.
+func getDiff(ctx context.Context, cluster *session.Cluster, name string, query map[string]string) (*v1alpha1.RevisionDiff, error) {
+	diff := &v1alpha1.RevisionDiff{}
+	request := cluster.OlmV1alpha1().RESTClient().Get().Resource("revisiondiffs").Name(name)
+	for key, value := range query {
+		request.Param(key, value)
+	}
+	if err := request.Do(ctx).Into(diff); err != nil {
+		return nil, fmt.Errorf("comparing %s: %w", name, err)
+	}
+	return diff, nil
+}
+
+// getOwnDiff reads what a revision changes against the one before it.
+func getOwnDiff(ctx context.Context, cluster *session.Cluster, name string, query map[string]string) (*v1alpha1.RevisionDiff, error) {
+	if len(query) == 0 {
+		diff, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().GetDiff(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s with the revision before it: %w", name, err)
+		}
+		return diff, nil
+	}
+	diff := &v1alpha1.RevisionDiff{}
+	request := cluster.OlmV1alpha1().RESTClient().Get().Resource("clusterextensionrevisions").Name(name).SubResource("diff")
+	for key, value := range query {
+		request.Param(key, value)
+	}
+	if err := request.Do(ctx).Into(diff); err != nil {
+		return nil, fmt.Errorf("comparing %s with the revision before it: %w", name, err)
+	}
+	return diff, nil
+}

@@ -1,0 +1,77 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+func newHistory(s *session.Session) *cobra.Command {
+	var output session.Format
+	command := &cobra.Command{
+		Use:               "history EXTENSION",
+		Short:             "The revisions of an extension, deleted ones included: who, when and why",
+		Example:           "  kubectl penstock history lighthouse",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			history, err := cluster.OlmV1alpha1().RevisionHistories().Get(command.Context(), args[0], metav1.GetOptions{})
+			if err != nil {
+				return fmt.Errorf("reading the history of %s: %w", args[0], err)
+			}
+			if output != "" {
+				return s.PrintObject(output, history)
+			}
+			s.Out.Table(historyTable(history.Revisions, s.Now()))
+			if hold := history.Hold; hold != nil {
+				s.Out.Para(screen.Yellow, screen.Notice, fmt.Sprintf("the rollback %s holds the owner of the extension: it creates no revision until it is changed, or "+
+					"kubectl annotate cer %s %s=%s", hold.Revision, hold.Revision, v1alpha1.ReleaseHoldAnnotation, hold.Revision))
+			}
+			return nil
+		},
+	}
+	output.Add(command.Flags())
+	return command
+}
+
+func historyTable(rows []v1alpha1.RevisionRecord, now time.Time) screen.Table {
+	out := screen.Table{Header: []string{"REVISION", "VERSION", "STATE", "RESULT", "CHANGES", "AGE", "BY", "CAUSE"}}
+	for i := range rows {
+		row := &rows[i]
+		changed, age, cause := "", "", row.Cause
+		if c := row.Changes; c != nil {
+			changed = fmt.Sprintf("+%d ~%d -%d", c.Added, c.Changed, c.Removed)
+		}
+		if row.CreatedAt != nil {
+			age = duration.HumanDuration(now.Sub(row.CreatedAt.Time))
+		}
+		if row.RollbackOf != "" {
+			cause = "rollback to " + row.RollbackOf
+			if row.Cause != "" {
+				cause += ": " + row.Cause
+			}
+		}
+		style := screen.Plain
+		switch row.Result {
+		case v1alpha1.ResultSucceeded:
+			style = screen.Green
+		case v1alpha1.ResultFailing, v1alpha1.ResultStalled:
+			style = screen.Red
+		}
+		cells := []screen.Cell{{Text: fmt.Sprint(row.Revision)}, {Text: row.Version}, {Text: row.State}, {Text: row.Result, Style: style},
+			{Text: changed}, {Text: age}, {Text: row.RequestedBy}, {Text: cause}}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+type lifecycleOptions struct {
+	reason string
+	yes    bool
+	output session.Format
+}
+
+func (o *lifecycleOptions) add(command *cobra.Command, asks bool) {
+	flags := command.Flags()
+	flags.StringVar(&o.reason, "reason", "", "Why; status shows it.")
+	if asks {
+		flags.BoolVar(&o.yes, "yes", false, "Do not ask.")
+	}
+	o.output.Add(flags)
+}
+
+func newPause(s *session.Session) *cobra.Command {
+	var options lifecycleOptions
+	command := &cobra.Command{
+		Use:               "pause EXTENSION|REVISION",
+		Short:             "Write nothing more for a revision: no rollout, no repair",
+		Long:              "Pause a revision, of an extension the newest one. What is in the cluster stays as it is, and is not repaired.",
+		Example:           "  kubectl penstock pause lighthouse --reason \"INC-7: we look at it by hand\"",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			return changeState(command.Context(), s, args[0], v1alpha1.LifecycleStatePaused, options, nil)
+		},
+	}
+	options.add(command, false)
+	return command
+}
+
+func newResume(s *session.Session) *cobra.Command {
+	var options lifecycleOptions
+	command := &cobra.Command{
+		Use:   "resume EXTENSION|REVISION",
+		Short: "Let a paused revision go on",
+		Long: "Let a paused revision go on, of an extension the newest one. One that was never rolled out is a proposal: what it\n" +
+			"changes is shown, and you are asked.",
+		Example:           "  kubectl penstock resume lighthouse --yes",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			return changeState(command.Context(), s, args[0], v1alpha1.LifecycleStateActive, options, resumption)
+		},
+	}
+	options.add(command, true)
+	return command
+}
+
+func newArchive(s *session.Session) *cobra.Command {
+	var options lifecycleOptions
+	command := &cobra.Command{
+		Use:   "archive EXTENSION|REVISION",
+		Short: "End a revision for good",
+		Long: "Archive a revision, of an extension the newest one. Its objects that no other active revision of the extension has\n" +
+			"are deleted; the others get the content of that revision again. It is final. To remove an extension, delete its\n" +
+			"revisions.",
+		Example:           "  kubectl penstock archive lighthouse-3 --reason \"its image does not exist\" --yes",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			return changeState(command.Context(), s, args[0], v1alpha1.LifecycleStateArchived, options, archival)
+		},
+	}
+	options.add(command, true)
+	return command
+}
+
+// asking shows what a change of state does. It returns a question, or none when there is
+// nothing to ask, and annotations for the change.
+type asking func(ctx context.Context, s *session.Session, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error)
+
+// resumption shows what a proposal changes; whoever agrees has seen what it deletes.
+func resumption(ctx context.Context, s *session.Session, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error) {
+	if proposed := found.Proposed(); proposed == nil || proposed.Name != revision.Name {
+		return "", nil, nil
+	}
+	diff, _, err := proposal(ctx, cluster, found.Name, revision)
+	if err != nil {
+		return "", nil, err
+	}
+	changes.Print(s.Err, diff, true)
+	annotations := map[string]any{}
+	if digest := diff.Summary.RemovedDigest; digest != "" {
+		annotations[v1alpha1.AcknowledgeDeletionAnnotation] = digest
+	}
+	return question(revision.Name, diff), annotations, nil
+}
+
+func archival(_ context.Context, _ *session.Session, _ *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error) {
+	return fmt.Sprintf("Archive %s for good, and delete its objects that no other active revision of %s has?", revision.Name, found.Name), nil, nil
+}
+
+// changeState sets the lifecycle state of a revision as it was read.
+func changeState(ctx context.Context, s *session.Session, name string, state v1alpha1.LifecycleState, options lifecycleOptions, ask asking) error {
+	cluster, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	found, err := cluster.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	revision := found.Newest()
+	if found.Revision != nil {
+		revision = found.Revision
+	}
+	if revision.Spec.LifecycleState == state {
+		s.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("%s is %s already", revision.Name, state))
+		return nil
+	}
+	annotations := map[string]any{}
+	if ask != nil && !options.yes {
+		asked, acknowledged, err := ask(ctx, s, cluster, found, revision)
+		if err != nil {
+			return err
+		}
+		if asked != "" {
+			agreed, err := s.Confirm(ctx, asked)
+			if err != nil {
+				return outcome.Errorf(outcome.Unknown, "%w; --yes does it unasked", err)
+			}
+			if !agreed {
+				s.Err.Para(screen.Dim, screen.Waiting, "nothing was changed")
+				return outcome.Quiet(outcome.No)
+			}
+			annotations = acknowledged
+		}
+	}
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations[overview.ReasonAnnotation] = nil
+	if options.reason != "" {
+		annotations[overview.ReasonAnnotation] = options.reason
+	}
+	changed, err := setState(ctx, cluster, revision, state, annotations)
+	if err != nil {
+		return err
+	}
+	if options.output != "" {
+		return s.PrintObject(options.output, changed)
+	}
+	s.Out.Para(screen.Green, screen.Good, fmt.Sprintf("%s is %s; kubectl penstock status %s -w follows it", changed.Name, state, found.Name))
+	return nil
+}
+
+// setState changes a revision unless somebody else has since it was read.
+func setState(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.ClusterExtensionRevision, state v1alpha1.LifecycleState, annotations map[string]any) (*v1alpha1.ClusterExtensionRevision, error) {
+	metadata := map[string]any{"uid": revision.UID}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"lifecycleState": state}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the change of %s: %w", revision.Name, err)
+	}
+	changed, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().Patch(ctx, revision.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("setting %s to %s: %w", revision.Name, state, err)
+	}
+	return changed, nil
+}

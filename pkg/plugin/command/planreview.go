@@ -1,0 +1,312 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/progress"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// approvalOptions are the flags of commands that approve.
+type approvalOptions struct {
+	hash, comment string
+	run           int64
+	yes, wait     bool
+	timeout       time.Duration
+	output        session.Format
+}
+
+func (o *approvalOptions) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&o.hash, "hash", "", "Approve the plan of this hash and no other. Required without a terminal, and with --yes.")
+	flags.StringVar(&o.comment, "comment", "", "Why; the history keeps it.")
+	flags.BoolVar(&o.yes, "yes", false, "Do not ask.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "Stop following after this time, with exit code 124; the plan goes on. 0 is no limit.")
+	o.output.Add(flags)
+}
+
+// planCommand is a command about one plan.
+func planCommand(s *session.Session, command *cobra.Command, do func(context.Context, *planReview) error) *cobra.Command {
+	command.Args = cobra.ExactArgs(1)
+	command.ValidArgsFunction = planNames(s)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		cluster, err := s.Connect()
+		if err != nil {
+			return err
+		}
+		return do(command.Context(), &planReview{Session: s, cluster: cluster, name: args[0]})
+	}
+	return command
+}
+
+func newPlanApprove(s *session.Session) *cobra.Command {
+	var options approvalOptions
+	command := planCommand(s, &cobra.Command{
+		Use:   "approve PLAN",
+		Short: "Show a plan, ask, and approve exactly what was shown",
+		Long: "Show the plan that waits, ask, and approve it by its hash: when it has changed since it was shown, nothing is\n" +
+			"approved (exit code 3). Without a terminal --hash says which plan was reviewed.",
+		Example: "  kubectl penstock plan approve rebalance --comment CHG-4711\n" +
+			"  kubectl penstock plan approve rebalance --hash sha256:e430599c… --comment CHG-4711 --wait",
+	}, func(ctx context.Context, p *planReview) error {
+		if err := p.approve(ctx, options); err != nil || !options.wait {
+			return err
+		}
+		return p.follow(ctx, options.timeout)
+	})
+	options.add(command)
+	command.Flags().BoolVarP(&options.wait, "wait", "w", false, "Follow the run until it has ended.")
+	return command
+}
+
+// approve shows the plan that waits, and approves it when the person agrees.
+func (p *planReview) approve(ctx context.Context, options approvalOptions) error {
+	if options.hash == "" && (options.yes || !p.Person()) {
+		return outcome.Errorf(outcome.Unknown, "--hash is required where nobody is asked: it says which plan was reviewed, as kubectl penstock plan show %s prints it", p.name)
+	}
+	plan, err := p.show(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case plan.Status.Phase != v1alpha1.PhaseReviewRequired:
+		return outcome.Errorf(outcome.No, "plan %s is %s: none waits for an approval", p.name, plan.Status.Phase)
+	case options.hash != "" && options.hash != plan.Status.PlanHash:
+		return outcome.Errorf(outcome.Conflict, "plan %s has the hash %s now, not %s: read it again", p.name, plan.Status.PlanHash, options.hash)
+	}
+	// The server judges beforehand: nobody has to agree to what is refused anyway.
+	api := p.cluster.HcoV1alpha1().ConfigurationPlans()
+	request := &v1alpha1.PlanApprovalRequest{Spec: v1alpha1.PlanApprovalRequestSpec{PlanHash: plan.Status.PlanHash, Comment: options.comment}}
+	if _, err := api.Approve(ctx, p.name, request, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		return fmt.Errorf("plan %s cannot be approved: %w", p.name, err)
+	}
+	if !options.yes && p.Person() {
+		agreed, err := p.Confirm(ctx, fmt.Sprintf("Approve plan %s, impact %s?", p.name, plan.Status.ImpactSeverity))
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			p.Err.Para(screen.Dim, screen.Waiting, "nothing was approved; kubectl penstock plan reject "+p.name+" takes it off the list")
+			return outcome.Quiet(outcome.No)
+		}
+	}
+	approved, err := api.Approve(ctx, p.name, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("approving plan %s: %w", p.name, err)
+	}
+	if options.output != "" {
+		return p.PrintObject(options.output, approved)
+	}
+	p.Err.Para(screen.Green, screen.Good, fmt.Sprintf("plan %s is approved by %s; kubectl penstock plan run %s follows it", p.name, approved.Status.Username, p.name))
+	return nil
+}
+
+func newPlanReject(s *session.Session) *cobra.Command {
+	reason := ""
+	command := planCommand(s, &cobra.Command{
+		Use:   "reject PLAN",
+		Short: "Set a plan aside: it is not executed and not looked at",
+		Long: "Set spec.action to Ignore. What an earlier run has applied stays, and is not watched. kubectl penstock plan run\n" +
+			"computes the plan anew.",
+		Example: "  kubectl penstock plan reject rebalance --reason \"not before the audit\"",
+	}, func(ctx context.Context, p *planReview) error {
+		plan, err := p.read(ctx)
+		if err != nil {
+			return err
+		}
+		if plan.Status.Phase == v1alpha1.PhaseInProgress {
+			return outcome.Errorf(outcome.No, "plan %s is being executed: kubectl penstock plan stop %s ends that first", p.name, p.name)
+		}
+		if err := p.act(ctx, plan, v1alpha1.ActionIgnore, reason); err != nil {
+			return err
+		}
+		p.Out.Para(screen.Green, screen.Good, "plan "+p.name+" is set aside")
+		return nil
+	})
+	command.Flags().StringVar(&reason, "reason", "", "Why; an annotation of the plan keeps it.")
+	return command
+}
+
+func newPlanStop(s *session.Session) *cobra.Command {
+	return planCommand(s, &cobra.Command{
+		Use:     "stop PLAN",
+		Short:   "Stop a run between two steps",
+		Long:    "Set spec.action to DryRun. Changes that were made stay; the rest is planned anew and waits for an approval.",
+		Example: "  kubectl penstock plan stop rebalance",
+	}, func(ctx context.Context, p *planReview) error {
+		plan, err := p.read(ctx)
+		if err != nil {
+			return err
+		}
+		if err := p.act(ctx, plan, v1alpha1.ActionDryRun, ""); err != nil {
+			return err
+		}
+		p.Out.Para(screen.Green, screen.Good, "plan "+p.name+" stops; what it has changed stays. kubectl penstock plan undo "+p.name+" goes back")
+		return nil
+	})
+}
+
+func newPlanRun(s *session.Session) *cobra.Command {
+	var options approvalOptions
+	command := planCommand(s, &cobra.Command{
+		Use:   "run PLAN",
+		Short: "Bring a plan into effect: compute it if need be, show it, ask, and follow it",
+		Long: "Do what is missing until the plan is in effect: one that failed, expired, drifted or was set aside is computed anew,\n" +
+			"one that waits is shown and approved when you agree, one that is executed is followed.",
+		Example: "  kubectl penstock plan run rebalance --comment CHG-4711\n" +
+			"  kubectl penstock plan run rebalance --hash sha256:e430599c… --timeout 2h",
+	}, func(ctx context.Context, p *planReview) error {
+		plan, err := p.read(ctx)
+		if err != nil {
+			return err
+		}
+		switch plan.Status.Phase {
+		case v1alpha1.PhaseInProgress:
+			return p.follow(ctx, options.timeout)
+		case v1alpha1.PhaseReviewRequired:
+		case v1alpha1.PhaseIgnored:
+			err = p.act(ctx, plan, v1alpha1.ActionDryRun, "")
+		case v1alpha1.PhasePending, v1alpha1.PhaseDrafting, "":
+		default:
+			_, err = p.cluster.HcoV1alpha1().ConfigurationPlans().Retry(ctx, p.name, &v1alpha1.PlanRetryRequest{}, metav1.CreateOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("having plan %s computed anew: %w", p.name, err)
+		}
+		return p.bringIntoEffect(ctx, options)
+	})
+	options.add(command)
+	return command
+}
+
+func newPlanUndo(s *session.Session) *cobra.Command {
+	var options approvalOptions
+	command := planCommand(s, &cobra.Command{
+		Use:   "undo PLAN",
+		Short: "Go back to what there was before a run: a plan as well, shown and approved",
+		Long: "Have a plan computed that restores what the targets had before a run, show it, and execute it when you agree.\n" +
+			"Without a terminal it is computed and shown; plan approve --hash executes it.",
+		Example: "  kubectl penstock plan undo rebalance --comment \"back to before\"\n" +
+			"  kubectl penstock plan undo rebalance --run 1",
+	}, func(ctx context.Context, p *planReview) error {
+		request := &v1alpha1.PlanRollbackRequest{Spec: v1alpha1.PlanRollbackRequestSpec{Run: options.run}}
+		if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Rollback(ctx, p.name, request, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("undoing plan %s: %w", p.name, err)
+		}
+		return p.bringIntoEffect(ctx, options)
+	})
+	options.add(command)
+	command.Flags().Int64Var(&options.run, "run", 0, "The run to undo; without it the last one.")
+	return command
+}
+
+// bringIntoEffect waits until the plan is computed, has it approved, and follows it.
+func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOptions) error {
+	plan, err := p.computed(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case plan.Status.Phase == v1alpha1.PhaseCompleted:
+		p.Out.Para(screen.Green, screen.Good, fmt.Sprintf("plan %s: %s", p.name, plan.Status.Message))
+		return nil
+	case plan.Status.Phase == v1alpha1.PhaseInProgress:
+		return p.follow(ctx, options.timeout)
+	case plan.Status.Phase != v1alpha1.PhaseReviewRequired:
+		return outcome.Errorf(outcome.No, "plan %s is %s: %s", p.name, plan.Status.Phase, plan.Status.Message)
+	case options.hash == "" && !p.Person():
+		if _, err := p.show(ctx); err != nil {
+			return err
+		}
+		p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plan %s waits for an approval: kubectl penstock plan approve %s --hash %s", p.name, p.name, plan.Status.PlanHash))
+		return nil
+	}
+	if err := p.approve(ctx, options); err != nil {
+		return err
+	}
+	return p.follow(ctx, options.timeout)
+}
+
+// computed waits until status speaks of spec as it is, and nothing is computed any more.
+func (p *planReview) computed(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
+	plan, err := p.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	generation := plan.Generation
+	err = p.source().Each(ctx, func(all []*v1alpha1.ConfigurationPlan) (bool, error) {
+		if len(all) == 0 {
+			return true, outcome.Errorf(outcome.No, "plan %s was deleted", p.name)
+		}
+		plan = all[0]
+		status := &plan.Status
+		waits := status.Phase == "" || status.Phase == v1alpha1.PhasePending || status.Phase == v1alpha1.PhaseDrafting
+		return status.ObservedGeneration >= generation && !waits, nil
+	})
+	return plan, err
+}
+
+// act sets what is to be done with a plan, unless it has changed since it was read.
+func (p *planReview) act(ctx context.Context, plan *v1alpha1.ConfigurationPlan, action v1alpha1.Action, reason string) error {
+	metadata := map[string]any{"uid": plan.UID, "resourceVersion": plan.ResourceVersion}
+	if reason != "" {
+		metadata["annotations"] = map[string]any{overview.ReasonAnnotation: reason}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"action": action}})
+	if err != nil {
+		return fmt.Errorf("encoding the change of plan %s: %w", p.name, err)
+	}
+	if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("setting action %s of plan %s: %w", action, p.name, err)
+	}
+	return nil
+}
+
+// follow shows the run until it has ended.
+func (p *planReview) follow(ctx context.Context, timeout time.Duration) error {
+	following, cancel := within(ctx, timeout)
+	defer cancel()
+	err := progress.Following[*v1alpha1.ConfigurationPlan]{
+		Source: p.source(), Screen: p.Err, Clock: p.Clock,
+		Picture: func(all []*v1alpha1.ConfigurationPlan) []screen.Line {
+			if len(all) == 0 {
+				return []screen.Line{{Text: "plan " + p.name + ": " + errGone.Error()}}
+			}
+			return progress.PlanLines(all[0])
+		},
+		Ended: func(all []*v1alpha1.ConfigurationPlan) (bool, error) {
+			if len(all) == 0 {
+				return true, outcome.Errorf(outcome.No, "plan %s: %w", p.name, errGone)
+			}
+			plan := all[0]
+			if plan.Status.Phase == v1alpha1.PhaseReviewRequired && plan.Status.Approval != nil {
+				return false, nil // the approval has not been taken up yet
+			}
+			switch verdict, reason := progress.PlanVerdict(plan); {
+			case verdict == progress.Done:
+				return true, nil
+			case verdict == progress.Stopped:
+				return true, outcome.Errorf(outcome.No, "plan %s is not in effect: %s", p.name, reason)
+			case plan.Status.Phase == v1alpha1.PhaseReviewRequired:
+				return true, outcome.Errorf(outcome.No, "plan %s waits for an approval: %s", p.name, plan.Status.Message)
+			}
+			return false, nil
+		},
+	}.Run(following)
+	switch outcome.Of(err) {
+	case outcome.TimedOut, outcome.Interrupted:
+		p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plan %s goes on by itself. kubectl penstock plan run %s follows it, kubectl penstock plan stop %s stops it", p.name, p.name, p.name))
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+func newRollback(s *session.Session) *cobra.Command {
+	var options deployOptions
+	to := ""
+	command := &cobra.Command{
+		Use:   "rollback EXTENSION",
+		Short: "Go back to a revision that has succeeded, after showing what that changes",
+		Long: "Show what it changes to go back, ask, and create the next revision with the content of an earlier one: of --to,\n" +
+			"or of the newest that has succeeded before the newest one. When somebody creates a revision meanwhile, nothing\n" +
+			"happens (exit code 3).",
+		Example: "  kubectl penstock rollback lighthouse --cause \"v1.1.0 is slow\"\n" +
+			"  kubectl penstock rollback lighthouse --to 1 --dry-run",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			d := &deployment{Session: s, deployOptions: options}
+			d.name = args[0]
+			if !d.yes && !d.dryRun && !d.Person() {
+				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes goes back unasked, --dry-run only shows what changes")
+			}
+			var err error
+			if d.cluster, err = s.Connect(); err != nil {
+				return err
+			}
+			return d.rollback(command.Context(), to)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&to, "to", "", "Number or name of the revision to go back to.")
+	flags.StringVar(&options.cause, "cause", "", "Why, for the history.")
+	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
+	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
+	flags.DurationVar(&options.timeout, "timeout", rolloutTime, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
+	options.output.Add(flags)
+	return command
+}
+
+// rollback goes back to a revision.
+func (d *deployment) rollback(ctx context.Context, to string) error {
+	target, err := d.target(ctx, to)
+	if err != nil {
+		return err
+	}
+	api := d.cluster.OlmV1alpha1().ClusterExtensionRevisions()
+	asked := &v1alpha1.RevisionRollback{Spec: v1alpha1.RevisionRollbackSpec{Cause: d.cause}}
+	would, err := api.Rollback(ctx, target, asked, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return fmt.Errorf("asking what a rollback to %s would do: %w", target, err)
+	}
+	if err := d.showRollback(target, would); err != nil {
+		return err
+	}
+	if d.dryRun {
+		if would.Status.Diff == nil {
+			return nil
+		}
+		return verdictOf(would.Status.Diff)
+	}
+	if !d.yes {
+		agreed, err := d.Confirm(ctx, fmt.Sprintf("Roll %s back to %s, as %s?", d.name, target, would.Status.Revision))
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			d.Err.Para(screen.Dim, screen.Waiting, "nothing was rolled back")
+			return outcome.Quiet(outcome.No)
+		}
+	}
+	// What was shown is against this revision: any other newest one is a conflict.
+	asked.Spec.From = would.Status.From
+	done, err := api.Rollback(ctx, target, asked, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("rolling back to %s: %w", target, err)
+	}
+	return d.follow(ctx, done.Status.Revision)
+}
+
+func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollback) error {
+	on := d.Out
+	if d.output != "" {
+		if d.dryRun {
+			return d.PrintValue(d.output, would)
+		}
+		on = d.Err
+	}
+	if would.Status.Diff == nil {
+		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what changes from %s to %s is not shown: you may not read the diffs of both", would.Status.From, target))
+		return nil
+	}
+	changes.Print(on, would.Status.Diff, !d.stat)
+	return nil
+}
+
+// target is the name of the revision to go back to.
+func (d *deployment) target(ctx context.Context, to string) (string, error) {
+	if to != "" {
+		number, err := strconv.ParseInt(strings.TrimPrefix(to, d.name+"-"), 10, 64)
+		if err != nil || number < 1 {
+			return "", outcome.Errorf(outcome.Unknown, "--to %q: want the number or the name of a revision of %s", to, d.name)
+		}
+		return olm.RevisionName(d.name, number), nil
+	}
+	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the history of %s: %w", d.name, err)
+	}
+	rows := history.Revisions
+	// What is rolled out now is no way back, and what was given up neither.
+	current := len(rows) - 1
+	for current > 0 && (isGone(rows[current].State) || rows[current].State == string(v1alpha1.LifecycleStateArchived)) {
+		current--
+	}
+	for i := current - 1; i >= 0; i-- {
+		if rows[i].Result == v1alpha1.ResultSucceeded && !isGone(rows[i].State) {
+			return rows[i].Name, nil
+		}
+	}
+	return "", outcome.Errorf(outcome.No, "%s has no earlier revision that has succeeded; kubectl penstock history %s lists them, --to names one", d.name, d.name)
+}
+
+// isGone is true for revisions that cannot be gone back to.
+func isGone(state string) bool {
+	return state == v1alpha1.StateDeleted || state == v1alpha1.StateDeleting
+}

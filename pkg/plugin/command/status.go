@@ -1,0 +1,312 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/progress"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+type statusOptions struct {
+	watch, wait bool
+	timeout     time.Duration
+	output      session.Format
+}
+
+func newStatus(s *session.Session) *cobra.Command {
+	var options statusOptions
+	command := &cobra.Command{
+		Use:   "status [EXTENSION|REVISION]",
+		Short: "What is installed, healthy, stuck and proposed",
+		Long: "Without a name: all extensions and plans on one screen, what needs a person first.\n" +
+			"With a name: the revisions of the extension that are not archived, the newest first, with their phases and\n" +
+			"the objects that hold them back.\n\n" +
+			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).",
+		Example: "  # Everything on one screen\n  kubectl penstock status\n" +
+			"  # One extension, until its rollout has ended\n  kubectl penstock status lighthouse -w --timeout 5m",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx, cancel := within(command.Context(), options.timeout)
+			defer cancel()
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			switch {
+			case len(args) == 0 && options.watch:
+				return watchAll(ctx, s, cluster)
+			case len(args) == 0:
+				return statusOfAll(ctx, s, cluster, options.output)
+			case options.watch:
+				return watchOne(ctx, s, cluster, args[0])
+			default:
+				return statusOfOne(ctx, s, cluster, args[0], options.output)
+			}
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVarP(&options.watch, "watch", "w", false, "Follow what changes.")
+	flags.DurationVar(&options.timeout, "timeout", 0, "End after this time with exit code 124; 0 is no limit.")
+	options.output.Add(flags)
+	return command
+}
+
+// within is a context that ends after a time, or by itself when that is 0.
+func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, timeout, outcome.Errorf(outcome.TimedOut, "not done within %s", progress.Elapsed(timeout)))
+}
+
+// unarchived selects revisions that have something in the cluster, or may get it.
+func unarchived() metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
+}
+
+func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Cluster, output session.Format) error {
+	listed, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, unarchived())
+	if err != nil {
+		return fmt.Errorf("listing revisions: %w", err)
+	}
+	plans, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plans are not shown: %v", err))
+		plans = &hcov1alpha1.ConfigurationPlanList{}
+	} else if err != nil {
+		return fmt.Errorf("listing plans: %w", err)
+	}
+	if output != "" {
+		var objects []runtime.Object
+		for i := range listed.Items {
+			objects = append(objects, &listed.Items[i])
+		}
+		for i := range plans.Items {
+			objects = append(objects, &plans.Items[i])
+		}
+		return s.PrintObjects(output, objects)
+	}
+	printAll(s, overview.Of(session.Pointers(listed.Items)), plans.Items)
+	return nil
+}
+
+// printAll prints one screen: what needs a person, then tables.
+func printAll(s *session.Session, extensions []overview.Extension, plans []hcov1alpha1.ConfigurationPlan) {
+	if len(extensions) == 0 && len(plans) == 0 {
+		s.Out.Printf("Nothing is installed by Penstock. kubectl penstock deploy DIRECTORY --name NAME installs manifests.\n")
+		return
+	}
+	needs := append(extensionsInNeed(extensions), plansInNeed(plans)...)
+	if len(needs) > 0 {
+		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, "Needs you"))
+		s.Out.Lines(needs)
+		s.Out.Printf("\n")
+	}
+	if len(extensions) > 0 {
+		s.Out.Table(extensionTable(extensions, s.Now()))
+	}
+	if len(plans) > 0 {
+		if len(extensions) > 0 {
+			s.Out.Printf("\n")
+		}
+		s.Out.Table(planTable(plans))
+	}
+}
+
+// extensionsInNeed are lines about extensions that somebody has to look at.
+func extensionsInNeed(extensions []overview.Extension) []screen.Line {
+	var lines []screen.Line
+	for _, extension := range extensions {
+		for _, revision := range extension.Revisions {
+			if found := overview.NeedsPerson(revision); found != nil {
+				lines = append(lines, screen.Line{Glyph: screen.Bad, Style: screen.Red, Text: fmt.Sprintf("%s: %s: %s", revision.Name, found.Reason, found.Message)})
+			}
+		}
+		if proposed := extension.Proposed(); proposed != nil {
+			lines = append(lines, screen.Line{Glyph: screen.Notice, Style: screen.Yellow,
+				Text: fmt.Sprintf("%s is proposed: kubectl penstock diff %s, then kubectl penstock resume %s", proposed.Name, proposed.Name, proposed.Name)})
+		}
+	}
+	return lines
+}
+
+// plansInNeed are lines about plans that wait for somebody.
+func plansInNeed(plans []hcov1alpha1.ConfigurationPlan) []screen.Line {
+	var lines []screen.Line
+	for i := range plans {
+		plan := &plans[i]
+		switch plan.Status.Phase {
+		case hcov1alpha1.PhaseReviewRequired:
+			lines = append(lines, screen.Line{Glyph: screen.Notice, Style: screen.Yellow,
+				Text: fmt.Sprintf("plan %s waits for an approval, impact %s: kubectl penstock plan approve %s", plan.Name, plan.Status.ImpactSeverity, plan.Name)})
+		case hcov1alpha1.PhaseFailed, hcov1alpha1.PhaseCompletedWithErrors, hcov1alpha1.PhasePrerequisiteFailed, hcov1alpha1.PhaseDrifted, hcov1alpha1.PhaseExpired:
+			lines = append(lines, screen.Line{Glyph: screen.Bad, Style: screen.Red, Text: fmt.Sprintf("plan %s: %s: %s", plan.Name, plan.Status.Phase, plan.Status.Message)})
+		default:
+		}
+	}
+	return lines
+}
+
+func extensionTable(extensions []overview.Extension, now time.Time) screen.Table {
+	out := screen.Table{Header: []string{"EXTENSION", "REVISION", "VERSION", "STATE", "READY", "AGE", "REASON"}}
+	for _, extension := range extensions {
+		revision := extension.Current()
+		ready, all := overview.Objects(revision)
+		decisive := overview.Decisive(revision)
+		style := screen.Green
+		switch verdict, _ := progress.RevisionVerdict(revision); {
+		case overview.NeedsPerson(revision) != nil:
+			style = screen.Red
+		case verdict == progress.Going:
+			style = screen.Cyan
+		case verdict == progress.Stopped:
+			style = screen.Yellow
+		}
+		out.Rows = append(out.Rows, []screen.Cell{
+			{Text: extension.Name}, {Text: revision.Name}, {Text: overview.Version(revision)}, {Text: overview.State(revision)},
+			{Text: fmt.Sprintf("%d/%d", ready, all)}, {Text: duration.HumanDuration(now.Sub(revision.CreationTimestamp.Time))},
+			{Text: decisive.Reason, Style: style},
+		})
+	}
+	return out
+}
+
+func planTable(plans []hcov1alpha1.ConfigurationPlan) screen.Table {
+	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS"}}
+	for i := range plans {
+		plan := &plans[i]
+		done := 0
+		for _, item := range plan.Status.Items {
+			if item.State == hcov1alpha1.ItemCompleted || item.State == hcov1alpha1.ItemSkipped {
+				done++
+			}
+		}
+		out.Add(plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items)))
+	}
+	return out
+}
+
+func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Cluster, name string, output session.Format) error {
+	found, err := cluster.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	shown := shownRevisions(found)
+	if output != "" {
+		var objects []runtime.Object
+		for _, revision := range shown {
+			objects = append(objects, revision)
+		}
+		return s.PrintObjects(output, objects)
+	}
+	for _, revision := range shown {
+		s.Out.Lines(progress.RevisionLines(revision))
+		if decisive := overview.Decisive(revision); decisive.Message != "" && overview.NeedsPerson(revision) == nil {
+			s.Out.Indented(2, screen.Dim, decisive.Reason+": "+decisive.Message)
+		}
+	}
+	if archived := len(found.Revisions) - len(shown); archived > 0 && found.Revision == nil {
+		s.Out.Printf("%s\n", s.Out.Paint(screen.Dim, text.Count(archived, "archived revision")+": kubectl penstock history "+found.Name))
+	}
+	return nil
+}
+
+// shownRevisions are the one that was named, or those of the extension that are not
+// archived, or the newest when all are.
+func shownRevisions(found *session.Found) []*v1alpha1.ClusterExtensionRevision {
+	if found.Revision != nil {
+		return []*v1alpha1.ClusterExtensionRevision{found.Revision}
+	}
+	var shown []*v1alpha1.ClusterExtensionRevision
+	for _, revision := range found.Revisions {
+		if revision.Spec.LifecycleState != v1alpha1.LifecycleStateArchived || revision.DeletionTimestamp != nil {
+			shown = append(shown, revision)
+		}
+	}
+	if len(shown) == 0 {
+		return found.Revisions[:1]
+	}
+	return shown
+}
+
+// watchAll follows all extensions until the person has seen enough.
+func watchAll(ctx context.Context, s *session.Session, cluster *session.Cluster) error {
+	return progress.Following[*v1alpha1.ClusterExtensionRevision]{
+		Source: cluster.Revisions(unarchived()), Screen: s.Out, Clock: s.Clock,
+		Picture: func(all []*v1alpha1.ClusterExtensionRevision) []screen.Line {
+			extensions := overview.Of(all)
+			lines := []screen.Line{{Text: text.Count(len(extensions), "extension"), Keep: true}}
+			for _, extension := range extensions {
+				for _, line := range progress.RevisionLines(extension.Current())[:1] {
+					line.Keep = line.Glyph != screen.Good
+					lines = append(lines, line)
+				}
+			}
+			return lines
+		},
+		Ended: func([]*v1alpha1.ClusterExtensionRevision) (bool, error) { return false, nil },
+	}.Run(ctx)
+}
+
+// watchOne follows an extension until its newest revision is rolled out, or stops.
+func watchOne(ctx context.Context, s *session.Session, cluster *session.Cluster, name string) error {
+	found, err := cluster.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	target := found.Newest().Name
+	if found.Revision != nil {
+		target = found.Revision.Name
+	}
+	return followRollout(ctx, s, cluster, s.Out, found.Name, target)
+}
+
+var errGone = errors.New("it was deleted")
+
+// followRollout shows the revisions of an extension until one of them is rolled out. The
+// error says why it stopped.
+func followRollout(ctx context.Context, s *session.Session, cluster *session.Cluster, on *screen.Screen, extension, name string) error {
+	return progress.Following[*v1alpha1.ClusterExtensionRevision]{
+		Source: cluster.Revisions(session.OfExtension(extension)), Screen: on, Clock: s.Clock,
+		Picture: func(all []*v1alpha1.ClusterExtensionRevision) []screen.Line {
+			for _, revision := range all {
+				if revision.Name == name {
+					return progress.RevisionLines(revision)
+				}
+			}
+			return []screen.Line{{Text: name + ": " + errGone.Error()}}
+		},
+		Ended: func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) {
+			for _, revision := range all {
+				if revision.Name != name {
+					continue
+				}
+				switch verdict, reason := progress.RevisionVerdict(revision); verdict {
+				case progress.Done:
+					return true, nil
+				case progress.Stopped:
+					return true, outcome.Errorf(outcome.No, "%s is not rolled out: %s\nkubectl penstock why %s says what to do", name, reason, name)
+				case progress.Going:
+				}
+				return false, nil
+			}
+			return true, outcome.Errorf(outcome.No, "%s is not rolled out: %w", name, errGone)
+		},
+	}.Run(ctx)
+}

@@ -1,0 +1,76 @@
+// Package outcome is how a command of the plugin ends: the codes that it exits with, the
+// same for all commands.
+package outcome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Code is what the process exits with.
+type Code int
+
+// Codes.
+const (
+	// OK is that what was asked for holds.
+	OK Code = 0
+	// No is that it does not: there are differences, a rollout failed.
+	No Code = 1
+	// Unknown is that it could not be found out: usage, rights, a server that does not
+	// answer.
+	Unknown Code = 2
+	// Conflict is that something has changed since it was shown.
+	Conflict Code = 3
+	// TimedOut is that it took too long.
+	TimedOut Code = 124
+	// Interrupted is that a person stopped it.
+	Interrupted Code = 130
+)
+
+// Error is an error with a code. Without an inner error nothing is to be printed:
+// everything was said.
+type Error struct {
+	Code Code
+	Err  error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the inner error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf is an error with a code.
+func Errorf(code Code, format string, args ...any) error {
+	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// Quiet ends a command whose output says everything.
+func Quiet(code Code) error { return &Error{Code: code} }
+
+// Of is the code that an error stands for.
+func Of(err error) Code {
+	var own *Error
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &own):
+		return own.Code
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		return TimedOut
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		return Conflict
+	default:
+		return Unknown
+	}
+}

@@ -1,0 +1,166 @@
+// Package progress shows people how something goes on until it has ended: the rollout of
+// a revision by phase, the run of a plan by item. On a terminal it is a picture that
+// changes; elsewhere it is a line for each transition, and one a minute in between.
+package progress
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Verdict is whether something has ended, and how.
+type Verdict int
+
+// Verdicts.
+const (
+	// Going goes on by itself.
+	Going Verdict = iota
+	// Done is as it was asked for.
+	Done
+	// Stopped needs a person, or was given up.
+	Stopped
+)
+
+// RevisionVerdict is how the rollout of a revision is, with a reason when it has stopped.
+// Status of an older spec says nothing.
+func RevisionVerdict(revision *v1alpha1.ClusterExtensionRevision) (verdict Verdict, reason string) {
+	switch {
+	case revision.DeletionTimestamp != nil:
+		return Stopped, "it is being deleted"
+	case revision.Spec.LifecycleState == v1alpha1.LifecycleStateArchived:
+		return Stopped, "it is archived"
+	case revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused:
+		return Stopped, "it is paused"
+	case !overview.Observed(revision):
+		return Going, ""
+	}
+	if back := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionRolledBack); back != nil && back.Status == metav1.ConditionTrue {
+		return Stopped, "it was rolled back: " + back.Message
+	}
+	if overview.Is(revision, v1alpha1.ConditionSucceeded) && overview.Is(revision, v1alpha1.ConditionReady) {
+		return Done, ""
+	}
+	if found := overview.NeedsPerson(revision); found != nil {
+		return Stopped, found.Reason + ": " + found.Message
+	}
+	return Going, ""
+}
+
+// RevisionLines is a picture of a revision: its phases, and the objects that hold them
+// back.
+func RevisionLines(revision *v1alpha1.ClusterExtensionRevision) []screen.Line {
+	lines := []screen.Line{headline(revision)}
+	if why := revision.Annotations[overview.ReasonAnnotation]; why != "" && revision.Spec.LifecycleState != v1alpha1.LifecycleStateActive {
+		lines = append(lines, screen.Line{Indent: 2, Text: why})
+	}
+	reported := map[string]*v1alpha1.PhaseStatus{}
+	for i := range revision.Status.Phases {
+		reported[revision.Status.Phases[i].Name] = &revision.Status.Phases[i]
+	}
+	widest := 0
+	for i := range revision.Spec.Phases {
+		widest = max(widest, screen.Width(screen.Safe(revision.Spec.Phases[i].Name)))
+	}
+	for i := range revision.Spec.Phases {
+		phase := &revision.Spec.Phases[i]
+		status := reported[phase.Name]
+		if status == nil {
+			status = &v1alpha1.PhaseStatus{State: v1alpha1.PhaseStatePending, Objects: int32(len(phase.Objects))}
+		}
+		lines = append(lines, phaseLines(phase.Name, widest, status)...)
+	}
+	return lines
+}
+
+// headline says what the revision is and how, in one line.
+func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
+	title := revision.Name
+	if version := overview.Version(revision); version != "" {
+		title += " " + version
+	}
+	ready, all := overview.Objects(revision)
+	title += fmt.Sprintf(": %s, %d of %s available", overview.State(revision), ready, text.Count(all, "object"))
+	line := screen.Line{Text: title, Keep: true}
+	switch verdict, reason := RevisionVerdict(revision); verdict {
+	case Done:
+		line.Glyph, line.Style = screen.Good, screen.Green
+	case Going:
+		line.Glyph, line.Style = screen.Working, screen.Cyan
+	case Stopped:
+		line.Glyph, line.Style = screen.Waiting, screen.Yellow
+		if overview.NeedsPerson(revision) != nil {
+			line.Glyph, line.Style = screen.Bad, screen.Red
+			line.Text += "; " + reason
+		}
+	}
+	return line
+}
+
+const detailIndent = 4
+
+func phaseLines(name string, widest int, status *v1alpha1.PhaseStatus) []screen.Line {
+	name = screen.Safe(name)
+	for screen.Width(name) < widest {
+		name += " "
+	}
+	line := screen.Line{Indent: 2, Text: name + "  " + phaseText(status)}
+	switch status.State {
+	case v1alpha1.PhaseStateAvailable:
+		line.Glyph, line.Style = screen.Good, screen.Green
+	case v1alpha1.PhaseStateProgressing:
+		line.Glyph, line.Style, line.Keep = screen.Working, screen.Cyan, true
+	case v1alpha1.PhaseStateFailing:
+		line.Glyph, line.Style, line.Keep = screen.Bad, screen.Red, true
+	default:
+		line.Glyph, line.Style = screen.Waiting, screen.Dim
+	}
+	lines := []screen.Line{line}
+	for i := range status.Failing {
+		lines = append(lines, screen.Line{Indent: detailIndent, Text: failureText(&status.Failing[i]), Keep: true})
+	}
+	if status.FailingOmitted > 0 {
+		lines = append(lines, screen.Line{Indent: detailIndent, Style: screen.Dim, Text: fmt.Sprintf("and %d more", status.FailingOmitted)})
+	}
+	return lines
+}
+
+// phaseText is how far a phase is: Progressing, 1 of 2 available.
+func phaseText(status *v1alpha1.PhaseStatus) string {
+	switch status.State {
+	case v1alpha1.PhaseStateAvailable, v1alpha1.PhaseStatePending, v1alpha1.PhaseStateSuperseded, v1alpha1.PhaseStateArchived:
+		return fmt.Sprintf("%s, %s", status.State, text.Count(status.Objects, "object"))
+	default:
+		return fmt.Sprintf("%s, %d of %s available", status.State, status.Available, text.Count(status.Objects, "object"))
+	}
+}
+
+func failureText(failure *v1alpha1.ObjectFailure) string {
+	name := failure.Name
+	if failure.Namespace != "" {
+		name = failure.Namespace + "/" + name
+	}
+	said := fmt.Sprintf("%s %s: %s", failure.Kind, name, failure.Reason)
+	if failure.Message != "" {
+		said += ": " + failure.Message
+	}
+	if cause := failure.Cause; cause != nil {
+		said += " (" + causeText(cause) + ")"
+	}
+	return said
+}
+
+// causeText is why an object is not ready: CrashLoopBackOff of container main in Pod a/b.
+func causeText(cause *v1alpha1.FailureCause) string {
+	said := cause.Reason
+	if cause.Container != "" {
+		said += " of container " + cause.Container
+	}
+	return said + " in " + cause.Object.Kind + " " + cause.Object.Name
+}

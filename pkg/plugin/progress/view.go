@@ -1,0 +1,86 @@
+package progress
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+)
+
+// heartbeat is how long a log stays silent while something goes on.
+const heartbeat = time.Minute
+
+// View shows how something goes on: on a terminal a picture that is replaced, elsewhere
+// the lines that are new.
+type View struct {
+	screen *screen.Screen
+	live   *screen.Live
+	began  time.Time
+	// said has the lines of the last picture, for logs.
+	said map[string]bool
+	// spoke is when a log had a line last.
+	spoke time.Time
+	head  string
+}
+
+// NewView begins now.
+func NewView(s *screen.Screen, now time.Time) *View {
+	v := &View{screen: s, began: now, spoke: now, said: map[string]bool{}}
+	if s.Redraws() {
+		v.live = &screen.Live{Screen: s}
+	}
+	return v
+}
+
+// Show shows a picture. Lines of a log begin with the time since the beginning.
+func (v *View) Show(lines []screen.Line, now time.Time) {
+	if v.live != nil {
+		shown := append([]screen.Line(nil), lines...)
+		if len(shown) > 0 {
+			shown[0].Text += ", " + Elapsed(now.Sub(v.began))
+		}
+		v.live.Draw(shown)
+		return
+	}
+	said := map[string]bool{}
+	for _, line := range lines {
+		text := line.Text
+		if line.Glyph != "" {
+			text = line.Glyph + " " + text
+		}
+		said[text] = true
+		if v.head = lines[0].Text; !v.said[text] && !(line.Glyph == screen.Waiting && line.Indent > 0) {
+			v.print(text, now)
+		}
+	}
+	v.said = said
+}
+
+// Beat is called now and then: it keeps the time of a picture, and tells a log that
+// nothing has changed for a minute.
+func (v *View) Beat(lines []screen.Line, now time.Time) {
+	if v.live != nil {
+		v.Show(lines, now)
+		return
+	}
+	if now.Sub(v.spoke) >= heartbeat {
+		v.print(screen.Waiting+" still "+v.head, now)
+	}
+}
+
+func (v *View) print(text string, now time.Time) {
+	v.screen.Printf("%6s  %s\n", Elapsed(now.Sub(v.began)), text)
+	v.spoke = now
+}
+
+// Elapsed is a duration for people: 7s, 1m05s, 2h03m.
+func Elapsed(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+}

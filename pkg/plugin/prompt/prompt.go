@@ -1,0 +1,59 @@
+// Package prompt asks a person a question that has two answers.
+package prompt
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+)
+
+// Prompt asks on a screen and reads the answer from an input.
+type Prompt struct {
+	In     io.Reader
+	Screen *screen.Screen
+	// Person tells whether somebody can answer.
+	Person bool
+}
+
+// ErrNobody is that nobody can be asked.
+var ErrNobody = errors.New("there is no terminal to ask on")
+
+// Confirm asks a question. Only y and yes agree; the end of the input does not.
+func (p *Prompt) Confirm(ctx context.Context, question string) (bool, error) {
+	if !p.Person {
+		return false, ErrNobody
+	}
+	p.Screen.Printf("%s [y/N] ", p.Screen.Paint(screen.Bold, question))
+	type line struct {
+		text string
+		err  error
+	}
+	answers := make(chan line, 1)
+	// A read cannot be ended. When the person interrupts, the process ends.
+	go func() {
+		text, err := bufio.NewReader(p.In).ReadString('\n')
+		answers <- line{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		p.Screen.Printf("\n")
+		return false, ctx.Err()
+	case answer := <-answers:
+		if answer.err != nil && !errors.Is(answer.err, io.EOF) {
+			return false, answer.err
+		}
+		if answer.err != nil {
+			p.Screen.Printf("\n")
+		}
+		switch strings.ToLower(strings.TrimSpace(answer.text)) {
+		case "y", "yes":
+			return true, nil
+		default:
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package rendering makes a revision of files. Plain manifests are sorted into phases
+// here; everything else is rendered by the program penstock.
+package rendering
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// Input is what to render, as which revision.
+type Input struct {
+	// From is a directory, a file, or "-" for standard input; or what penstock render takes.
+	From  string
+	Stdin io.Reader
+	// Arguments are those of penstock render. With any, that program renders.
+	Arguments []string
+	Extension string
+	Number    int64
+	// Warn is told what was mended.
+	Warn func(string)
+	// Program runs penstock with arguments and returns what it prints; nil runs the one on
+	// PATH.
+	Program func(context.Context, io.Reader, ...string) ([]byte, error)
+}
+
+// Revision renders a paused revision.
+func (in Input) Revision(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
+	plain, err := in.plain()
+	if err != nil {
+		return nil, err
+	}
+	if !plain {
+		return in.byProgram(ctx)
+	}
+	phases, err := in.phases(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", in.From, err)
+	}
+	revision := &v1alpha1.ClusterExtensionRevision{}
+	revision.Name = olm.RevisionName(in.Extension, in.Number)
+	revision.Spec.Revision = in.Number
+	revision.Spec.LifecycleState = v1alpha1.LifecycleStatePaused
+	for _, phase := range phases {
+		rendered := v1alpha1.RevisionPhase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			rendered.Objects = append(rendered.Objects, v1alpha1.RevisionObject{Object: &v1alpha1.Manifest{Raw: object.JSON}})
+		}
+		revision.Spec.Phases = append(revision.Spec.Phases, rendered)
+	}
+	return revision, nil
+}
+
+// plain is true for manifests; charts, bundles and images are none.
+func (in Input) plain() (bool, error) {
+	if len(in.Arguments) > 0 {
+		return false, nil
+	}
+	if in.From == "-" {
+		return true, nil
+	}
+	info, err := os.Stat(in.From)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// An image, or the name of a chart: penstock render knows, and refuses others.
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.IsDir():
+		return filepath.Ext(in.From) != ".tgz", nil
+	}
+	for _, mark := range []string{"Chart.yaml", filepath.Join("metadata", "annotations.yaml")} {
+		if _, err := os.Stat(filepath.Join(in.From, mark)); err == nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// phases reads manifests.
+func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
+	options := directory.Options{Warn: func(one directory.Error) { in.Warn(one.Error()) }}
+	if in.From == "-" {
+		return directory.RenderStream(ctx, in.Stdin, "stdin", options)
+	}
+	info, err := os.Stat(in.From)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		file, err := os.Open(in.From)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return directory.RenderStream(ctx, file, in.From, options)
+	}
+	// A root that symbolic links do not lead out of: what is rendered is what is in the
+	// directory.
+	root, err := os.OpenRoot(in.From)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return directory.Render(ctx, root.FS(), options)
+}
+
+// byProgram has the program penstock render.
+func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
+	args := append([]string{"render", in.From, "--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json"}, in.Arguments...)
+	run := in.Program
+	if run == nil {
+		run = onPath
+	}
+	out, err := run(ctx, in.Stdin, args...)
+	if err != nil {
+		return nil, err
+	}
+	revision := &v1alpha1.ClusterExtensionRevision{}
+	if err := json.Unmarshal(out, revision); err != nil {
+		return nil, fmt.Errorf("reading what penstock render printed: %w", err)
+	}
+	return revision, nil
+}
+
+// onPath runs the program penstock.
+func onPath(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+	path, err := exec.LookPath("penstock")
+	if err != nil {
+		return nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", args[1])
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("penstock render: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.Bytes(), nil
+}

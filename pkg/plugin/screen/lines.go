@@ -1,0 +1,98 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Line is one line of a picture: what is known of something now.
+type Line struct {
+	// Indent is how many columns it stands to the right.
+	Indent int
+	Glyph  string
+	Style  Style
+	Text   string
+	// Keep tells that the line is shown when there is no room for all.
+	Keep bool
+}
+
+// Lines prints a picture; what is longer than the terminal is wide goes on below.
+func (s *Screen) Lines(lines []Line) {
+	for _, line := range lines {
+		indent := line.Indent
+		if line.Glyph != "" {
+			indent += Width(line.Glyph) + 1
+		}
+		for i, part := range Wrap(Safe(line.Text), s.room(indent)) {
+			switch {
+			case i == 0 && line.Glyph != "":
+				s.Printf("%s%s %s\n", strings.Repeat(" ", line.Indent), s.Paint(line.Style, line.Glyph), part)
+			case line.Glyph != "":
+				s.Printf("%s%s\n", strings.Repeat(" ", indent), part)
+			default:
+				s.Printf("%s%s\n", strings.Repeat(" ", indent), s.Paint(line.Style, part))
+			}
+		}
+	}
+}
+
+// Live shows a picture that replaces the one before it, on a terminal. The last one stays.
+type Live struct {
+	Screen *Screen
+	drawn  int
+	last   string
+}
+
+// Draw replaces the picture. Of one that is higher than the terminal it leaves out lines
+// that nobody has to see, and says how many.
+func (l *Live) Draw(lines []Line) {
+	size := l.Screen.Size()
+	var picture strings.Builder
+	lines = fitting(lines, size.Lines-1)
+	for _, line := range lines {
+		room := max(1, size.Columns-1-line.Indent)
+		text := Safe(line.Text)
+		fmt.Fprint(&picture, strings.Repeat(" ", line.Indent))
+		if line.Glyph != "" {
+			text = Crop(text, max(1, room-Width(line.Glyph)-1))
+			fmt.Fprintf(&picture, "%s %s\n", l.Screen.Paint(line.Style, line.Glyph), text)
+			continue
+		}
+		fmt.Fprintf(&picture, "%s\n", l.Screen.Paint(line.Style, Crop(text, room)))
+	}
+	if picture.String() == l.last {
+		return
+	}
+	up := ""
+	if l.drawn > 0 {
+		up = fmt.Sprintf("\x1b[%dA\x1b[J", l.drawn)
+	}
+	// In one write: a picture that is half the old one flickers.
+	l.Screen.Printf("%s", Styled(up+picture.String()))
+	l.drawn, l.last = len(lines), picture.String()
+}
+
+// fitting leaves so many lines at most: the first one, then those to keep, then the
+// others, all in their order.
+func fitting(lines []Line, room int) []Line {
+	if room <= 1 || len(lines) <= room {
+		return lines
+	}
+	keep := make([]bool, len(lines))
+	left := room - 1 // one says how many are missing
+	for _, must := range []bool{true, false} {
+		for i, line := range lines {
+			if left > 0 && !keep[i] && (line.Keep || i == 0) == must {
+				keep[i] = true
+				left--
+			}
+		}
+	}
+	var out []Line
+	for i, line := range lines {
+		if keep[i] {
+			out = append(out, line)
+		}
+	}
+	return append(out, Line{Style: Dim, Text: fmt.Sprintf("… and %d more lines", len(lines)-len(out))})
+}

@@ -1,0 +1,105 @@
+package screen
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Safe is one line of any text that somebody else wrote: a terminal prints it and does
+// nothing else. Line breaks and tabs become spaces. Control characters, which move the
+// cursor or change colours, and format characters, which reverse the direction of text or
+// hide it, are left out.
+func Safe(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case prints(r):
+			return r
+		default:
+			return -1
+		}
+	}, text)
+}
+
+// SafeLines is Safe for text of several lines: line breaks stay.
+func SafeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = Safe(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// prints is true for what IsPrint says, and for spaces of any kind but those that end a
+// line.
+func prints(r rune) bool {
+	return unicode.IsPrint(r) && r != unicode.ReplacementChar
+}
+
+// Width is how many columns of a terminal a safe text takes: characters of East Asia take
+// two, marks above others none.
+func Width(text string) int {
+	columns := 0
+	for _, r := range text {
+		columns += runeWidth(r)
+	}
+	return columns
+}
+
+func runeWidth(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// Crop is a safe text in at most so many columns. An ellipsis stands where something is
+// left out. Without a limit (0) it is the text.
+func Crop(text string, columns int) string {
+	if columns <= 0 || Width(text) <= columns {
+		return text
+	}
+	var kept strings.Builder
+	used := 0
+	for _, r := range text {
+		if used+runeWidth(r) > columns-1 {
+			break
+		}
+		kept.WriteRune(r)
+		used += runeWidth(r)
+	}
+	return kept.String() + "…"
+}
+
+// Wrap breaks a safe text between words into lines of at most so many columns; a word that
+// is longer has a line of its own. Without a limit (0) it is one line.
+func Wrap(text string, columns int) []string {
+	if columns <= 0 {
+		return []string{text}
+	}
+	var lines []string
+	line, used := "", 0
+	for word := range strings.FieldsSeq(text) {
+		taken := Width(word)
+		if used > 0 && used+1+taken > columns {
+			lines = append(lines, line)
+			line, used = "", 0
+		}
+		if used > 0 {
+			line, used = line+" ", used+1
+		}
+		line, used = line+word, used+taken
+	}
+	return append(lines, line)
+}

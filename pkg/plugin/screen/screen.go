@@ -1,0 +1,162 @@
+// Package screen is how the plugin prints for people: with colours where these are
+// wanted, as wide as the terminal is, and without anything in the texts of others that a
+// terminal would obey. What glyph and word say, a colour only repeats.
+package screen
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Style is the colour of a text.
+type Style string
+
+// Styles as terminals understand them.
+const (
+	Plain  Style = ""
+	Bold   Style = "\x1b[1m"
+	Dim    Style = "\x1b[2m"
+	Red    Style = "\x1b[31m"
+	Green  Style = "\x1b[32m"
+	Yellow Style = "\x1b[33m"
+	Cyan   Style = "\x1b[36m"
+	reset        = "\x1b[0m"
+)
+
+// Glyphs stand before a line and say how it is.
+const (
+	Good    = "✓"
+	Bad     = "✗"
+	Working = "◎"
+	Waiting = "·"
+	Notice  = "!"
+)
+
+// Styled is a text that may have colours: everything of others in it is safe. Paint makes
+// it.
+type Styled string
+
+// Size of a terminal, in columns and lines.
+type Size struct{ Columns, Lines int }
+
+// Terminal tells whether a stream is a terminal, and its size.
+type Terminal func(stream any) (Size, bool)
+
+// RealTerminal asks the operating system.
+func RealTerminal(stream any) (Size, bool) {
+	file, is := stream.(*os.File)
+	if !is || !term.IsTerminal(int(file.Fd())) {
+		return Size{}, false
+	}
+	columns, lines, err := term.GetSize(int(file.Fd()))
+	if err != nil || columns <= 0 || lines <= 0 {
+		return Size{Columns: 80, Lines: 24}, true
+	}
+	return Size{Columns: columns, Lines: lines}, true
+}
+
+// Colour is when colours are printed.
+type Colour string
+
+// Values of --color.
+const (
+	ColourAuto   Colour = "auto"
+	ColourAlways Colour = "always"
+	ColourNever  Colour = "never"
+)
+
+// Screen prints to one stream. Lines are only as long as its terminal is wide; where there
+// is none, they are as long as they are.
+type Screen struct {
+	out    io.Writer
+	colour bool
+	tty    bool
+	// size asks anew each time: windows change.
+	size func() Size
+}
+
+// New prints to a stream. Auto prints colours on a terminal that has them, unless NO_COLOR
+// (https://no-color.org) is set.
+func New(out io.Writer, terminal Terminal, colour Colour, getenv func(string) string) *Screen {
+	_, tty := terminal(out)
+	capable := tty && getenv("TERM") != "dumb"
+	return &Screen{
+		out: out, tty: capable,
+		colour: colour == ColourAlways || colour != ColourNever && capable && getenv("NO_COLOR") == "",
+		size: func() Size {
+			size, _ := terminal(out)
+			return size
+		},
+	}
+}
+
+// Redraws tells whether what is printed can be replaced.
+func (s *Screen) Redraws() bool { return s.tty }
+
+// Size is that of the terminal; 0 where there is none.
+func (s *Screen) Size() Size { return s.size() }
+
+// Paint is a text in a style.
+func (s *Screen) Paint(style Style, text string) Styled {
+	text = Safe(text)
+	if !s.colour || style == Plain || text == "" {
+		return Styled(text)
+	}
+	return Styled(string(style) + text + reset)
+}
+
+// Printf prints. Of all arguments that are texts, those apart that were painted, only
+// what prints is left. What cannot be written has no reader.
+func (s *Screen) Printf(format string, args ...any) {
+	for i, arg := range args {
+		switch value := arg.(type) {
+		case Styled:
+		case string:
+			args[i] = Safe(value)
+		case error:
+			args[i] = Safe(value.Error())
+		case fmt.Stringer:
+			args[i] = Safe(value.String())
+		}
+	}
+	fmt.Fprintf(s.out, format, args...)
+}
+
+// Para prints a text behind a glyph, broken between words. The lines after the first one
+// are as far to the right as its text.
+func (s *Screen) Para(style Style, glyph, text string) {
+	indent := Width(glyph) + 1
+	if glyph == "" {
+		indent = 0
+	}
+	for i, line := range Wrap(Safe(text), s.room(indent)) {
+		switch {
+		case glyph == "":
+			s.Printf("%s\n", line)
+		case i == 0:
+			s.Printf("%s %s\n", s.Paint(style, glyph), line)
+		default:
+			s.Printf("%s%s\n", strings.Repeat(" ", indent), line)
+		}
+	}
+}
+
+// Indented prints a text so many columns to the right, broken between words.
+func (s *Screen) Indented(columns int, style Style, text string) {
+	for _, line := range Wrap(Safe(text), s.room(columns)) {
+		s.Printf("%s%s\n", strings.Repeat(" ", columns), s.Paint(style, line))
+	}
+}
+
+// room is how many columns are left behind an indentation; 0 is no limit.
+func (s *Screen) room(indent int) int {
+	columns := s.Size().Columns
+	if columns == 0 {
+		return 0
+	}
+	return max(20, columns-indent)
+}

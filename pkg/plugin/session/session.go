@@ -1,0 +1,172 @@
+// Package session is one run of the plugin: its streams and flags, the way to the cluster,
+// and what all commands print in the same way.
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/prompt"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+)
+
+// Process is what a run gets from its operating system.
+type Process struct {
+	// Name is how the program was called, and Args what follows.
+	Name           string
+	Args           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Terminal       screen.Terminal
+	Clock          clock.WithTicker
+	// Executable returns where the program is.
+	Executable func() (string, error)
+	// Version of the plugin.
+	Version string
+}
+
+// Session is one run.
+type Session struct {
+	Process
+	// Out has what was asked for, Err what a person should know besides.
+	Out, Err *screen.Screen
+	flags    client.Flags
+	colour   string
+
+	mu     sync.Mutex
+	warned []string
+}
+
+// New is a run with the flags not parsed yet.
+func New(process Process) *Session {
+	s := &Session{Process: process, colour: string(screen.ColourAuto)}
+	s.flags.UserAgent = "kubectl-penstock/" + process.Version
+	s.screens()
+	return s
+}
+
+// AddFlags defines the flags that all commands have.
+func (s *Session) AddFlags(flags *pflag.FlagSet) error {
+	if err := s.flags.AddAll(flags); err != nil {
+		return err
+	}
+	flags.StringVar(&s.colour, "color", s.colour, "Colours: auto (on a terminal, unless NO_COLOR is set), always or never.")
+	return nil
+}
+
+// Begin is called when flags are parsed.
+func (s *Session) Begin() error {
+	allowed := []string{string(screen.ColourAuto), string(screen.ColourAlways), string(screen.ColourNever)}
+	if !slices.Contains(allowed, s.colour) {
+		return outcome.Errorf(outcome.Unknown, "--color %q: want auto, always or never", s.colour)
+	}
+	s.screens()
+	return nil
+}
+
+func (s *Session) screens() {
+	s.Out = screen.New(s.Stdout, s.Terminal, screen.Colour(s.colour), s.Getenv)
+	s.Err = screen.New(s.Stderr, s.Terminal, screen.Colour(s.colour), s.Getenv)
+}
+
+// Person tells whether somebody can answer a question.
+func (s *Session) Person() bool {
+	_, in := s.Terminal(s.Stdin)
+	_, out := s.Terminal(s.Stderr)
+	return in && out
+}
+
+// Confirm asks a question on the terminal.
+func (s *Session) Confirm(ctx context.Context, question string) (bool, error) {
+	return (&prompt.Prompt{In: s.Stdin, Screen: s.Err, Person: s.Person()}).Confirm(ctx, question)
+}
+
+// Cluster is the way to a cluster.
+type Cluster struct {
+	versioned.Interface
+	// REST sends requests to paths that we have no client for.
+	REST rest.Interface
+}
+
+// Connect is how to talk to the cluster that the flags name. It sends nothing yet.
+func (s *Session) Connect() (*Cluster, error) {
+	config, err := s.flags.Config()
+	if err != nil {
+		return nil, err
+	}
+	config.WarningHandler = s
+	clients, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &Cluster{Interface: clients, REST: clients.OlmV1alpha1().RESTClient()}, nil
+}
+
+// HandleWarningHeader prints a warning of the server, once: it implements
+// rest.WarningHandler.
+func (s *Session) HandleWarningHeader(code int, _, text string) {
+	const miscellaneous = 299
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if code != miscellaneous || text == "" || slices.Contains(s.warned, text) {
+		return
+	}
+	s.warned = append(s.warned, text)
+	s.Err.Para(screen.Yellow, screen.Notice, text)
+}
+
+// Now is the time.
+func (s *Session) Now() time.Time { return s.Clock.Now() }
+
+// cleanupTime is how long something may take that is done after an interruption.
+const cleanupTime = 15 * time.Second
+
+// Cleanup is a context for what must be done although the person has interrupted.
+func Cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+}
+
+// Explain adds to an error of the server what a person can do.
+func Explain(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	hint := ""
+	switch {
+	case apierrors.IsForbidden(err):
+		hint = "you lack the right; docs/reference/reads.md says which one each command needs"
+	case apierrors.IsUnauthorized(err):
+		hint = "sign in to the cluster again"
+	case apierrors.IsServiceUnavailable(err), unserved(status):
+		hint = "kubectl penstock check says whether Penstock is installed and reachable"
+	}
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%w\n%s", err, hint)
+}
+
+// unserved is true for the answer of a host that does not know our API.
+func unserved(status apierrors.APIStatus) bool {
+	said := status.Status()
+	return said.Code == http.StatusNotFound && (said.Details == nil || cmp.Or(said.Details.Name, "") == "") ||
+		strings.Contains(said.Message, "could not find the requested resource")
+}

@@ -1,0 +1,146 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock-project/penstock/test/framework/plugin"
+)
+
+// types runs a line of the plugin as the help of its command has it, with the names of the
+// test in it, and fails unless it ends with a code. Somebody answers yes when they are
+// asked.
+func (w sharedPlane) types(code int, line string, names ...string) plugin.Output {
+	w.t.Helper()
+	return w.typesAs(plugin.User{Answer: "y"}, code, line, names...)
+}
+
+func (w sharedPlane) typesAs(user plugin.User, code int, line string, names ...string) plugin.Output {
+	w.t.Helper()
+	user.Kubeconfig = w.Kubeconfig()
+	out := user.Run(w.t, strings.NewReplacer(names...).Replace(line))
+	if out.ExitCode != code {
+		w.t.Fatalf("want exit %d: %s", code, out)
+	}
+	return out
+}
+
+// beaconManifests writes an operator of its own into a folder. Without a node that suits,
+// its Deployment never becomes available.
+func (w sharedPlane) beaconManifests(dir, version, node string) {
+	w.t.Helper()
+	manifests := `
+apiVersion: v1
+kind: Namespace
+metadata: {name: beacon-system}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: beacon-config, namespace: beacon-system}
+data: {version: ` + version + `}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: beacon-webhook, namespace: beacon-system}
+spec:
+  selector: {matchLabels: {app: beacon}}
+  template:
+    metadata: {labels: {app: beacon}}
+    spec:
+      nodeSelector: {` + node + `}
+      containers: [{name: main, image: "registry.example.com/beacon:` + version + `"}]
+`
+	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(manifests), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// byPlugin is what a person does with an extension by the plugin alone: each example of
+// the commands' help, and what becomes of answers, timeouts and interruptions.
+func byPlugin(w sharedPlane) {
+	dir := w.t.TempDir()
+	names := []string{"lighthouse", "beacon", "./manifests", dir}
+	nobody := plugin.User{}
+	w.beaconManifests(dir, "v1.0.0", "")
+
+	// Without a terminal nothing is rolled out unasked, and a no leaves nothing behind.
+	w.says(w.typesAs(nobody, 2, `kubectl penstock deploy ./manifests --name lighthouse`, names...).Stderr, "--yes", "--dry-run")
+	out := w.typesAs(plugin.User{Answer: "n"}, 1, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
+	w.says(out.Stdout, "nothing → beacon-1: 3 added")
+	w.says(out.Stderr, "Roll out beacon-1? [y/N]", "nothing was rolled out: beacon-1 was deleted again")
+	w.absent("namespace", "beacon-system")
+
+	// An install.
+	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
+	w.says(out.Stderr, "✓ beacon-2 v1.0.0: Active, 3 of 3 objects available", "✓ deploy")
+	w.says(w.types(0, `kubectl penstock status`).Stdout, "EXTENSION", "beacon-2")
+	w.says(w.types(0, `kubectl penstock tree lighthouse`, names...).Stdout, "✓ Deployment.apps beacon-system/beacon-webhook: Available", "✓ Pod beacon-webhook-", "1/1 ready")
+	w.says(w.types(0, `kubectl penstock status beacon -o name`).Stdout, "clusterextensionrevision.olm.operatorframework.io/beacon-2")
+	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
+	w.says(out.Stderr, "nothing changes: beacon-3 was deleted again")
+
+	// An upgrade, in a pipeline.
+	w.beaconManifests(dir, "v1.1.0", "")
+	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run`, names...).Stdout, "beacon-2 → beacon-4: 0 added, 2 changed, 0 removed, 1 unchanged",
+		"registry.example.com/beacon:v1.0.0 -> registry.example.com/beacon:v1.1.0", "-  version: v1.0.0", "+  version: v1.1.0")
+	w.typesAs(nobody, 0, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m`, names...)
+	w.types(0, `kubectl penstock status lighthouse -w --timeout 5m`, names...)
+	w.says(w.types(1, `kubectl penstock diff lighthouse`, names...).Stdout, "beacon-2 → beacon-5", "image of container main")
+	w.says(w.types(0, `kubectl penstock diff lighthouse --live --stat`, names...).Stdout, "live → beacon-5: 0 added, 0 changed, 0 removed")
+	out = w.types(1, `kubectl penstock diff lighthouse-1..lighthouse-2 --object Deployment.apps/lighthouse-system/lighthouse-webhook`,
+		append([]string{"lighthouse-1..lighthouse-2", "beacon-2..beacon-5"}, names...)...)
+	w.says(out.Stdout, "beacon-2 → beacon-5: 0 added, 1 changed", "+++")
+
+	// One that gets stuck: it goes on when nobody looks any more, until it is archived.
+	w.beaconManifests(dir, "v1.2.0", "zone: nowhere")
+	out = w.typesAs(nobody, 124, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 2s`, names...)
+	w.says(out.Stderr, "beacon-6 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
+	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "beacon-6", "beacon-5", "Deployment beacon-system/beacon-webhook")
+	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-6"}, names...)...)
+
+	// Back.
+	w.says(w.types(1, `kubectl penstock rollback lighthouse --to 1 --dry-run`, append([]string{"--to 1", "--to 2"}, names...)...).Stdout, "beacon-6 → beacon-7")
+	w.types(0, `kubectl penstock rollback lighthouse --cause "v1.1.0 is slow"`, names...)
+	w.says(w.types(0, `kubectl penstock history lighthouse`, names...).Stdout, "rollback to beacon-2: v1.1.0 is slow", "Deleted")
+
+	// Paused, and let go on.
+	w.types(0, `kubectl penstock pause lighthouse --reason "INC-7: we look at it by hand"`, names...)
+	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "Paused", "INC-7: we look at it by hand")
+	w.types(0, `kubectl penstock resume lighthouse --yes`, names...)
+
+	w.says(w.types(2, `kubectl penstock status nothing`).Stderr, `no extension and no revision "nothing"`)
+	w.types(0, `kubectl penstock version`)
+	w.typesAs(plugin.User{Folder: w.t.TempDir()}, 0, `kubectl penstock completion install`)
+	w.says(w.types(0, `kubectl penstock completion bash`).Stdout, "kubectl-penstock")
+	w.says(w.types(0, `kubectl penstock __complete status beac`).Stdout, "beacon\n", "beacon-7")
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=beacon", timeout)
+}
+
+// freezes: the whole cluster, and who tries it again is told who was first.
+func freezes(w sharedPlane) {
+	w.says(w.types(0, `kubectl penstock freeze --reason "the year ends"`).Stdout, "frozen by admin: the year ends")
+	w.says(w.types(3, `kubectl penstock freeze --reason "me too"`).Stderr, "by admin: the year ends")
+	w.types(0, `kubectl penstock unfreeze`)
+	w.says(w.types(0, `kubectl penstock unfreeze`).Stderr, "not frozen")
+}
+
+// reviewByPlugin reads the plan that waits. An approval of another hash is a conflict, and
+// what was set aside is computed anew.
+func reviewByPlugin(w sharedPlane) {
+	w.says(w.types(0, `kubectl penstock plan list`).Stdout, "rebalance")
+	w.says(w.types(0, `kubectl penstock plan list`).Stdout, "plan rebalance waits for an approval, impact High", "LoadAwareRebalancing", "0/2")
+	shown := w.types(0, `kubectl penstock plan show rebalance`).Stdout
+	w.says(shown, "ReviewRequired, impact High", "4 nodes reboot in 2 waves, of worker", "takes .spec.deschedulingIntervalSeconds", "-  - LongLifecycle", "hash sha256:")
+	w.says(w.typesAs(plugin.User{}, 2, `kubectl penstock plan approve rebalance`).Stderr, "--hash is required")
+	w.says(w.typesAs(plugin.User{}, 3, `kubectl penstock plan approve rebalance --hash sha256:0`).Stderr, "read it again")
+	w.typesAs(plugin.User{Answer: "n"}, 1, `kubectl penstock plan approve rebalance`)
+	w.types(0, `kubectl penstock plan reject rebalance --reason "not before the audit"`)
+	w.phase("rebalance", "Ignored")
+	w.says(w.typesAs(plugin.User{}, 0, `kubectl penstock plan run rebalance`).Stderr, "waits for an approval: kubectl penstock plan approve rebalance --hash sha256:")
+}
+
+// approveByPlugin approves what is on the screen.
+func approveByPlugin(w sharedPlane) {
+	w.says(w.types(0, `kubectl penstock plan approve rebalance --comment CHG-4711`, "CHG-4711", "CHG-1").Stderr, "Approve plan rebalance, impact High? [y/N]", "is approved by admin")
+}

@@ -1,0 +1,100 @@
+// Package plugin runs kubectl-penstock in the process of a test, as a user types it: with
+// a terminal on which somebody answers, or without one.
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/plugin/command"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// Output is what a run printed and how it ended.
+type Output struct {
+	Line           string
+	Stdout, Stderr string
+	ExitCode       int
+}
+
+// String is the run as a terminal would show it.
+func (o Output) String() string {
+	return fmt.Sprintf("$ %s\n%s%s(exit %d)", o.Line, o.Stdout, o.Stderr, o.ExitCode)
+}
+
+// User is somebody who types.
+type User struct {
+	// Kubeconfig of the cluster.
+	Kubeconfig string
+	// Answer is what they type when they are asked. Without one there is no terminal.
+	Answer string
+	// Folder that the program is in.
+	Folder string
+}
+
+// Run runs a line such as `kubectl penstock status`. Quotes group words as in a shell.
+func (u User) Run(t testing.TB, line string) Output {
+	t.Helper()
+	return u.RunContext(t, t.Context(), line)
+}
+
+// RunContext is Run that ends with a context: the person interrupts.
+func (u User) RunContext(t testing.TB, ctx context.Context, line string) Output {
+	t.Helper()
+	words, err := split(line)
+	if err != nil {
+		t.Fatalf("plugin: %v", err)
+	}
+	var stdout, stderr bytes.Buffer
+	args := append([]string{"--kubeconfig", u.Kubeconfig}, words[2:]...)
+	if words[2] == cobra.ShellCompRequestCmd {
+		args = append([]string{words[2], "--kubeconfig", u.Kubeconfig}, words[3:]...)
+	}
+	process := session.Process{
+		Name: "kubectl-penstock", Args: args,
+		Stdin: strings.NewReader(u.Answer + "\n"), Stdout: &stdout, Stderr: &stderr,
+		Getenv:   func(name string) string { return map[string]string{"TERM": "dumb"}[name] },
+		Terminal: func(any) (screen.Size, bool) { return screen.Size{}, u.Answer != "" },
+		Clock:    clock.RealClock{}, Version: "v0.0.0-test",
+		Executable: func() (string, error) { return filepath.Join(u.Folder, "kubectl-penstock"), nil },
+	}
+	code := command.Main(ctx, process)
+	return Output{Line: line, Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: code}
+}
+
+// split is how a shell splits a line of words and double quotes.
+func split(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	quoted, begun := false, false
+	for _, r := range line {
+		switch {
+		case r == '"':
+			quoted, begun = !quoted, true
+		case r == ' ' && !quoted:
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	if quoted || len(words) < 3 || words[0] != "kubectl" || words[1] != "penstock" {
+		return nil, fmt.Errorf("%q is no line of kubectl penstock", line)
+	}
+	return words, nil
+}
