@@ -5,6 +5,7 @@
 //	           as processes; for programs (make demo, make cluster-up) and tests
 //	cluster    a plane for one test: it fails the test instead of returning errors
 //	penstock   the program: built once, served, killed and started again
+//	plugin     kubectl penstock, as a user types it, in the process of the test
 //	objects    the smallest ConfigMap, Secret, Deployment … that a kube-apiserver takes
 //	pools      what the Machine Config Operator does, without machines
 //	replicas   several replicas of the program on a shared etcd, faults between them,
