@@ -4,9 +4,22 @@ package text
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 const ellipsis = "…"
+
+// Cut returns the first bytes of a text, at most so many, without a sign that there were
+// more. The character that does not fit is left out.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
 
 // Clip returns a text of at most so many bytes. What is left out of a longer one is at
 // its end, where an ellipsis stands, and no character is left half: conditions and

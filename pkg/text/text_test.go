@@ -30,6 +30,25 @@ func TestClip(t *testing.T) {
 	}
 }
 
+func TestCut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		limit        int
+		want         string
+	}{
+		"short":     {"what fits stays", "abc", 3, "abc"},
+		"long":      {"nothing says that there was more", "abcdef", 5, "abcde"},
+		"character": {"none is left half", "aä", 2, "a"},
+		"nothing":   {"no character fits", "🙂", 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Cut(tc.text, tc.limit); got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestMiddle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, text string

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -25,13 +27,9 @@ const (
 // other object has one like this.
 func Unreadable(name string, why error) metav1.ObjectMeta {
 	sum := sha256.Sum256([]byte(name))
-	text := why.Error()
-	if len(text) > maxWhyBytes {
-		text = strings.ToValidUTF8(text[:maxWhyBytes], "") + "…"
-	}
 	return metav1.ObjectMeta{
 		Name: name, UID: types.UID(unreadableUID + hex.EncodeToString(sum[:8])),
-		Annotations: map[string]string{UnreadableAnnotation: text},
+		Annotations: map[string]string{UnreadableAnnotation: text.Clip(why.Error(), maxWhyBytes)},
 	}
 }
 

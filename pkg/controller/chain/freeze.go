@@ -20,6 +20,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Freezes tells whether the cluster is frozen: then nothing is written to it, not even
@@ -104,13 +105,9 @@ func (w *FreezeWatch) Frozen() (*rollout.Freeze, error) {
 func (w *FreezeWatch) Changed() <-chan event.TypedGenericEvent[string] { return w.changed }
 
 // line is text in one line of a bounded length.
-func line(text string) string {
+func line(content string) string {
 	const most = 200
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return text.Clip(strings.Join(strings.Fields(content), " "), most)
 }
 
 // everyChain asks for a pass over all chains.

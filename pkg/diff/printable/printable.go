@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // lineBytes bounds a line.
@@ -20,7 +22,7 @@ const lineBytes = 256
 // beginning.
 func Line(s string) string {
 	if len(s) > lineBytes {
-		s = Clip(s, lineBytes) + "..."
+		s = text.Cut(s, lineBytes) + "..."
 	}
 	if Is(s) {
 		return s
@@ -34,17 +36,6 @@ func Line(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// Clip returns the first n bytes of s at most, without a broken character at the end.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // Is tells whether all characters of a text print.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // hunks collects lines into the hunks of a unified diff. It keeps no more lines
@@ -128,7 +128,7 @@ func (h *hunks) fit(content string) string {
 	if len(content) <= h.limits.LineBytes {
 		return content
 	}
-	head := printable.Clip(content, h.limits.LineBytes)
+	head := text.Cut(content, h.limits.LineBytes)
 	return fmt.Sprintf("%s ... (%d bytes more)", head, len(content)-len(head))
 }
 

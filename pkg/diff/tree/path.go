@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Path is a place in a document, as a list from the leaf to the root: most
@@ -49,7 +50,7 @@ func (p *Path) String() string {
 	if len(s) <= pathBytes {
 		return s
 	}
-	head, tail := printable.Clip(s, pathBytes/2), s[len(s)-pathBytes/4:]
+	head, tail := text.Cut(s, pathBytes/2), s[len(s)-pathBytes/4:]
 	return fmt.Sprintf("%s ... (%d bytes) ... %s", head, len(s)-len(head)-len(tail), strings.ToValidUTF8(tail, ""))
 }
 

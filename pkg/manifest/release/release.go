@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -156,10 +157,7 @@ const mostValue = 64
 
 // Shown is a value as JSON, bounded.
 func Shown(raw json.RawMessage) string {
-	if len(raw) <= mostValue {
-		return string(raw)
-	}
-	return string(bytes.ToValidUTF8(raw[:mostValue], nil)) + "…"
+	return text.Clip(string(raw), mostValue)
 }
 
 // LookAlikes returns what a manifest has that looks like one of the annotations

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -297,10 +298,10 @@ func (h *Head) record(row Row) {
 func (r Row) merged(other Row) Row {
 	r.Revision, r.UID = other.Revision, other.UID
 	overwrite(&r.PackRoot, other.PackRoot)
-	overwrite(&r.RequestedBy, bounded(other.RequestedBy))
-	overwrite(&r.Result, bounded(other.Result))
-	overwrite(&r.Cause, bounded(other.Cause))
-	overwrite(&r.Version, bounded(other.Version))
+	overwrite(&r.RequestedBy, text.Cut(other.RequestedBy, maxTextBytes))
+	overwrite(&r.Result, text.Cut(other.Result, maxTextBytes))
+	overwrite(&r.Cause, text.Cut(other.Cause, maxTextBytes))
+	overwrite(&r.Version, text.Cut(other.Version, maxTextBytes))
 	overwriteTime(&r.CreatedAt, other.CreatedAt)
 	overwriteTime(&r.DeletedAt, other.DeletedAt)
 	if r.CompletedAt.IsZero() {
@@ -327,18 +328,6 @@ func overwriteTime(to *time.Time, from time.Time) {
 	if !from.IsZero() {
 		*to = from.UTC().Truncate(time.Second)
 	}
-}
-
-// bounded cuts a text between two characters.
-func bounded(text string) string {
-	if len(text) <= maxTextBytes {
-		return text
-	}
-	end := maxTextBytes
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }
 
 func validate(number int64, uid types.UID) error {
