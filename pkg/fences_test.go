@@ -31,10 +31,11 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/applycheck", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
+	library := append(append([]string{"pkg/applycheck", "pkg/objectwatch", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/right", nil, "a question about rights is the same whoever asks, and whom"},
+		{"pkg/objectwatch", nil, "an object is watched whatever it is"},
 		{"pkg/metrics", nil, "who reads the list of metrics need not know who measures"},
 		{"pkg/manifest", nil, "everybody needs it"},
 		{"pkg/redact", []string{"pkg/manifest"}, "whoever prints needs it"},
@@ -65,7 +66,7 @@ func fences() []fence {
 		{"pkg/records", []string{"pkg/apis", "pkg/manifest", "pkg/revision", "pkg/store"}, "what a record refers to is told without a server"},
 		{"pkg/planwork", []string{"pkg/apis/hco", "pkg/manifest", "pkg/rollout"}, "what an item means for the engine is the same for whoever asks"},
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact"}, "plans are pure"},
-		{"pkg/target", []string{"pkg/apis", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
+		{"pkg/target", []string{"pkg/apis", "pkg/objectwatch", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},
 		{"pkg/requestbody", []string{"pkg/fairshare"}, "a body is read whatever is in it"},
@@ -75,8 +76,8 @@ func fences() []fence {
 		{"pkg/server/accessreview", []string{"pkg/right"}, "it asks one question"},
 		{"pkg/server/managedobject", nil, "who makes such objects, and who restores them, need not know each other"},
 		{"pkg/server/serviceaccounts", []string{"pkg/right", "pkg/server/accessreview", "pkg/server/managedobject"}, "identities of jobs do not depend on who serves"},
-		{"pkg/server/certificates", nil, "certificates are made for whoever serves"},
-		{"pkg/server/registration", []string{"pkg/apis", "pkg/admission/webhook", "pkg/right", "pkg/server/accessreview", "pkg/server/managedobject", "pkg/server/certificates", "pkg/server/serviceaccounts"},
+		{"pkg/server/certificates", []string{"pkg/objectwatch"}, "certificates are made for whoever serves"},
+		{"pkg/server/registration", []string{"pkg/apis", "pkg/admission/webhook", "pkg/objectwatch", "pkg/right", "pkg/server/accessreview", "pkg/server/managedobject", "pkg/server/certificates", "pkg/server/serviceaccounts"},
 			"what the host knows of us does not depend on what we serve"},
 		{"pkg/server/filters", nil, "what refuses a request needs only the reason"},
 		{"pkg/server/etcd", nil, "it runs etcd, and does not know what is in it"},

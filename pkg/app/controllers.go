@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/penstock-project/penstock/pkg/controller/chain"
+	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -101,7 +102,7 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 		Heads:       term.Heads,
 		Inventories: term.Inventories,
 		Owners:      chain.NewOwnerWatch(ctx, owners, notify),
-		Freezes:     chain.NewFreezeWatch(ctx, freezes, term.Namespace),
+		Freezes:     freeze.New(ctx, freezes, term.Namespace),
 		Rollbacks:   own.OlmV1alpha1().ClusterExtensionRevisions(),
 		Clock:       clock.RealClock{},
 		Changed:     changed,

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/controller/chain"
+	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/controller/plan"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
@@ -65,11 +65,11 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the host for the freeze of plans: %w", err)
 	}
-	freeze := chain.NewFreezeWatch(ctx, freezes, term.Namespace)
+	frozen := freeze.New(ctx, freezes, term.Namespace)
 	go func() {
 		for {
 			select {
-			case <-freeze.Changed():
+			case <-frozen.Changed():
 				notify("")
 			case <-ctx.Done():
 				return
@@ -97,7 +97,7 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 		Watched: factWatch, Profiles: Profiles(),
 		Packs: term.Packs, Claims: term.Claims, Runs: term.Runs,
 		Rights:  plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
-		Freezes: freeze, Events: recorder, Clock: clock.RealClock{}, Version: s.Version,
+		Freezes: frozen, Events: recorder, Clock: clock.RealClock{}, Version: s.Version,
 		Schema: types, Redactor: term.Redactor,
 		Changed: changed, Poke: func() { notify("") },
 	})

@@ -8,13 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	v1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 )
 
@@ -43,8 +40,6 @@ type follower struct {
 	chains  map[string]bool
 	cluster Cluster
 	trouble error
-	// unwatched is why the Secret cannot be watched.
-	unwatched error
 }
 
 // way leads to one cluster; its engine knows that cluster and no other.
@@ -65,10 +60,10 @@ type way struct {
 //  4. the chains that need it are told.
 func (f *follower) run(ctx context.Context) {
 	defer f.close(errUnused)
-	informer := f.watch(ctx)
+	secret := f.watch(ctx)
 	wait := retry
 	for ctx.Err() == nil {
-		config, err := f.read(informer)
+		config, err := f.read(secret)
 		if err == nil {
 			err = f.lead(ctx, config)
 		}
@@ -92,60 +87,36 @@ func (f *follower) run(ctx context.Context) {
 }
 
 // watch watches the Secret, this one and no other.
-func (f *follower) watch(ctx context.Context) cache.SharedIndexInformer {
-	one := func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, f.secret).String()
-	}
-	informer := v1.NewFilteredSecretInformer(f.options.Client, f.options.Namespace, 0, cache.Indexers{}, one)
-	look := func(any) {
+func (f *follower) watch(ctx context.Context) *objectwatch.Watch[*corev1.Secret] {
+	look := func() {
 		select {
 		case f.changed <- struct{}{}:
 		default: // one that has not been taken yet stands for this one too
 		}
 	}
-	// An informer that has not run takes any handler.
-	handler, _ := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: look, UpdateFunc: func(_, now any) { look(now) }, DeleteFunc: look,
-	})
-	_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		f.mu.Lock()
-		f.unwatched = err
-		f.mu.Unlock()
-		look(nil)
-	})
-	f.running.Go(func() { informer.RunWithContext(ctx) })
-	// That there is no such Secret is an answer, too, and brings no event.
-	f.running.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-			look(nil)
-		}
-	})
-	return informer
+	watching := objectwatch.New(f.options.Client, f.options.Client.CoreV1().Secrets(f.options.Namespace), &corev1.Secret{},
+		objectwatch.Options{Name: f.secret, Changed: look, Failed: look})
+	f.running.Go(func() { watching.Run(ctx) })
+	return watching
 }
 
 // read returns where the Secret leads. Once it was seen, what was seen last holds while
 // the host cannot be reached.
-func (f *follower) read(informer cache.SharedIndexInformer) (*rest.Config, error) {
-	if !informer.HasSynced() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.unwatched != nil {
-			return nil, &UnavailableError{Secret: f.named(), Why: fmt.Errorf("it cannot be read: %w", f.unwatched)}
-		}
+func (f *follower) read(watching *objectwatch.Watch[*corev1.Secret]) (*rest.Config, error) {
+	secret, err := watching.Get()
+	switch {
+	case errors.Is(err, objectwatch.ErrUnknown):
 		return nil, ErrNotYet
+	case err != nil:
+		return nil, &UnavailableError{Secret: f.named(), Why: fmt.Errorf("it cannot be read: %w", err)}
+	case secret == nil:
+		return nil, &UnavailableError{Secret: f.named(), NeedsPerson: true, Why: errors.New("there is no such Secret")}
 	}
-	for _, object := range informer.GetStore().List() {
-		secret, ok := object.(*corev1.Secret)
-		if !ok || secret.Name != f.secret {
-			continue
-		}
-		config, err := Config(secret)
-		if err != nil {
-			return nil, &UnavailableError{Secret: f.named(), NeedsPerson: true, Why: err}
-		}
-		return config, nil
+	config, err := Config(secret)
+	if err != nil {
+		return nil, &UnavailableError{Secret: f.named(), NeedsPerson: true, Why: err}
 	}
-	return nil, &UnavailableError{Secret: f.named(), NeedsPerson: true, Why: errors.New("there is no such Secret")}
+	return config, nil
 }
 
 // lead makes the engine's requests go where a kubeconfig leads, once it is found to lead

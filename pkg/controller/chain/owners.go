@@ -5,13 +5,11 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
 // OwnerWatch watches ClusterExtensions of the host by name, those whose chains are
@@ -91,20 +89,18 @@ func (o *OwnerWatch) start(chain string, owner metav1.OwnerReference) *watched {
 	if err != nil || version.Group != olm.GroupName || owner.Kind != "ClusterExtension" {
 		return current
 	}
-	one := func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, owner.Name).String()
-	}
-	informer := metadatainformer.NewFilteredMetadataInformer(o.client, version.WithResource("clusterextensions"), "", 0, cache.Indexers{}, one).Informer()
-	saw := func(object any) {
-		if found, ok := object.(*metav1.PartialObjectMetadata); ok && found.Name == owner.Name {
+	var watching *objectwatch.Watch[*metav1.PartialObjectMetadata]
+	// An owner that is deleted takes its revisions with it; until then the last
+	// that was seen of it stays.
+	look := func() {
+		if found, err := watching.Get(); err == nil && found != nil {
 			o.saw(ctx, chain, current, Owner{UID: found.UID, Generation: found.Generation})
 		}
 	}
-	// An owner that is deleted takes its revisions with it; until then the last
-	// that was seen of it stays. An informer that has not run takes any handler.
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: saw, UpdateFunc: func(_, now any) { saw(now) }})
+	watching = objectwatch.New(o.client, o.client.Resource(version.WithResource("clusterextensions")), &metav1.PartialObjectMetadata{},
+		objectwatch.Options{Name: owner.Name, Changed: look})
 	if !o.ended {
-		go informer.RunWithContext(ctx)
+		go watching.Run(ctx)
 	}
 	return current
 }

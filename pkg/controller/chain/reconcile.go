@@ -12,6 +12,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/target"
@@ -93,7 +94,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	err := v.readFreeze()
-	if errors.Is(err, errFreezeUnknown) {
+	if errors.Is(err, freeze.ErrUnknown) {
 		return ctrl.Result{RequeueAfter: freezeRetry}, nil
 	}
 	if err == nil {

@@ -2,21 +2,19 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
 // FactWatch watches what profiles are computed from: the definitions that they name,
@@ -36,11 +34,8 @@ type FactWatch struct {
 // feed is one watch.
 type feed struct {
 	resource schema.GroupVersionResource
-	informer cache.SharedIndexInformer
+	watching *objectwatch.Watch[*unstructured.Unstructured]
 	stop     context.CancelFunc
-
-	mu      sync.Mutex
-	trouble error
 }
 
 // NewFactWatch returns the facts of some profiles. Notify is called whenever they may
@@ -68,8 +63,7 @@ func (w *FactWatch) Run(ctx context.Context) error {
 	w.running = true
 	for _, requirement := range w.requirements {
 		name := requirement.Definition
-		w.definitions[name] = w.start(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-			fields.OneTermEqualSelector("metadata.name", name).String(), trimDefinition)
+		w.definitions[name] = w.start(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, name, trimDefinition)
 	}
 	w.mu.Unlock()
 	<-ctx.Done()
@@ -89,56 +83,22 @@ func (w *FactWatch) end() {
 	}
 }
 
-// start begins a watch; mu is held.
-func (w *FactWatch) start(resource schema.GroupVersionResource, selector string, trim cache.TransformFunc) *feed {
+// start begins a watch of the object of a name, or of all; mu is held.
+func (w *FactWatch) start(resource schema.GroupVersionResource, name string, keep cache.TransformFunc) *feed {
 	// It lasts longer than the pass that asks for it, and ends with Run.
 	ctx, stop := context.WithCancel(context.Background())
-	f := &feed{resource: resource, stop: stop}
-	client := w.client.Resource(resource)
-	f.informer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selector
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector
-			return client.Watch(ctx, options)
-		},
-	}, w.client), &unstructured.Unstructured{}, 0, cache.Indexers{})
-	// None of these fail before the informer runs.
-	_ = f.informer.SetTransform(trim)
-	_ = f.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		f.mu.Lock()
-		f.trouble = err
-		f.mu.Unlock()
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-		w.notify()
-	})
-	_, _ = f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { w.notify() },
-		UpdateFunc: func(any, any) { w.notify() },
-		DeleteFunc: func(any) { w.notify() },
-	})
-	go f.informer.RunWithContext(ctx)
-	go func() {
-		if cache.WaitForCacheSync(ctx.Done(), f.informer.HasSynced) {
-			w.notify()
-		}
-	}()
+	f := &feed{resource: resource, stop: stop, watching: objectwatch.New(w.client, w.client.Resource(resource), &unstructured.Unstructured{},
+		objectwatch.Options{Name: name, Keep: keep, Changed: w.notify, Failed: w.notify})}
+	go f.watching.Run(ctx)
 	return f
 }
 
-// state is nil when the feed has all there is, and why not otherwise.
-func (f *feed) state() error {
-	if f.informer.HasSynced() {
-		return nil
+// unknown is an error of a feed that does not have all there is.
+func (f *feed) unknown(err error) error {
+	if errors.Is(err, objectwatch.ErrUnknown) {
+		return fmt.Errorf("reading %s", f.resource.GroupResource())
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.trouble != nil {
-		return fmt.Errorf("reading %s: %w", f.resource.GroupResource(), f.trouble)
-	}
-	return fmt.Errorf("reading %s", f.resource.GroupResource())
+	return fmt.Errorf("reading %s: %w", f.resource.GroupResource(), err)
 }
 
 // Facts are what is known now. An error means that not all of it is known yet, and
@@ -175,22 +135,19 @@ func (w *FactWatch) Facts() (profile.Facts, error) {
 // definition reads one definition; one that is not served has no versions.
 func (w *FactWatch) definition(requirement profile.Requirement) (profile.Definition, schema.GroupVersionResource, error) {
 	f := w.definitions[requirement.Definition]
-	if err := f.state(); err != nil {
-		return profile.Definition{}, schema.GroupVersionResource{}, err
+	crd, err := f.watching.Get()
+	if err != nil {
+		return profile.Definition{}, schema.GroupVersionResource{}, f.unknown(err)
 	}
-	for _, item := range f.informer.GetStore().List() {
-		crd, ok := item.(*unstructured.Unstructured)
-		if !ok || crd.GetName() != requirement.Definition {
-			continue
-		}
-		definition, served := profile.DefinitionOf(crd)
-		if !served {
-			continue
-		}
-		plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
-		return definition, schema.GroupVersionResource{Group: requirement.Kind.Group, Version: definition.Preferred().Name, Resource: plural}, nil
+	if crd == nil {
+		return profile.Definition{}, schema.GroupVersionResource{}, nil
 	}
-	return profile.Definition{}, schema.GroupVersionResource{}, nil
+	definition, served := profile.DefinitionOf(crd)
+	if !served {
+		return profile.Definition{}, schema.GroupVersionResource{}, nil
+	}
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	return definition, schema.GroupVersionResource{Group: requirement.Kind.Group, Version: definition.Preferred().Name, Resource: plural}, nil
 }
 
 // follow returns the objects of a definition, in the order of their names.
@@ -204,14 +161,9 @@ func (w *FactWatch) follow(name string, resource schema.GroupVersionResource) ([
 		f = w.start(resource, "", trimObject)
 		w.objects[name] = f
 	}
-	if err := f.state(); err != nil {
-		return nil, err
-	}
-	var objects []*unstructured.Unstructured
-	for _, item := range f.informer.GetStore().List() {
-		if object, ok := item.(*unstructured.Unstructured); ok {
-			objects = append(objects, object)
-		}
+	objects, err := f.watching.List()
+	if err != nil {
+		return nil, f.unknown(err)
 	}
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())

@@ -10,15 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
 const (
@@ -158,42 +156,20 @@ func (s *Shared) Run(ctx context.Context) {
 
 // watch says when the Secret was touched.
 func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
-	notify := func(any) {
+	notify := func() {
 		select {
 		case touched <- struct{}{}:
 		default:
 		}
 	}
-	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
-	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				options.FieldSelector = selector
-				return s.secrets().List(ctx, options)
-			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				options.FieldSelector = selector
-				return s.secrets().Watch(ctx, options)
-			},
-		}, s.client),
-		ObjectType: &corev1.Secret{},
+	objectwatch.New(s.client, s.secrets(), &corev1.Secret{}, objectwatch.Options{
+		Name: s.name, Changed: notify,
 		// What is in the Secret is read when it is wanted, and not kept here.
-		Transform: func(object any) (any, error) {
+		Keep: func(object any) (any, error) {
 			if secret, ok := object.(*corev1.Secret); ok {
 				return &corev1.Secret{ObjectMeta: secret.ObjectMeta}, nil
 			}
 			return object, nil
 		},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: notify, DeleteFunc: notify,
-			UpdateFunc: func(_, now any) { notify(now) },
-		},
-	})
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { controller.RunWithContext(ctx) })
-	// It may have been deleted before it was watched.
-	if cache.WaitForCacheSync(ctx.Done(), controller.HasSynced) {
-		notify(nil)
-	}
+	}).Run(ctx)
 }

@@ -12,18 +12,15 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
@@ -64,20 +61,19 @@ func (w *Watch) Run(ctx context.Context) {
 	if !accessreview.MayWatch(ctx, w.access, definitions, "", name, "Notice other resources of the name "+name) {
 		return
 	}
-	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, definitions, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) {
-			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		}).Informer()
-	look := func(found any) { w.found(ctx, found) }
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: look, UpdateFunc: func(_, now any) { look(now) },
-		DeleteFunc: func(any) { w.set(ctx, nil) },
-	})
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Nobody watches for resources of the same name", "resource", w.ours.GroupResource().String())
-		return
+	var watching *objectwatch.Watch[*unstructured.Unstructured]
+	look := func() {
+		found, err := watching.Get()
+		switch {
+		case err != nil:
+		case found == nil:
+			w.set(ctx, nil)
+		default:
+			w.found(ctx, found)
+		}
 	}
-	informer.RunWithContext(ctx)
+	watching = objectwatch.New(w.client, w.client.Resource(definitions), &unstructured.Unstructured{}, objectwatch.Options{Name: name, Changed: look})
+	watching.Run(ctx)
 }
 
 // Warning says what kubectl shows instead of ours and what to type, for a warning in an
@@ -92,11 +88,7 @@ func (w *Watch) Warning() string {
 		w.ours.GroupResource(), strings.Join(w.versions, " and "), w.ours.Resource, w.ours.Version, w.ours.Group)
 }
 
-func (w *Watch) found(ctx context.Context, found any) {
-	object, ok := found.(*unstructured.Unstructured)
-	if !ok {
-		return
-	}
+func (w *Watch) found(ctx context.Context, object *unstructured.Unstructured) {
 	var definition apiextensionsv1.CustomResourceDefinition
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &definition); err != nil {
 		klog.FromContext(ctx).Error(err, "A CustomResourceDefinition cannot be read", "name", object.GetName())

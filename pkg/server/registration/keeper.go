@@ -9,14 +9,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
@@ -111,33 +109,16 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 func (k *Keeper) watch(ctx context.Context, p managedobject.Object) {
-	informer := metadatainformer.NewFilteredMetadataInformer(k.metadata, p.Resource, p.Namespace, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) {
-			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, p.Name).String()
-		}).Informer()
-	look := func(found any) {
-		object, ok := found.(metav1.Object)
-		if ok && k.untouched(p, object) {
-			return
+	var watching *objectwatch.Watch[*metav1.PartialObjectMetadata]
+	look := func() {
+		object, err := watching.Get()
+		if err == nil && (object == nil || !k.untouched(p, object)) {
+			k.queue.Add(p.String())
 		}
-		k.queue.Add(p.String())
 	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: look, UpdateFunc: func(_, now any) { look(now) },
-		DeleteFunc: func(any) { k.queue.Add(p.String()) },
-	})
-	if err != nil {
-		// Only an informer that has stopped refuses handlers.
-		klog.FromContext(ctx).Error(err, "Cannot watch", "what", p.String())
-		return
-	}
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { informer.RunWithContext(ctx) })
-	// One that was deleted before anybody watched is no event.
-	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) && len(informer.GetStore().ListKeys()) == 0 {
-		k.queue.Add(p.String())
-	}
+	watching = objectwatch.New(k.metadata, k.metadata.Resource(p.Resource).Namespace(p.Namespace), &metav1.PartialObjectMetadata{},
+		objectwatch.Options{Name: p.Name, Changed: look})
+	watching.Run(ctx)
 }
 
 // untouched is true when nobody changed a value of ours since we wrote it.

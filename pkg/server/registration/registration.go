@@ -12,13 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -26,6 +23,7 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
@@ -235,18 +233,7 @@ func (r *Registration) keepAPIService(ctx context.Context, version schema.GroupV
 func (r *Registration) waitAvailable(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, availableTimeout)
 	defer cancel()
-	selector := fields.OneTermEqualSelector("metadata.name", name).String()
-	services := r.options.Aggregator.ApiregistrationV1().APIServices()
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selector
-			return services.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector
-			return services.Watch(ctx, options)
-		},
-	}
+	lw := objectwatch.Source(r.options.Aggregator, r.options.Aggregator.ApiregistrationV1().APIServices(), name)
 	said := "nothing yet"
 	_, err := watchtools.UntilWithSync(ctx, lw, &apiregistrationv1.APIService{}, nil, func(event watch.Event) (bool, error) {
 		service, ok := event.Object.(*apiregistrationv1.APIService)

@@ -1,0 +1,92 @@
+// Package freeze tells whether the cluster is frozen: by the ConfigMap whose existence
+// says that nothing is written to it, not even what tears down.
+package freeze
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// ErrUnknown says that it cannot be told yet.
+var ErrUnknown = errors.New("whether the cluster is frozen is not known yet")
+
+// Watch watches the ConfigMap whose existence freezes the cluster. That nothing
+// of it has been seen is no answer.
+type Watch struct {
+	name     string
+	watching *objectwatch.Watch[*corev1.ConfigMap]
+	changed  chan event.TypedGenericEvent[string]
+
+	mu sync.Mutex
+	// said is the answer of which others were told last.
+	said rollout.Freeze
+}
+
+// New watches in the namespace of this process until the context ends.
+func New(ctx context.Context, client kubernetes.Interface, namespace string) *Watch {
+	w := &Watch{name: namespace + "/" + olmv1alpha1.FreezeConfigMap, changed: make(chan event.TypedGenericEvent[string], 1)}
+	w.watching = objectwatch.New(client, client.CoreV1().ConfigMaps(namespace), &corev1.ConfigMap{}, objectwatch.Options{
+		Name: olmv1alpha1.FreezeConfigMap, Changed: w.look,
+		Failed: func() {}, // the status of every revision says it
+	})
+	go w.watching.Run(ctx)
+	return w
+}
+
+// look tells others when the answer is another one.
+func (w *Watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found, err := w.Frozen()
+	now := ptr.Deref(found, rollout.Freeze{})
+	if err != nil || now == w.said {
+		return
+	}
+	w.said = now
+	select {
+	case w.changed <- event.TypedGenericEvent[string]{}:
+	default: // one that has not been taken yet stands for this one too
+	}
+}
+
+// Frozen returns why the cluster is frozen, nil for not frozen. ErrUnknown means that the answer is
+// on its way; any other error is why there is none. Once it was answered, the last answer holds while the
+// host cannot be reached: nothing can be written then anyway.
+func (w *Watch) Frozen() (*rollout.Freeze, error) {
+	found, err := w.watching.Get()
+	switch {
+	case errors.Is(err, objectwatch.ErrUnknown):
+		return nil, ErrUnknown
+	case err != nil:
+		return nil, fmt.Errorf("looking whether ConfigMap %s freezes the cluster: %w", w.name, err)
+	case found == nil:
+		return nil, nil
+	}
+	return &rollout.Freeze{
+		Author: cmp.Or(line(found.Data["author"]), "somebody"),
+		Reason: cmp.Or(line(found.Data["reason"]), "no reason is given"),
+	}, nil
+}
+
+// Changed has an element when the answer is another one.
+func (w *Watch) Changed() <-chan event.TypedGenericEvent[string] { return w.changed }
+
+// line is text in one line of a bounded length.
+func line(content string) string {
+	const most = 200
+	return text.Clip(strings.Join(strings.Fields(content), " "), most)
+}

@@ -1,0 +1,149 @@
+// Package objectwatch watches one object by its name, or all objects of a resource, and
+// says what there is, or why that is not known. That there is no such object is an answer,
+// too; no answer is none.
+package objectwatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// ErrUnknown says that the first answer has not come yet.
+var ErrUnknown = errors.New("there is no answer yet")
+
+// Client lists and watches a resource, in a namespace or everywhere: the typed clients of
+// client-go do, and its clients of metadata and of unstructured objects.
+type Client[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// Object is what is watched.
+type Object interface {
+	runtime.Object
+	metav1.Object
+	comparable
+}
+
+// Options say what to watch, and what happens then. The callbacks must not block.
+type Options struct {
+	// Name is that of the only object to watch. It is empty for all objects.
+	Name string
+	// Keep returns what is kept of an object; nil keeps all.
+	Keep cache.TransformFunc
+	// Changed is called when there is a first answer, and when there may be another one.
+	Changed func()
+	// Failed is called when the host cannot be asked. As long as there is no first answer,
+	// Get and List return why. A nil Failed has client-go log it.
+	Failed func()
+}
+
+// Watch is a watch and what it knows. Once there was an answer, the last one holds while
+// the cluster cannot be reached.
+type Watch[T Object] struct {
+	name     string
+	informer cache.SharedIndexInformer
+	changed  func()
+
+	mu sync.Mutex
+	// failure is the last one.
+	failure error
+}
+
+// New returns a watch that sends no request before Run. Of is the client that client is a
+// part of: fakes say there what they cannot do. Example is any object of the type.
+func New[T Object, L runtime.Object](of any, client Client[L], example T, o Options) *Watch[T] {
+	w := &Watch[T]{
+		name:     o.Name,
+		informer: cache.NewSharedIndexInformer(Source(of, client, o.Name), example, 0, cache.Indexers{}),
+		changed:  func() {},
+	}
+	if o.Changed != nil {
+		w.changed = o.Changed
+	}
+	// An informer that has not run takes all of this.
+	_, _ = w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { w.changed() }, UpdateFunc: func(any, any) { w.changed() }, DeleteFunc: func(any) { w.changed() },
+	})
+	if o.Keep != nil {
+		_ = w.informer.SetTransform(o.Keep)
+	}
+	_ = w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		w.mu.Lock()
+		w.failure = err
+		w.mu.Unlock()
+		if o.Failed == nil {
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+			return
+		}
+		o.Failed()
+	})
+	return w
+}
+
+// Source lists and watches through a client; parameters as in New.
+func Source[L runtime.Object](of any, client Client[L], name string) cache.ListerWatcher {
+	only := func(options *metav1.ListOptions) {
+		if name != "" {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}
+	}
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			only(&options)
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			only(&options)
+			return client.Watch(ctx, options)
+		},
+	}, of)
+}
+
+// Run watches until ctx ends.
+func (w *Watch[T]) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { w.informer.RunWithContext(ctx) })
+	// That there is nothing brings no event.
+	if cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
+		w.changed()
+	}
+}
+
+// List returns all objects there are, in no order. An error means that it is not known.
+func (w *Watch[T]) List() ([]T, error) {
+	if !w.informer.HasSynced() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.failure != nil {
+			return nil, w.failure
+		}
+		return nil, ErrUnknown
+	}
+	var found []T
+	for _, kept := range w.informer.GetStore().List() {
+		if object, ok := kept.(T); ok && (w.name == "" || object.GetName() == w.name) {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+// Get returns the one object that is watched, nil when there is none. An error means that
+// it is not known.
+func (w *Watch[T]) Get() (T, error) {
+	var none T
+	found, err := w.List()
+	if err != nil || len(found) == 0 {
+		return none, err
+	}
+	return found[0], nil
+}
