@@ -111,7 +111,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 
 // installPlans adds the group of plans.
 func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, reads *clusterreads.Reads) error {
-	differ, surveyed, err := reads.Plans()
+	differ, approvers, surveyed, err := reads.Plans()
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 		Deps: configurationplan.Deps{
 			Scheme: a.scheme, OptsGetter: options,
 			Packs: a.records.Packs, Claims: a.records.Claims, Runs: a.records.Runs,
-			Differ: differ,
+			Differ: differ, Approvers: approvers,
 		},
 		Survey:     surveyed,
 		Unreadable: a.unreadable,

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/judged"
 	"github.com/penstock-project/penstock/pkg/requestbody"
+	"github.com/penstock-project/penstock/pkg/server/filters"
 	"github.com/penstock-project/penstock/pkg/server/initializers"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
@@ -73,6 +74,7 @@ func (s *Server) handlerChain() func(http.Handler, *genericapiserver.Config) htt
 		handler = storehealth.WithReachable(handler, s.health.CutOff, servedGroups(), s.codecs)
 		handler = storehealth.WithRoom(handler, s.health, servedGroups(), s.codecs)
 		handler = storeguard.WithDegraded(handler, s.decision.Degraded, servedGroups(), s.codecs)
+		handler = filters.WithVersion(handler, servedGroups(), s.options.Version)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 		// Webhooks have a time of their own for a body as a whole.

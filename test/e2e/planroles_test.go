@@ -65,10 +65,18 @@ func planRoles(w sharedPlane) {
 	at := "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/approve"
 	forbidden(planner, "cannot create", approval, "create", "--raw", at, "-f", "-")
 
-	// A plan is not executed when its approver lacks the rights to what it does.
-	approver.MustKubectlInput(approval, "create", "--raw", at, "-f", "-")
+	// Nobody approves a plan who lacks the rights to what it does; without a dry-run, too.
+	lacks := "you may not create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg"
+	forbidden(approver, lacks, approval, "create", "--raw", at+"?dryRun=All", "-f", "-")
+	forbidden(approver, lacks, approval, "create", "--raw", at, "-f", "-")
+
+	// Nor is a plan executed when who approved it by its spec lacks them.
+	both := as("plan-both", "penstock-plan-planner", "penstock-plan-approver")
+	may(both, "approve", "configurationplans", "")
+	may(both, "patch", "configurationplans", "")
+	both.MustKubectl("patch", "configplan", "roles", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"action":"Apply","approvedPlanHash":%q}}`, hash))
 	w.phase("roles", "Failed")
-	w.planSays("roles", ".status.message", "plan-approver", "create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")
+	w.planSays("roles", ".status.message", "plan-both", "create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")
 	w.planSays("roles", `.status.conditions[?(@.type=="Ready")].reason`, "ApproverLacksRights")
 	w.absent("machineconfig", "99-worker-psi-karg")
 

@@ -49,13 +49,13 @@ func table(w sharedPlane) {
 		w.t.Errorf("the row is\n%s, want\n%s", lines[1], want)
 	}
 	lines = strings.Split(w.MustKubectl("get", "cer", "table-1", "-o", "wide"), "\n")
-	if want := "NAME      VERSION   STATE    READY   AVAILABLE   PROGRESSING   REASON      AGE   PHASE   MESSAGE"; lines[0] != want {
+	if want := "NAME      VERSION   STATE    READY   AVAILABLE   PROGRESSING   REASON      AGE   PHASE   SUCCEEDED   MESSAGE"; lines[0] != want {
 		w.t.Errorf("the wide columns are\n%s, want\n%s", lines[0], want)
 	}
 	w.says(lines[1], "RolledOut", "3 objects in 2 phases are as rolled out")
 
 	yaml := w.MustKubectl("get", "cer", "table-1", "-o", "yaml")
-	w.says(yaml, "digest: sha256:", "digest: hmac-sha256:", "penstock.dev/chain: table", "username: admin", "size: ")
+	w.says(yaml, "digest: sha256:", "digest: hmac-sha256:", "penstock.dev/chain: table", "username: admin", "size: ", "startedAt: ", "availableAt: ")
 	for _, body := range []string{"number", "hunter2", "object:"} {
 		if strings.Contains(yaml, body) {
 			w.t.Errorf("%q, a part of a manifest, is in:\n%s", body, yaml)

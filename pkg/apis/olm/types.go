@@ -356,6 +356,12 @@ type PhaseStatus struct {
 	Failing []ObjectFailure
 	// FailingOmitted is how many more there are.
 	FailingOmitted int32
+	// StartedAt is when the rollout of the phase began. It stays, whatever happens
+	// later. Phases that are Pending have none, nor have those of imported revisions.
+	StartedAt *metav1.Time
+	// AvailableAt is when the phase was Available for the first time. It stays while
+	// objects are repaired, and when the phase is archived.
+	AvailableAt *metav1.Time
 }
 
 // ObjectFailure is one object that holds a phase back.

@@ -490,6 +490,14 @@ func (in *PhaseStatus) DeepCopyInto(out *PhaseStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.StartedAt != nil {
+		in, out := &in.StartedAt, &out.StartedAt
+		*out = (*in).DeepCopy()
+	}
+	if in.AvailableAt != nil {
+		in, out := &in.AvailableAt, &out.AvailableAt
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

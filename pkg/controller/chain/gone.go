@@ -16,7 +16,7 @@ import (
 func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found finding) {
 	for i := range w.status.Phases {
 		phase := &w.status.Phases[i]
-		*phase = olmv1alpha1.PhaseStatus{Name: phase.Name, State: olmv1alpha1.PhaseStateArchived, Objects: phase.Objects}
+		*phase = olmv1alpha1.PhaseStatus{Name: phase.Name, State: olmv1alpha1.PhaseStateArchived, Objects: phase.Objects, StartedAt: phase.StartedAt, AvailableAt: phase.AvailableAt}
 	}
 	reason, message := reasonArchived, "the revision is archived"
 	if !revision.DeletionTimestamp.IsZero() {

@@ -49,6 +49,8 @@ type visit struct {
 	invalid map[string]error
 	held    holding
 	report  rollout.Report
+	// began is when the pass did.
+	began time.Time
 	// judged is the time by which status judges deadlines.
 	judged time.Time
 	// freeze is why nothing may be written; nil when it may.
@@ -79,7 +81,7 @@ type visit struct {
 //  8. release revisions that are being deleted and hold nothing any more.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.Passes.Begin(request.Name)()
-	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}}
+	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}, began: r.Clock.Now()}
 	if err := v.list(ctx); errors.As(err, new(*bychain.UnreadableError)) {
 		// What the chain asks for is not known. The event of that revision brings the
 		// next pass.

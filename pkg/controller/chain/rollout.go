@@ -129,7 +129,7 @@ func (v *visit) leading() int {
 // finding returns what the pass found of the i-th revision.
 func (v *visit) finding(i int) finding {
 	revision := &v.revisions[i]
-	found := finding{invalid: v.invalid[revision.Name], targetErr: v.targetErr, chainHeld: v.held, freeze: v.freeze}
+	found := finding{invalid: v.invalid[revision.Name], targetErr: v.targetErr, chainHeld: v.held, freeze: v.freeze, began: v.began}
 	if i > 0 {
 		found.next = &v.revisions[i-1]
 	}

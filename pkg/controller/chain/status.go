@@ -82,6 +82,8 @@ type finding struct {
 	invalid error
 	// targetErr is why nothing is known of the cluster, and nothing done.
 	targetErr error
+	// began is when the pass did.
+	began time.Time
 }
 
 // status is the status of a revision after a pass, a function of what was found
@@ -98,7 +100,7 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 	case found.layer == nil:
 		s.gone(revision, found)
 	default:
-		s.status.Phases = phaseStatuses(revision, found.layer)
+		s.status.Phases = timed(revision, phaseStatuses(revision, found.layer), found.began, now)
 		s.active(revision, found)
 	}
 	s.rolledBack(revision, found.next)

@@ -346,7 +346,7 @@ func TestStatusStaysWithinItsLimitWithEveryPhaseFailing(t *testing.T) {
 		layer.Phases = append(layer.Phases, phase)
 		r.Spec.Phases = append(r.Spec.Phases, olmv1alpha1.RevisionPhase{Name: name})
 	}
-	encoded, err := json.Marshal(status(r, finding{layer: layer, newest: true}, noon))
+	encoded, err := json.Marshal(status(r, finding{layer: layer, newest: true, began: noon}, noon))
 	if err != nil {
 		t.Fatal(err)
 	}

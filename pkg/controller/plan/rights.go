@@ -9,29 +9,15 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // lacks asks what the approver may not do of what the plan does.
 func (v *visit) lacks(ctx context.Context) ([]string, error) {
-	rights := []right.Right{{
-		Verb: "approve", Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "configurationplans", Name: v.plan.Name,
-	}}
-	for _, item := range v.plan.Status.Items {
-		verbs := map[v1alpha1.ItemAction][]string{
-			v1alpha1.ItemCreate: {"create", "patch"}, v1alpha1.ItemUpdate: {"patch"}, v1alpha1.ItemDelete: {"delete"},
-		}[item.Action]
-		if len(verbs) == 0 {
-			continue
-		}
-		ref := refOf(item)
-		mapping, err := v.Engine.Reader.Served(ctx, ref.GroupVersionKind())
-		if err != nil {
-			return nil, fmt.Errorf("finding the resource of item %s: %w", item.Name, err)
-		}
-		for _, verb := range verbs {
-			rights = append(rights, right.On(mapping.Resource, verb, ref.Namespace, ref.Name))
-		}
+	rights, err := planwork.Rights(ctx, v.Engine.Reader, v.plan)
+	if err != nil {
+		return nil, err
 	}
 	return v.Rights.Lacks(ctx, *v.plan.Status.Approval, rights)
 }

@@ -3055,12 +3055,24 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 							Format:      "int32",
 						},
 					},
+					"startedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedAt is when the rollout of the phase began. It stays, whatever happens later. Phases that are Pending have none, nor have those of imported revisions.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"availableAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "availableAt is when the phase was Available for the first time. It stays while objects are repaired, and when the phase is archived.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"name", "state", "objects"},
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.ObjectFailure{}.OpenAPIModelName()},
+			olmv1alpha1.ObjectFailure{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -578,6 +578,14 @@ type PhaseStatus struct {
 	// failingOmitted is how many more there are.
 	// +optional
 	FailingOmitted int32 `json:"failingOmitted,omitempty"`
+	// startedAt is when the rollout of the phase began. It stays, whatever happens
+	// later. Phases that are Pending have none, nor have those of imported revisions.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// availableAt is when the phase was Available for the first time. It stays while
+	// objects are repaired, and when the phase is archived.
+	// +optional
+	AvailableAt *metav1.Time `json:"availableAt,omitempty"`
 }
 
 // ObjectFailure is one object that holds a phase back.

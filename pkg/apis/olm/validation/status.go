@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -85,6 +86,7 @@ func validatePhaseStatus(phase *olm.PhaseStatus, path *field.Path) field.ErrorLi
 	for _, count := range counts {
 		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(count.value), path.Child(count.name))...)
 	}
+	errs = append(errs, validatePhaseTimes(phase, path)...)
 	failing := path.Child("failing")
 	if len(phase.Failing) > v1alpha1.MaxReportedFailures {
 		errs = append(errs, tooMany(failing, len(phase.Failing),
@@ -95,6 +97,20 @@ func validatePhaseStatus(phase *olm.PhaseStatus, path *field.Path) field.ErrorLi
 		errs = append(errs, validateFailure(&phase.Failing[i], failing.Index(i))...)
 	}
 	return errs
+}
+
+func validatePhaseTimes(phase *olm.PhaseStatus, path *field.Path) field.ErrorList {
+	switch {
+	case phase.AvailableAt == nil:
+		return nil
+	case phase.StartedAt == nil:
+		return field.ErrorList{field.Required(path.Child("startedAt"), "a phase is available after it has started: see availableAt")}
+	case phase.AvailableAt.Time.Before(phase.StartedAt.Time):
+		return field.ErrorList{field.Invalid(path.Child("availableAt"), phase.AvailableAt.UTC().Format(time.RFC3339),
+			"must not be before startedAt, "+phase.StartedAt.UTC().Format(time.RFC3339))}
+	default:
+		return nil
+	}
 }
 
 func validateFailure(failure *olm.ObjectFailure, path *field.Path) field.ErrorList {

@@ -30,6 +30,7 @@ func TestStatusUpdate(t *testing.T) {
 	conditions := func(conditions ...metav1.Condition) change {
 		return withStatus(func(s *olm.ClusterExtensionRevisionStatus) { s.Conditions = conditions })
 	}
+	at := func(seconds int64) *metav1.Time { return new(metav1.Unix(seconds, 0)) }
 	cases := map[string]struct {
 		reason      string
 		old, change change
@@ -78,6 +79,15 @@ func TestStatusUpdate(t *testing.T) {
 		"Count": {
 			reason: "negative", change: phase(func(p *olm.PhaseStatus) { p.Available = -1 }),
 			want: []string{invalid + "status.phases[0].available"},
+		},
+		"Times": {reason: "available when it started, or later", change: phase(func(p *olm.PhaseStatus) { p.StartedAt, p.AvailableAt = at(1), at(1) })},
+		"NeverStarted": {
+			reason: "available without a start", change: phase(func(p *olm.PhaseStatus) { p.AvailableAt = at(1) }),
+			want: []string{missing + "status.phases[0].startedAt"},
+		},
+		"AvailableBefore": {
+			reason: "available before it started", change: phase(func(p *olm.PhaseStatus) { p.StartedAt, p.AvailableAt = at(2), at(1) }),
+			want: []string{invalid + "status.phases[0].availableAt"}, mentions: "1970-01-01T00:00:02Z",
 		},
 		"MostFailures": {reason: "as many as allowed, as long as allowed", change: phase(func(p *olm.PhaseStatus) {
 			p.Failing = failures(v1alpha1.MaxReportedFailures, v1alpha1.MaxMessageLength)

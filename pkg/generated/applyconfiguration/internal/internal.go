@@ -564,6 +564,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: available
       type:
         scalar: numeric
+    - name: availableAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: failing
       type:
         list:
@@ -581,6 +584,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: state
       type:
         scalar: string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,11 +37,17 @@ func act(ctx context.Context, store *genericregistry.Store, name string, dryRun 
 
 // taken says what a plan would take although it must not.
 func taken(plan *hco.ConfigurationPlan) string {
-	var external v1alpha1.ConfigurationPlan
-	if err := v1alpha1.Convert_hco_ConfigurationPlan_To_v1alpha1_ConfigurationPlan(plan.DeepCopy(), &external, nil); err != nil {
+	external, err := versioned(plan)
+	if err != nil {
 		return err.Error() // conversion copies fields
 	}
 	return governance.Conflict(external.Spec, external.Status.Items)
+}
+
+// versioned is the plan as others see it.
+func versioned(plan *hco.ConfigurationPlan) (*v1alpha1.ConfigurationPlan, error) {
+	out := &v1alpha1.ConfigurationPlan{}
+	return out, v1alpha1.Convert_hco_ConfigurationPlan_To_v1alpha1_ConfigurationPlan(plan.DeepCopy(), out, nil)
 }
 
 // admit lets admission judge a request to a subresource.
@@ -58,8 +65,9 @@ func conflict(name, format string, args ...any) error {
 // ApproveREST serves the subresource approve: a POST approves the plan that was
 // read, and no other.
 type ApproveREST struct {
-	store *genericregistry.Store
-	clock clock.PassiveClock
+	store     *genericregistry.Store
+	clock     clock.PassiveClock
+	approvers Approvers
 }
 
 var _ rest.NamedCreater = &ApproveREST{}
@@ -96,6 +104,9 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 		if why := taken(plan); why != "" {
 			return conflict(name, "%s", why)
 		}
+		if err := r.mayDo(ctx, plan); err != nil {
+			return err
+		}
 		plan.Spec.Action = hco.ActionApply
 		plan.Status.Approval = stamp(ctx, r.clock, asked.Spec.PlanHash, asked.Spec.Comment)
 		return nil
@@ -104,6 +115,27 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 		return nil, err
 	}
 	return &hco.PlanApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec, Status: plan.Status.Approval}, nil
+}
+
+// mayDo refuses an approval by somebody who may not do what the plan does: it would fail
+// when it begins.
+func (r *ApproveREST) mayDo(ctx context.Context, plan *hco.ConfigurationPlan) error {
+	if r.approvers == nil {
+		return nil
+	}
+	external, err := versioned(plan)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	lacks, err := r.approvers.Lacks(ctx, external)
+	if err != nil {
+		return err
+	}
+	if len(lacks) > 0 {
+		return apierrors.NewForbidden(v1alpha1.Resource(resource), plan.Name,
+			fmt.Errorf("whoever approves a plan must be able to do what it does: you may not %s", strings.Join(lacks, ", ")))
+	}
+	return nil
 }
 
 // RetryREST serves the subresource retry: a POST has the plan computed anew.

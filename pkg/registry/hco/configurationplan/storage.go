@@ -45,6 +45,13 @@ type Runs interface {
 	List(ctx context.Context, name string) ([]run.Row, error)
 }
 
+// Approvers is who may approve what, as an *approver.Rights.
+type Approvers interface {
+	// Lacks returns the rights that a plan takes and the caller of a request does not
+	// have, in words.
+	Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error)
+}
+
 // Deps is what NewStorage needs.
 type Deps struct {
 	Scheme *runtime.Scheme
@@ -55,6 +62,8 @@ type Deps struct {
 	Runs       Runs
 	// Differ computes diffs now; nil serves none.
 	Differ Differ
+	// Approvers judges who approves; nil leaves that to the controller.
+	Approvers Approvers
 	// Clock stamps approvals and tells ages; nil is the real one.
 	Clock clock.PassiveClock
 }
@@ -98,7 +107,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	storage := &Storage{
 		Plan:      &REST{Store: store, claims: deps.Claims},
 		Status:    &StatusREST{status.New(store, statusStrategy{main})},
-		Approve:   &ApproveREST{store: &acts, clock: deps.Clock},
+		Approve:   &ApproveREST{store: &acts, clock: deps.Clock, approvers: deps.Approvers},
 		Retry:     &RetryREST{store: &acts},
 		Rollback:  &RollbackREST{store: &acts, runs: deps.Runs},
 		Manifests: &ManifestsREST{store: store, packs: deps.Packs, differ: deps.Differ},

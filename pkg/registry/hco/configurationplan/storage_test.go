@@ -179,6 +179,53 @@ func TestApproveRefuses(t *testing.T) {
 	}
 }
 
+// answers is what whoever approves lacks.
+type answers struct {
+	lacks []string
+	err   error
+	asked int
+}
+
+func (a *answers) Lacks(_ context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error) {
+	if plan.Status.Items[0].Name == "one" {
+		a.asked++
+	}
+	return a.lacks, a.err
+}
+
+// Whoever approves must be able to do what the plan does, and is told before that what
+// they lack. A plan that cannot be approved anyway is refused for that.
+func TestApproveAsksForRights(t *testing.T) {
+	d := newDesk(t)
+	d.has(waiting())
+	for name, c := range map[string]struct {
+		answers answers
+		hash    string
+		is      func(error) bool
+		says    string
+		asked   int
+	}{
+		"lacks":      {answers{lacks: []string{"create x a", "patch x a"}}, hash("a"), apierrors.IsForbidden, `configurationplans.hco.kubevirt.io "a" is forbidden: whoever approves a plan must be able to do what it does: you may not create x a, patch x a`, 1},
+		"unknown":    {answers{err: apierrors.NewServiceUnavailable("not now")}, hash("a"), apierrors.IsServiceUnavailable, "not now", 1},
+		"other hash": {answers{lacks: []string{"create x a"}}, hash("b"), apierrors.IsConflict, "review it again", 0},
+	} {
+		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
+			asked := c.answers
+			d.Approve.approvers = &asked
+			if err := d.approve(c.hash, dryRun...); !c.is(err) || !strings.Contains(err.Error(), c.says) || asked.asked != c.asked {
+				t.Errorf("%s, dry-run %v: %v after %d questions, want %q after %d", name, dryRun, err, asked.asked, c.says, c.asked)
+			}
+		}
+	}
+	if plan := d.plan(); plan.Status.Approval != nil || plan.Spec.Action != hco.ActionDryRun {
+		t.Errorf("action %s, approval %+v", plan.Spec.Action, plan.Status.Approval)
+	}
+	d.Approve.approvers = &answers{}
+	if err := d.approve(hash("a")); err != nil {
+		t.Errorf("with all rights: %v", err)
+	}
+}
+
 // Whoever writes spec writes no status, and the other way round.
 func TestNobodyForges(t *testing.T) {
 	d := newDesk(t)

@@ -33,7 +33,8 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Progressing", Type: "string", Description: "Whether a rollout, an archival or a teardown goes on."},
 		{Name: "Reason", Type: "string", Description: "Reason of the condition that matters most."},
 		{Name: "Age", Type: "string", Description: "Time since the revision was created."},
-		{Name: "Phase", Type: "string", Priority: wide, Description: "The first phase that is not available; empty when all are."},
+		{Name: "Phase", Type: "string", Priority: wide, Description: "The first phase that is not available, its number, and how many of its objects are available; empty when all phases are."},
+		{Name: "Succeeded", Type: "string", Priority: wide, Description: "Whether the rollout was complete once."},
 		{Name: "Message", Type: "string", Priority: wide, Description: "Message of the condition that matters most."},
 	}
 }
@@ -72,6 +73,7 @@ func (t table) cells(revision *olm.ClusterExtensionRevision) []any {
 		decisive.Reason,
 		printing.Age(t.clock, revision.CreationTimestamp),
 		currentPhase(revision),
+		string(statusOf(revision, v1alpha1.ConditionSucceeded)),
 		decisive.Message,
 	}
 }
@@ -86,13 +88,14 @@ func readyObjects(revision *olm.ClusterExtensionRevision) string {
 	return fmt.Sprintf("%d/%d", available, objects)
 }
 
-// currentPhase names the first phase that is not available.
+// currentPhase is "deploy 1/2, 4 of 8": the first phase that is not available, which one
+// of all it is, and how many of its objects are available, or belong to newer revisions.
 func currentPhase(revision *olm.ClusterExtensionRevision) string {
 	for i := range revision.Status.Phases {
 		switch phase := &revision.Status.Phases[i]; phase.State {
 		case olm.PhaseStateAvailable, olm.PhaseStateSuperseded, olm.PhaseStateArchived:
 		default:
-			return phase.Name
+			return fmt.Sprintf("%s %d/%d, %d of %d", phase.Name, i+1, len(revision.Status.Phases), phase.Available+phase.Superseded, phase.Objects)
 		}
 	}
 	return ""

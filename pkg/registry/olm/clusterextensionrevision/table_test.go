@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 			revision("broken-5", 5, conditions(condition("Ready", "False", "Degraded"), condition("Available", "False", "ProbeFailed"), condition("Progressing", "False", "Done"))),
 			revision("well-10", 10, func(r *olm.ClusterExtensionRevision) {
 				r.Annotations = map[string]string{v1alpha1.VersionAnnotation: "v1.10.0"}
-				r.Status.Phases = []olm.PhaseStatus{{Name: "crds", State: olm.PhaseStateAvailable, Available: 2}, {Name: "deploy", State: olm.PhaseStateProgressing}}
+				r.Status.Phases = []olm.PhaseStatus{{Name: "crds", State: olm.PhaseStateAvailable, Available: 2}, {Name: "deploy", State: olm.PhaseStateProgressing, Objects: 1}}
 			}),
 			revision("well-6", 6, conditions(condition("Ready", "True", "Well"), condition("Available", "True", "ProbesPass"), condition("Progressing", "False", "Done"))),
 			revision("archived-7", 7, func(r *olm.ClusterExtensionRevision) { r.Spec.LifecycleState = olm.LifecycleStateArchived }),

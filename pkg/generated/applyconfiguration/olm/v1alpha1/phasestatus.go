@@ -6,6 +6,7 @@ package v1alpha1
 
 import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // PhaseStatusApplyConfiguration represents a declarative configuration of the PhaseStatus type for use
@@ -31,6 +32,12 @@ type PhaseStatusApplyConfiguration struct {
 	Failing []ObjectFailureApplyConfiguration `json:"failing,omitempty"`
 	// failingOmitted is how many more there are.
 	FailingOmitted *int32 `json:"failingOmitted,omitempty"`
+	// startedAt is when the rollout of the phase began. It stays, whatever happens
+	// later. Phases that are Pending have none, nor have those of imported revisions.
+	StartedAt *v1.Time `json:"startedAt,omitempty"`
+	// availableAt is when the phase was Available for the first time. It stays while
+	// objects are repaired, and when the phase is archived.
+	AvailableAt *v1.Time `json:"availableAt,omitempty"`
 }
 
 // PhaseStatusApplyConfiguration constructs a declarative configuration of the PhaseStatus type for use with
@@ -105,5 +112,21 @@ func (b *PhaseStatusApplyConfiguration) WithFailing(values ...*ObjectFailureAppl
 // If called multiple times, the FailingOmitted field is set to the value of the last call.
 func (b *PhaseStatusApplyConfiguration) WithFailingOmitted(value int32) *PhaseStatusApplyConfiguration {
 	b.FailingOmitted = &value
+	return b
+}
+
+// WithStartedAt sets the StartedAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartedAt field is set to the value of the last call.
+func (b *PhaseStatusApplyConfiguration) WithStartedAt(value v1.Time) *PhaseStatusApplyConfiguration {
+	b.StartedAt = &value
+	return b
+}
+
+// WithAvailableAt sets the AvailableAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AvailableAt field is set to the value of the last call.
+func (b *PhaseStatusApplyConfiguration) WithAvailableAt(value v1.Time) *PhaseStatusApplyConfiguration {
+	b.AvailableAt = &value
 	return b
 }

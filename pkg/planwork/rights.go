@@ -1,0 +1,56 @@
+package planwork
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// Kinds tells how objects of a kind are reached, as a *targetclient.Client.
+type Kinds interface {
+	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+}
+
+// Rights are what whoever approves a plan must have: to approve it, and to do to each
+// target what its item does. They are asked about when the plan is approved, and again
+// when it begins.
+func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) ([]right.Right, error) {
+	rights := []right.Right{{
+		Verb: "approve", Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "configurationplans", Name: plan.Name,
+	}}
+	for _, item := range plan.Status.Items {
+		verbs := verbsOf(item.Action)
+		if len(verbs) == 0 {
+			continue
+		}
+		ref := Ref(item.TargetRef, item.Digest)
+		mapping, err := kinds.Served(ctx, ref.GroupVersionKind())
+		if err != nil {
+			return nil, fmt.Errorf("finding the resource of item %s: %w", item.Name, err)
+		}
+		for _, verb := range verbs {
+			rights = append(rights, right.On(mapping.Resource, verb, ref.Namespace, ref.Name))
+		}
+	}
+	return rights, nil
+}
+
+// verbsOf are those that an item needs. A target is created by server-side apply, which
+// needs both.
+func verbsOf(action v1alpha1.ItemAction) []string {
+	switch action {
+	case v1alpha1.ItemCreate:
+		return []string{"create", "patch"}
+	case v1alpha1.ItemUpdate:
+		return []string{"patch"}
+	case v1alpha1.ItemDelete:
+		return []string{"delete"}
+	default:
+		return nil
+	}
+}

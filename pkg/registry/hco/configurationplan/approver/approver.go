@@ -1,0 +1,54 @@
+// Package approver says what the caller of a request lacks to approve a plan. The
+// controller asks the same again before the first write: rights may be taken back.
+package approver
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/planwork"
+)
+
+// Rights asks the cluster.
+type Rights struct {
+	Authorizer authorizer.UnconditionalAuthorizer
+	Kinds      planwork.Kinds
+}
+
+// Lacks returns the rights that the plan takes and the caller does not have, in words. An
+// error is one of the API: 409 when a kind is not served, 503 when it is not known.
+func (r *Rights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error) {
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("asking who may approve %s: the request has no user", plan.Name))
+	}
+	rights, err := planwork.Rights(ctx, r.Kinds, plan)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, apierrors.NewConflict(v1alpha1.Resource("configurationplans"), plan.Name, fmt.Errorf("%w: retry the plan when its kind is served", err))
+	case err != nil:
+		return nil, unknown(err)
+	}
+	var lacks []string
+	for _, asked := range rights {
+		decision, _, err := r.Authorizer.Authorize(ctx, asked.Of(caller))
+		switch {
+		case decision == authorizer.DecisionAllow:
+		case err != nil:
+			return nil, unknown(err)
+		default:
+			lacks = append(lacks, asked.String())
+		}
+	}
+	return lacks, nil
+}
+
+func unknown(err error) error {
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+}

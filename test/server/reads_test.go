@@ -1,0 +1,157 @@
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+const readsVersion = "v1.2.3-test"
+
+// TestReads: what clients of people read of this server, through the aggregator.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	c := borrow(t)
+	options := newOptions(t, c, dataDir(t))
+	options.Version = readsVersion
+	p := start(t, options)
+	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	t.Run("VersionHeader", func(t *testing.T) { versionHeader(t, c.In(t), p) })
+	t.Run("ApproverRights", func(t *testing.T) { approverRights(t, c.In(t), p) })
+}
+
+// versionHeader: every answer of ours names the version of the program, and no other.
+func versionHeader(t *testing.T, c *cluster.Cluster, p *process) {
+	const cers, plans = "/apis/olm.operatorframework.io/v1alpha1", "/apis/hco.kubevirt.io/v1alpha1"
+	nobody := c.User("nobody-reads")
+	for _, ask := range []struct {
+		reason string
+		config *rest.Config
+		path   string
+		code   int
+		want   string
+	}{
+		{"a list", c.Config(), cers + "/clusterextensionrevisions", http.StatusOK, readsVersion},
+		{"one", c.Config(), cers + "/clusterextensionrevisions/argocd-1", http.StatusOK, readsVersion},
+		{"a watch", c.Config(), cers + "/clusterextensionrevisions?watch=true&timeoutSeconds=1", http.StatusOK, readsVersion},
+		{"what is computed", c.Config(), cers + "/revisiondiffs/argocd-1..live", http.StatusOK, readsVersion},
+		{"discovery", c.Config(), cers, http.StatusOK, readsVersion},
+		{"the other group", c.Config(), plans + "/configurationplans", http.StatusOK, readsVersion},
+		{"nothing there", c.Config(), cers + "/clusterextensionrevisions/none-1", http.StatusNotFound, readsVersion},
+		{"a bad request", c.Config(), cers + "/clusterextensionrevisions?limit=x", http.StatusBadRequest, readsVersion},
+		{"no such resource", c.Config(), cers + "/nothing", http.StatusNotFound, readsVersion},
+		{"the host's answer", c.Config(), "/api/v1/namespaces/default", http.StatusOK, ""},
+		{"the host refuses", nobody.Config(), cers + "/clusterextensionrevisions", http.StatusForbidden, ""},
+		{"asked directly", p.Loopback, cers + "/clusterextensionrevisions", http.StatusOK, readsVersion},
+		{"other paths", p.Loopback, "/readyz", http.StatusOK, ""},
+		{"strangers are told nothing", rest.AnonymousClientConfig(p.Loopback), cers + "/clusterextensionrevisions", http.StatusForbidden, ""},
+	} {
+		header, code := headerOf(t, ask.config, ask.path)
+		if code != ask.code {
+			t.Errorf("%s: %s is answered with %d, want %d", ask.reason, ask.path, code, ask.code)
+		}
+		if got := strings.Join(header.Values("Penstock-Version"), ","); got != ask.want {
+			t.Errorf("%s: %s names version %q, want %q", ask.reason, ask.path, got, ask.want)
+		}
+	}
+
+	// Clients learn it from what they ask anyway.
+	config := c.Config()
+	var version client.ServerVersion
+	version.Listen(config)
+	clients, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients.OlmV1alpha1().ClusterExtensionRevisions().Get(t.Context(), "argocd-1", metav1.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := version.Get(); got != readsVersion {
+		t.Errorf("the client has heard of version %q", got)
+	}
+}
+
+// headerOf makes a GET and returns headers and code of the answer.
+func headerOf(t *testing.T, config *rest.Config, path string) (http.Header, int) {
+	t.Helper()
+	caller := newCaller(t, config)
+	defer caller.client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, caller.host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := caller.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	return response.Header, response.StatusCode
+}
+
+// approverRights: whoever approves a plan must be able to do what it does, and a dry-run
+// tells them what they lack.
+func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
+	c.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: a}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
+	inner, err := versioned.NewForConfig(p.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := inner.HcoV1alpha1().ConfigurationPlans()
+	plan, err := plans.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := "sha256:" + strings.Repeat("a", 64)
+	item := func(name string, action v1alpha1.ItemAction) v1alpha1.PlanItem {
+		return v1alpha1.PlanItem{Name: name, Action: action, TargetRef: v1alpha1.TargetRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}}
+	}
+	plan.Status.Phase, plan.Status.PlanHash, plan.Status.InputsHash = v1alpha1.PhaseReviewRequired, hash, governance.InputsHash(plan.Spec)
+	plan.Status.Items = []v1alpha1.PlanItem{item("made", v1alpha1.ItemCreate), item("changed", v1alpha1.ItemUpdate)}
+	if _, err := plans.UpdateStatus(t.Context(), plan, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	c.MustKubectl("create", "clusterrolebinding", "reads-approver", "--clusterrole=penstock-plan-approver", "--user=reads-approver")
+	approver := c.User("reads-approver")
+	approval := fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"PlanApprovalRequest","spec":{"planHash":%q}}`, hash)
+	approve := func(query string) cluster.Output {
+		return approver.KubectlInput(approval, "create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/a/approve"+query, "-f", "-")
+	}
+	for _, query := range []string{"?dryRun=All", ""} {
+		eventually(t, "the answer that names the rights", func() error {
+			out := approve(query)
+			return missing(out.Stderr, []string{"Forbidden", "you may not create configmaps made, patch configmaps made, patch configmaps changed"})
+		})
+	}
+	if plan, err = plans.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || plan.Status.Approval != nil {
+		t.Errorf("it is approved: %+v, %v", plan.Status.Approval, err)
+	}
+
+	c.MustKubectlInput(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reads-approver, namespace: default}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [create, patch]}]}`, "create", "-f", "-")
+	c.MustKubectl("create", "rolebinding", "reads-approver", "--role=reads-approver", "--user=reads-approver", "--namespace=default")
+	for _, query := range []string{"?dryRun=All", ""} {
+		eventually(t, "an approval with all rights", func() error { // answers are remembered for some seconds
+			if out := approve(query); out.ExitCode != 0 {
+				return missingError{out.String()}
+			}
+			return nil
+		})
+	}
+	if plan, err = plans.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || plan.Status.Approval == nil {
+		t.Errorf("it is not approved: %v", err)
+	}
+}
