@@ -125,15 +125,19 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 		t.Fatal(err)
 	}
 
-	c.MustKubectl("create", "clusterrolebinding", "reads-approver", "--clusterrole=penstock-plan-approver", "--user=reads-approver")
-	approver := c.User("reads-approver")
+	// They are two, because answers about rights are remembered for some seconds.
+	for _, user := range []string{"reads-approver", "reads-able"} {
+		c.MustKubectl("create", "clusterrolebinding", user, "--clusterrole=penstock-plan-approver", "--user="+user)
+	}
+	c.MustKubectlInput(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reads-able, namespace: default}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [create, patch]}]}`, "create", "-f", "-")
+	c.MustKubectl("create", "rolebinding", "reads-able", "--role=reads-able", "--user=reads-able", "--namespace=default")
 	approval := fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"PlanApprovalRequest","spec":{"planHash":%q}}`, hash)
-	approve := func(query string) cluster.Output {
-		return approver.KubectlInput(approval, "create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/a/approve"+query, "-f", "-")
+	approve := func(user, query string) cluster.Output {
+		return c.User(user).KubectlInput(approval, "create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/a/approve"+query, "-f", "-")
 	}
 	for _, query := range []string{"?dryRun=All", ""} {
 		eventually(t, "the answer that names the rights", func() error {
-			out := approve(query)
+			out := approve("reads-approver", query)
 			return missing(out.Stderr, []string{"Forbidden", "you may not create configmaps made, patch configmaps made, patch configmaps changed"})
 		})
 	}
@@ -141,11 +145,9 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 		t.Errorf("it is approved: %+v, %v", plan.Status.Approval, err)
 	}
 
-	c.MustKubectlInput(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reads-approver, namespace: default}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [create, patch]}]}`, "create", "-f", "-")
-	c.MustKubectl("create", "rolebinding", "reads-approver", "--role=reads-approver", "--user=reads-approver", "--namespace=default")
 	for _, query := range []string{"?dryRun=All", ""} {
-		eventually(t, "an approval with all rights", func() error { // answers are remembered for some seconds
-			if out := approve(query); out.ExitCode != 0 {
+		eventually(t, "an approval with all rights", func() error {
+			if out := approve("reads-able", query); out.ExitCode != 0 {
 				return missingError{out.String()}
 			}
 			return nil

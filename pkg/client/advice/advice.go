@@ -1,0 +1,249 @@
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Extension says what holds an extension back, of its revisions in any order, as the API
+// lists them. The first entry matters most; there is one at least. Further ones are about
+// other revisions that need somebody, and about what keeps the owner from going on.
+func Extension(revisions []v1alpha1.ClusterExtensionRevision) []Advice {
+	newestFirst := make([]*v1alpha1.ClusterExtensionRevision, 0, len(revisions))
+	for i := range revisions {
+		newestFirst = append(newestFirst, &revisions[i])
+	}
+	slices.SortFunc(newestFirst, func(a, b *v1alpha1.ClusterExtensionRevision) int {
+		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
+	})
+	if len(newestFirst) == 0 {
+		return []Advice{{Subject: "the extension", What: "has no revision", Who: Author, Do: "make one", Command: "kubectl penstock deploy"}}
+	}
+	newest := newestFirst[0]
+	all := []Advice{Revision(newest)}
+	if held := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionHeld); is(held, metav1.ConditionTrue) {
+		all = append(all, fromRevision(newest, "keeps the owner from making revisions", "Held", held.Message))
+	}
+	leads := leading(newestFirst)
+	for _, older := range newestFirst[1:] {
+		if failing(older) || older == leads {
+			all = append(all, Revision(older))
+		}
+	}
+	// What needs a person comes before what goes on; otherwise the newest is first.
+	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(urgency(a), urgency(b)) })
+	return all
+}
+
+func urgency(a Advice) int {
+	if a.Who == Nobody {
+		return 1
+	}
+	return 0
+}
+
+// Revision says what holds one revision back.
+func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
+	conditions := r.Status.Conditions
+	find := func(kind string) *metav1.Condition { return meta.FindStatusCondition(conditions, kind) }
+	archived, deleted := r.Spec.LifecycleState == v1alpha1.LifecycleStateArchived, r.DeletionTimestamp != nil
+	available, progressing, ready := find(v1alpha1.ConditionAvailable), find(v1alpha1.ConditionProgressing), find(v1alpha1.ConditionReady)
+	succeeded := meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionSucceeded)
+	switch {
+	case objectmeta.IsUnreadable(r):
+		return fromRevision(r, "cannot be read", objectmeta.ReasonUnreadable, r.Annotations[objectmeta.UnreadableAnnotation])
+	case progressing == nil:
+		return fromRevision(r, "has not been looked at yet", objectmeta.ReasonPending, "")
+	case is(find(v1alpha1.ConditionFailing), metav1.ConditionTrue):
+		return with(r, "fails", find(v1alpha1.ConditionFailing), find(v1alpha1.ConditionRolledBack))
+	case is(find(v1alpha1.ConditionStalled), metav1.ConditionTrue):
+		return with(r, "does not go on", find(v1alpha1.ConditionStalled), find(v1alpha1.ConditionRolledBack))
+	case r.Status.ObservedGeneration < r.Generation:
+		return fromRevision(r, "has changed, and that has not been looked at yet", objectmeta.ReasonPending, "")
+	case progressing.Reason == "Frozen":
+		return with(r, "waits for the end of a freeze", progressing, nil)
+	case progressing.Reason == "TargetUnavailable":
+		return with(r, "waits for its cluster", progressing, nil)
+	case deleted && is(progressing, metav1.ConditionTrue):
+		return with(r, "is being deleted", progressing, nil)
+	case archived && is(progressing, metav1.ConditionTrue):
+		return with(r, "is archived, and gives up its objects", progressing, nil)
+	case archived:
+		return fromRevision(r, "is archived", "Archived", "")
+	case deleted:
+		return fromRevision(r, "is being deleted", "TearingDown", "")
+	case progressing.Reason == "Paused":
+		return fromRevision(r, "is paused", "Paused", progressing.Message)
+	case progressing.Reason == "Superseded":
+		return with(r, "is replaced", progressing, nil)
+	case is(progressing, metav1.ConditionTrue):
+		return inPhase(r, with(r, doing(progressing.Reason), progressing, nil))
+	case is(available, metav1.ConditionUnknown):
+		return with(r, "was available, and whether it still is is not known", available, nil)
+	case is(available, metav1.ConditionFalse):
+		return with(r, "is not available", cause(r, available), find(v1alpha1.ConditionRolledBack))
+	case succeeded && is(ready, metav1.ConditionTrue):
+		return with(r, "is rolled out and available", ready, nil)
+	default:
+		return with(r, "is not ready", cmp.Or(ready, progressing), nil)
+	}
+}
+
+// leading is the revision that is rolled out: the newest one that is neither paused nor on
+// its way out; nil for none.
+func leading(newestFirst []*v1alpha1.ClusterExtensionRevision) *v1alpha1.ClusterExtensionRevision {
+	for _, r := range newestFirst {
+		if r.DeletionTimestamp == nil && r.Spec.LifecycleState == v1alpha1.LifecycleStateActive {
+			return r
+		}
+	}
+	return nil
+}
+
+// failing is true for a revision that waits for somebody.
+func failing(r *v1alpha1.ClusterExtensionRevision) bool {
+	return objectmeta.IsUnreadable(r) || meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionFailing) ||
+		meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionStalled)
+}
+
+func is(c *metav1.Condition, status metav1.ConditionStatus) bool {
+	return c != nil && c.Status == status
+}
+
+// doing says what goes on.
+func doing(reason string) string {
+	switch reason {
+	case "Repairing":
+		return "is being repaired"
+	case "Soaking":
+		return "is complete, and has to stay so for a while"
+	case "WaitingForLevel":
+		return "waits for an earlier install level"
+	default:
+		return "is rolling out"
+	}
+}
+
+// with is the advice of a condition. Refused, when that is False, is why no rollback came
+// by itself: that says what is left to do.
+func with(r *v1alpha1.ClusterExtensionRevision, what string, c, refused *metav1.Condition) Advice {
+	a := fromRevision(r, what, c.Reason, c.Message)
+	if is(refused, metav1.ConditionFalse) {
+		next := fromRevision(r, what, refused.Reason, refused.Message)
+		a.Because += "; it is not rolled back by itself: " + next.Because
+		a.Who, a.Do, a.Command = next.Who, next.Do, next.Command
+	}
+	return a
+}
+
+// cause is a condition with the reason of the first object that holds the revision back,
+// which says more than that something is unavailable.
+func cause(r *v1alpha1.ClusterExtensionRevision, c *metav1.Condition) *metav1.Condition {
+	for i := range r.Status.Phases {
+		for _, failure := range r.Status.Phases[i].Failing {
+			if _, known := revisionSteps()[failure.Reason]; known {
+				out := *c
+				out.Reason = failure.Reason
+				return &out
+			}
+		}
+	}
+	return c
+}
+
+// inPhase says how far a rollout is.
+func inPhase(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
+	for i, phase := range r.Status.Phases {
+		switch phase.State {
+		case v1alpha1.PhaseStateAvailable, v1alpha1.PhaseStateSuperseded:
+		default:
+			if a.Reason == "RollingOut" {
+				a.What += fmt.Sprintf(", phase %s (%d of %d, %d of %d objects)", phase.Name, i+1, len(r.Status.Phases), phase.Available+phase.Superseded, phase.Objects)
+			}
+			return a
+		}
+	}
+	return a
+}
+
+func fromRevision(r *v1alpha1.ClusterExtensionRevision, what, reason, message string) Advice {
+	extension, _, _ := olm.ChainOf(r.Name)
+	return from(revisionSteps(), Advice{Subject: r.Name, What: what, Because: message, Reason: reason},
+		strings.NewReplacer("{extension}", extension, "{revision}", r.Name))
+}
+
+// from adds what follows from the reason. A message that ends in a command has the answer
+// to what it asks; that comes before any other command.
+func from(steps map[string]step, a Advice, names *strings.Replacer) Advice {
+	next, known := steps[a.Reason]
+	if !known {
+		// A newer server: its message is all that is known.
+		next = step{who: Author, do: "do what the message says, or ask with a newer version of this program"}
+	}
+	a.Who, a.Do, a.Command = next.who, next.do, names.Replace(next.command)
+	if before, command := commandIn(a.Because); command != "" {
+		a.Because, a.Command = before, command
+	}
+	return a
+}
+
+// Plan says what holds a plan back.
+func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
+	describe := func(what, reason, message string) Advice {
+		return from(planSteps(), Advice{Subject: "plan " + plan.Name, What: what, Because: message, Reason: reason}, strings.NewReplacer("{plan}", plan.Name))
+	}
+	ready := meta.FindStatusCondition(plan.Status.Conditions, hcov1alpha1.ConditionReady)
+	upgrade := meta.FindStatusCondition(plan.Status.Conditions, hcov1alpha1.ConditionUpgradeAvailable)
+	switch {
+	case objectmeta.IsUnreadable(plan):
+		return describe("cannot be read", objectmeta.ReasonUnreadable, plan.Annotations[objectmeta.UnreadableAnnotation])
+	case ready == nil || plan.Status.Phase == "":
+		return describe("has not been looked at yet", objectmeta.ReasonPending, "")
+	case plan.Status.Phase == hcov1alpha1.PhaseCompleted && is(upgrade, metav1.ConditionTrue):
+		return describe("is carried out, and would be another one today", upgrade.Reason, plan.Status.Message)
+	default:
+		message := plan.Status.Message
+		if message == "" {
+			message = ready.Message
+		}
+		return describe(inWords(plan.Status.Phase), ready.Reason, message)
+	}
+}
+
+// inWords says what a phase means for who waits.
+func inWords(phase hcov1alpha1.Phase) string {
+	switch phase {
+	case hcov1alpha1.PhasePending, hcov1alpha1.PhaseDrafting:
+		return "is being computed"
+	case hcov1alpha1.PhasePrerequisiteFailed:
+		return "cannot be computed"
+	case hcov1alpha1.PhaseReviewRequired:
+		return "waits for its approval"
+	case hcov1alpha1.PhaseInProgress:
+		return "is being carried out"
+	case hcov1alpha1.PhaseCompleted:
+		return "is carried out"
+	case hcov1alpha1.PhaseCompletedWithErrors:
+		return "is carried out, but for items that failed"
+	case hcov1alpha1.PhaseFailed:
+		return "has failed"
+	case hcov1alpha1.PhaseDrifted:
+		return "was carried out, and its targets were changed since"
+	case hcov1alpha1.PhaseExpired:
+		return "was not approved in time"
+	case hcov1alpha1.PhaseIgnored:
+		return "is to be ignored"
+	default:
+		return "is " + string(phase)
+	}
+}

@@ -1,0 +1,277 @@
+package advice
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+type change func(*v1alpha1.ClusterExtensionRevision)
+
+// revision is one with conditions written as "Type=Status/Reason: message".
+func revision(number int64, change change, conditions ...string) v1alpha1.ClusterExtensionRevision {
+	r := v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "argocd-" + strconv.FormatInt(number, 10)}}
+	r.Spec.Revision, r.Spec.LifecycleState = number, v1alpha1.LifecycleStateActive
+	for _, text := range conditions {
+		r.Status.Conditions = append(r.Status.Conditions, condition(text))
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func condition(text string) metav1.Condition {
+	kind, rest, _ := strings.Cut(text, "=")
+	status, rest, _ := strings.Cut(rest, "/")
+	reason, message, _ := strings.Cut(rest, ": ")
+	return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
+}
+
+func lifecycle(state v1alpha1.LifecycleState) change {
+	return func(r *v1alpha1.ClusterExtensionRevision) { r.Spec.LifecycleState = state }
+}
+
+func deleted(r *v1alpha1.ClusterExtensionRevision) {
+	r.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+}
+
+func TestExtension(t *testing.T) {
+	well := []string{"Progressing=False/RolledOut", "Available=True/RolledOut", "Succeeded=True/RolledOut", "Ready=True/RolledOut: 13 objects are as rolled out"}
+	twoPhases := func(r *v1alpha1.ClusterExtensionRevision) {
+		r.Status.Phases = []v1alpha1.PhaseStatus{{Name: "crds", State: v1alpha1.PhaseStateAvailable}, {Name: "deploy", State: v1alpha1.PhaseStateProgressing, Objects: 8, Available: 3, Superseded: 1}}
+	}
+	unready := func(r *v1alpha1.ClusterExtensionRevision) {
+		r.Status.Phases = []v1alpha1.PhaseStatus{{Name: "deploy", Failing: []v1alpha1.ObjectFailure{{Reason: "ProbeFailed"}}}}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		revisions []v1alpha1.ClusterExtensionRevision
+		want      []string
+	}{
+		"None":  {reason: "nothing is installed", want: []string{"the extension has no revision. Whoever makes the revisions must make one. The command: kubectl penstock deploy"}},
+		"Young": {reason: "no status yet", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil)}, want: []string{"argocd-1 has not been looked at yet. Whoever runs Penstock must see that a replica leads, if this lasts. The command: kubectl penstock check"}},
+		"Well":  {reason: "there is nothing to do", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, well...)}, want: []string{"argocd-1 is rolled out and available: 13 objects are as rolled out."}},
+		"RollingOut": {
+			reason: "how far it is", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: Deployment argocd/server: 0 of 1 replicas available")},
+			want: []string{"argocd-1 is rolling out, phase deploy (2 of 2, 4 of 8 objects): Deployment argocd/server: 0 of 1 replicas available. It goes on by itself."},
+		},
+		"Repairing": {reason: "drift", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x")}, want: []string{"argocd-1 is being repaired: x. It goes on by itself."}},
+		"Soaking": {
+			reason: "only time is missing", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Soaking: until noon")},
+			want: []string{"argocd-1 is complete, and has to stay so for a while: until noon. It succeeds by itself when that time is over."},
+		},
+		"WaitingForLevel": {
+			reason: "another extension is first", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/WaitingForLevel: 3 objects wait")},
+			want: []string{"argocd-1 waits for an earlier install level: 3 objects wait. It goes on by itself when the objects of the earlier level are there."},
+		},
+		"Collision": {
+			reason: "a person has to decide", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Collision: Deployment argocd/server: exists already", "Stalled=True/Collision: the same")},
+			want: []string{"argocd-1 fails: Deployment argocd/server: exists already. Whoever makes the revisions must remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection."},
+		},
+		"Contested": {
+			reason: "two writers", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Repairing", "Failing=True/Contested: hpa changes .spec.replicas back")},
+			want: []string{"argocd-1 fails: hpa changes .spec.replicas back. Whoever makes the revisions must stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+		},
+		"BudgetExceeded": {
+			reason: "the message has the answer",
+			revisions: []v1alpha1.ClusterExtensionRevision{
+				revision(2, nil, well...),
+				revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=True/TearingDown", "Failing=True/BudgetExceeded: 40 objects would go: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc"),
+			},
+			want: []string{
+				"argocd-1 fails: 40 objects would go. Whoever makes the revisions must read what would be deleted, and acknowledge it if that is meant. The command: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc",
+				"argocd-2 is rolled out and available: 13 objects are as rolled out.",
+			},
+		},
+		"Deadline": {
+			reason: "stuck, and no rollback by itself", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Stalled=True/ProgressDeadlineExceeded: it takes longer than 10 minutes", "RolledBack=False/NoEarlierSuccess: no earlier revision has succeeded")},
+			want: []string{"argocd-1 does not go on: it takes longer than 10 minutes; it is not rolled back by itself: no earlier revision has succeeded. Whoever makes the revisions must correct that in the next revision: no earlier one has succeeded."},
+		},
+		"Frozen": {
+			reason: "somebody said so", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/Frozen: frozen by alice: the year ends; nothing is written")},
+			want: []string{"argocd-1 waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
+		},
+		"Paused": {
+			reason: "what it would do is told, and what runs meanwhile",
+			revisions: []v1alpha1.ClusterExtensionRevision{
+				revision(1, nil, well...),
+				revision(2, lifecycle(v1alpha1.LifecycleStatePaused), "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
+			},
+			want: []string{
+				"argocd-2 is paused: the revision is paused: nothing is written. Whoever makes the revisions must resume it. The command: kubectl penstock resume argocd-2",
+				"argocd-1 is rolled out and available: 13 objects are as rolled out.",
+			},
+		},
+		"Held": {
+			reason:    "the extension is well, and its owner is kept",
+			revisions: []v1alpha1.ClusterExtensionRevision{revision(3, nil, append(slices.Clone(well), "Held=True/IsRollback: argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3")...)},
+			want: []string{
+				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released. Whoever makes the revisions must change the owner, so that it rolls something else out, or release the hold. The command: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3",
+				"argocd-3 is rolled out and available: 13 objects are as rolled out.",
+			},
+		},
+		"TargetUnavailable": {
+			reason: "another cluster", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/TargetUnavailable: no answer", "Failing=False/TargetUnavailable: no answer")},
+			want: []string{"argocd-1 waits for its cluster: no answer. An administrator of the cluster must make the cluster usable that the revision names, and the Secret with its kubeconfig; it is tried again by itself."},
+		},
+		"Unavailable": {
+			reason: "it was rolled out once; the object says more than the condition",
+			revisions: []v1alpha1.ClusterExtensionRevision{revision(1, unready, "Progressing=False/RolledOut", "Succeeded=True/RolledOut",
+				"Available=False/Unavailable: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff")},
+			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. Whoever makes the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
+		},
+		"Unseen": {
+			reason: "nothing is known", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unseen: watches do not answer")},
+			want: []string{"argocd-1 was available, and whether it still is is not known: watches do not answer. It is known when the cluster answers."},
+		},
+		"Archived": {reason: "the end", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=False/Archived")}, want: []string{"argocd-1 is archived."}},
+		"Deleted":  {reason: "on its way out", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It goes on by itself."}},
+		"Unreadable": {
+			reason: "the record is damaged", revisions: []v1alpha1.ClusterExtensionRevision{revision(0, func(r *v1alpha1.ClusterExtensionRevision) {
+				r.ObjectMeta = objectmeta.Unreadable("argocd-1", os.ErrInvalid)
+			})},
+			want: []string{"argocd-1 cannot be read: invalid argument. Whoever runs Penstock must restore the store from a snapshot, or forget the extension."},
+		},
+		"ReasonOfTomorrow": {
+			reason: "a newer server", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Tomorrow: do that")},
+			want: []string{"argocd-1 fails: do that. Whoever makes the revisions must do what the message says, or ask with a newer version of this program."},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, a := range Extension(tc.revisions) {
+				got = append(got, a.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase      hcov1alpha1.Phase
+		message    string
+		conditions []string
+		want       string
+	}{
+		"Review":   {hcov1alpha1.PhaseReviewRequired, "2 items", []string{"Ready=False/ReviewRequired"}, "plan a waits for its approval: 2 items. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
+		"Rights":   {hcov1alpha1.PhaseFailed, "alice approved the plan and may not create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and may not create x. Whoever may approve plans must have somebody approve it who may do what it does, after it was computed anew (retry). The command: kubectl penstock plan show a"},
+		"Drifted":  {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, and its targets were changed since: bob changed .spec. Whoever made the plan must settle with whoever changed it, or have the plan computed anew (retry), and review it."},
+		"Progress": {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
+		"Done":     {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
+		"Outdated": {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, and would be another one today. Whoever made the plan must have the plan computed anew (retry), and review it: it would be another one today."},
+		"Young":    {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, see that a replica of Penstock leads."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := &hcov1alpha1.ConfigurationPlan{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+			plan.Status.Phase, plan.Status.Message = tc.phase, tc.message
+			for _, text := range tc.conditions {
+				plan.Status.Conditions = append(plan.Status.Conditions, condition(text))
+			}
+			if diff := cmp.Diff(tc.want, Plan(plan).String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Each reason that the program writes has an entry, and each entry a reason: what a person
+// should do about a new one is said in the same change.
+func TestEveryReasonHasAdvice(t *testing.T) {
+	const own = "Held" // a condition, not a reason: it has one reason only
+	for name, tc := range map[string]struct {
+		folders []string
+		steps   map[string]step
+	}{
+		"Revisions": {[]string{"../../controller/chain", "../../rollout", "../../apis/objectmeta", "../../registry/olm/clusterextensionrevision"}, revisionSteps()},
+		"Plans":     {[]string{"../../governance", "../../apis/objectmeta"}, planSteps()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := map[string]string{}
+			for _, folder := range tc.folders {
+				reasonsIn(t, folder, written)
+			}
+			if len(written) < 15 {
+				t.Fatalf("only %d reasons are found: where are they?", len(written))
+			}
+			for reason, where := range written {
+				if _, known := tc.steps[reason]; !known {
+					t.Errorf("%s writes the reason %s, and advice has no entry for it: say in reasons.go who must do what", where, reason)
+				}
+			}
+			for reason, step := range tc.steps {
+				if written[reason] == "" && reason != own {
+					t.Errorf("nothing writes the reason %s any more", reason)
+				}
+				if step.who == "" || step.do == "" && step.who != Nobody {
+					t.Errorf("reason %s: who must do what?", reason)
+				}
+			}
+		})
+	}
+}
+
+// reasonsIn collects the constants of a package that are named Reason… or reason…, and
+// reasons that are written as they are into conditions.
+func reasonsIn(t *testing.T, folder string, into map[string]string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no files: %v", folder, err)
+	}
+	add := func(value ast.Expr, where string) {
+		if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			if text, err := strconv.Unquote(literal.Value); err == nil {
+				into[text] = where
+			}
+		}
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(node ast.Node) bool {
+			switch node := node.(type) {
+			case *ast.ValueSpec:
+				for i, name := range node.Names {
+					if strings.HasPrefix(strings.ToLower(name.Name), "reason") && i < len(node.Values) {
+						add(node.Values[i], file)
+					}
+				}
+			case *ast.CompositeLit:
+				if kind, ok := node.Type.(*ast.SelectorExpr); !ok || kind.Sel.Name != "Condition" {
+					break
+				}
+				for _, element := range node.Elts {
+					if pair, ok := element.(*ast.KeyValueExpr); ok {
+						if key, ok := pair.Key.(*ast.Ident); ok && key.Name == "Reason" {
+							add(pair.Value, file)
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+}

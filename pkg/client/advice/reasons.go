@@ -1,0 +1,109 @@
+package advice
+
+// step is what follows from a reason.
+type step struct {
+	who Who
+	do  string
+	// command with {extension}, {revision} and {plan}; empty for none, or for the one that
+	// the message of the program ends in.
+	command string
+}
+
+const (
+	rollBack = "kubectl penstock rollback {extension}"
+	correct  = "correct that in the next revision, or roll back"
+)
+
+// revisionSteps are the reasons of revisions: of conditions, and of what fails in phases.
+func revisionSteps() map[string]step {
+	return map[string]step{
+		// Nothing is wrong.
+		"RolledOut":  {who: Nobody},
+		"NoFailure":  {who: Nobody},
+		"NotStalled": {who: Nobody},
+		"Archived":   {who: Nobody},
+		"Superseded": {who: Nobody, do: "A newer revision takes its place"},
+		"Released":   {who: Nobody},
+		"Requested":  {who: Nobody},
+		"Imported":   {who: Nobody},
+
+		// It goes on by itself.
+		"RollingOut":      {who: Nobody, do: "It goes on by itself"},
+		"Repairing":       {who: Nobody, do: "It goes on by itself"},
+		"NotYet":          {who: Nobody, do: "It goes on by itself"},
+		"Soaking":         {who: Nobody, do: "It succeeds by itself when that time is over"},
+		"TearingDown":     {who: Nobody, do: "It goes on by itself"},
+		"Waiting":         {who: Nobody, do: "It goes on by itself when that is there"},
+		"WaitingForLevel": {who: Nobody, do: "It goes on by itself when the objects of the earlier level are there"},
+		"Unseen":          {who: Nobody, do: "It is known when the cluster answers"},
+
+		// It waits for a person.
+		"Paused":                   {who: Author, do: "resume it", command: "kubectl penstock resume {revision}"},
+		"Frozen":                   {who: Administrator, do: "end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock", command: "kubectl penstock unfreeze"},
+		"Held":                     {who: Author, do: "change the owner, so that it rolls something else out, or release the hold"},
+		"BudgetExceeded":           {who: Author, do: "read what would be deleted, and acknowledge it if that is meant"},
+		"InstancesExist":           {who: Author, do: "save or delete the instances, and allow the deletion of their definition if that is meant"},
+		"Collision":                {who: Author, do: "remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection"},
+		"Contested":                {who: Author, do: "stop the other writer, or leave the field to it: list the field in yield in the next revision"},
+		"ApplyRejected":            {who: Author, do: "make the next revision with a manifest that the cluster takes, or have the policy or right changed that the message names"},
+		"ProbeFailed":              {who: Author, do: correct, command: rollBack},
+		"Unavailable":              {who: Author, do: correct, command: rollBack},
+		"ProgressDeadlineExceeded": {who: Author, do: correct, command: rollBack},
+		"Invalid":                  {who: Author, do: "make the next revision without that"},
+		"InvalidManifests":         {who: Author, do: "make the next revision without that"},
+		"KindNotServed":            {who: Author, do: "install what serves the kind, or leave the object out of the next revision; it goes on by itself when the kind is served"},
+		"Terminating":              {who: Administrator, do: "see what keeps the object from going, often a finalizer of a controller that is gone; it goes on by itself when the object is gone"},
+		"TargetUnreachable":        {who: Administrator, do: "make the cluster answer; it is tried again by itself"},
+		"TargetUnavailable":        {who: Administrator, do: "make the cluster usable that the revision names, and the Secret with its kubeconfig; it is tried again by itself"},
+		"NotWatchable":             {who: Administrator, do: "grant penstock-engine the rights to list and watch the kind; it is tried again by itself"},
+		"ContentUnreadable":        {who: Operator, do: "restore the store from a snapshot, or make the next revision with the manifests inline"},
+		"Unreadable":               {who: Operator, do: "restore the store from a snapshot, or forget the extension"},
+		"PassFailed":               {who: Operator, do: "read the log of the replica that leads; it is tried again by itself"},
+		"Pending":                  {who: Operator, do: "see that a replica leads, if this lasts", command: "kubectl penstock check"},
+
+		// No rollback came by itself.
+		"NoEarlierSuccess": {who: Author, do: "correct that in the next revision: no earlier one has succeeded"},
+		"IsRollback":       {who: Author, do: "make the next revision: this one is a rollback itself"},
+		"Overtaken":        {who: Author, do: "make the next revision, or roll back to one that is still there", command: rollBack},
+		"RollbackRefused":  {who: Author, do: "do what the message asks; the rollback is tried again by itself"},
+
+		// A target of a plan.
+		"Drifted": {who: Planner, do: "have the plan computed anew, and review it"},
+		"Stale":   {who: Planner, do: "have the plan computed anew, and review it"},
+	}
+}
+
+const (
+	anew    = "have the plan computed anew (retry), and review it"
+	approve = "kubectl penstock plan approve {plan}"
+	show    = "kubectl penstock plan show {plan}"
+)
+
+// planSteps are the reasons of plans.
+func planSteps() map[string]step {
+	return map[string]step{
+		"Completed":            {who: Nobody},
+		"Restored":             {who: Nobody},
+		"PrerequisitesMet":     {who: Nobody},
+		"NoDrift":              {who: Nobody},
+		"UpToDate":             {who: Nobody},
+		"Ignored":              {who: Nobody, do: "It does nothing before its action is DryRun or Apply"},
+		"Pending":              {who: Nobody, do: "It is computed soon; if this lasts, see that a replica of Penstock leads"},
+		"NotLookedAtYet":       {who: Nobody, do: "It is looked at soon; if this lasts, see that a replica of Penstock leads"},
+		"Drafting":             {who: Nobody, do: "It can be reviewed when it is computed"},
+		"InProgress":           {who: Nobody, do: "It goes on by itself"},
+		"ReviewRequired":       {who: Approver, do: "review and approve it", command: approve},
+		"MissingDependency":    {who: Administrator, do: "install what the message names; the plan notices by itself"},
+		"FieldConflict":        {who: Planner, do: "settle with the owners of these fields, or set onConflict to Take"},
+		"ProfileLocked":        {who: Planner, do: "wait for the plan that has the profile, or take the profile from it"},
+		"ApproverLacksRights":  {who: Approver, do: "have somebody approve it who may do what it does, after it was computed anew (retry)", command: show},
+		"ItemFailed":           {who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: show},
+		"CompletedWithErrors":  {who: Planner, do: "see which items failed, and " + anew + "; or undo the run", command: show},
+		"PlanStale":            {who: Planner, do: anew, command: show},
+		"PlanRefused":          {who: Planner, do: "change what the message names, and " + anew},
+		"ConfigurationDrifted": {who: Planner, do: "settle with whoever changed it, or " + anew},
+		"ApprovalExpired":      {who: Planner, do: anew, command: show},
+		"LogicChanged":         {who: Planner, do: anew + ": it would be another one today"},
+		"Unreadable":           {who: Operator, do: "restore the store from a snapshot"},
+	}
+}
