@@ -18,11 +18,8 @@ import (
 // Extension says what holds an extension back, of its revisions in any order, as the API
 // lists them. The first entry matters most; there is one at least. Further ones are about
 // other revisions that need somebody, and about what keeps the owner from going on.
-func Extension(revisions []v1alpha1.ClusterExtensionRevision) []Advice {
-	newestFirst := make([]*v1alpha1.ClusterExtensionRevision, 0, len(revisions))
-	for i := range revisions {
-		newestFirst = append(newestFirst, &revisions[i])
-	}
+func Extension(revisions []*v1alpha1.ClusterExtensionRevision) []Advice {
+	newestFirst := slices.Clone(revisions)
 	slices.SortFunc(newestFirst, func(a, b *v1alpha1.ClusterExtensionRevision) int {
 		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
 	})

@@ -23,14 +23,14 @@ import (
 type change func(*v1alpha1.ClusterExtensionRevision)
 
 // revision is one with conditions written as "Type=Status/Reason: message".
-func revision(number int64, change change, conditions ...string) v1alpha1.ClusterExtensionRevision {
-	r := v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "argocd-" + strconv.FormatInt(number, 10)}}
+func revision(number int64, change change, conditions ...string) *v1alpha1.ClusterExtensionRevision {
+	r := &v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "argocd-" + strconv.FormatInt(number, 10)}}
 	r.Spec.Revision, r.Spec.LifecycleState = number, v1alpha1.LifecycleStateActive
 	for _, text := range conditions {
 		r.Status.Conditions = append(r.Status.Conditions, condition(text))
 	}
 	if change != nil {
-		change(&r)
+		change(r)
 	}
 	return r
 }
@@ -60,36 +60,36 @@ func TestExtension(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason    string
-		revisions []v1alpha1.ClusterExtensionRevision
+		revisions []*v1alpha1.ClusterExtensionRevision
 		want      []string
 	}{
 		"None":  {reason: "nothing is installed", want: []string{"the extension has no revision. Whoever makes the revisions must make one. The command: kubectl penstock deploy"}},
-		"Young": {reason: "no status yet", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil)}, want: []string{"argocd-1 has not been looked at yet. Whoever runs Penstock must see that a replica leads, if this lasts. The command: kubectl penstock check"}},
-		"Well":  {reason: "there is nothing to do", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, well...)}, want: []string{"argocd-1 is rolled out and available: 13 objects are as rolled out."}},
+		"Young": {reason: "no status yet", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil)}, want: []string{"argocd-1 has not been looked at yet. Whoever runs Penstock must see that a replica leads, if this lasts. The command: kubectl penstock check"}},
+		"Well":  {reason: "there is nothing to do", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, well...)}, want: []string{"argocd-1 is rolled out and available: 13 objects are as rolled out."}},
 		"RollingOut": {
-			reason: "how far it is", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: Deployment argocd/server: 0 of 1 replicas available")},
+			reason: "how far it is", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: Deployment argocd/server: 0 of 1 replicas available")},
 			want: []string{"argocd-1 is rolling out, phase deploy (2 of 2, 4 of 8 objects): Deployment argocd/server: 0 of 1 replicas available. It goes on by itself."},
 		},
-		"Repairing": {reason: "drift", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x")}, want: []string{"argocd-1 is being repaired: x. It goes on by itself."}},
+		"Repairing": {reason: "drift", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x")}, want: []string{"argocd-1 is being repaired: x. It goes on by itself."}},
 		"Soaking": {
-			reason: "only time is missing", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Soaking: until noon")},
+			reason: "only time is missing", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Soaking: until noon")},
 			want: []string{"argocd-1 is complete, and has to stay so for a while: until noon. It succeeds by itself when that time is over."},
 		},
 		"WaitingForLevel": {
-			reason: "another extension is first", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/WaitingForLevel: 3 objects wait")},
+			reason: "another extension is first", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/WaitingForLevel: 3 objects wait")},
 			want: []string{"argocd-1 waits for an earlier install level: 3 objects wait. It goes on by itself when the objects of the earlier level are there."},
 		},
 		"Collision": {
-			reason: "a person has to decide", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Collision: Deployment argocd/server: exists already", "Stalled=True/Collision: the same")},
+			reason: "a person has to decide", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Collision: Deployment argocd/server: exists already", "Stalled=True/Collision: the same")},
 			want: []string{"argocd-1 fails: Deployment argocd/server: exists already. Whoever makes the revisions must remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection."},
 		},
 		"Contested": {
-			reason: "two writers", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Repairing", "Failing=True/Contested: hpa changes .spec.replicas back")},
+			reason: "two writers", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Repairing", "Failing=True/Contested: hpa changes .spec.replicas back")},
 			want: []string{"argocd-1 fails: hpa changes .spec.replicas back. Whoever makes the revisions must stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"BudgetExceeded": {
 			reason: "the message has the answer",
-			revisions: []v1alpha1.ClusterExtensionRevision{
+			revisions: []*v1alpha1.ClusterExtensionRevision{
 				revision(2, nil, well...),
 				revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=True/TearingDown", "Failing=True/BudgetExceeded: 40 objects would go: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc"),
 			},
@@ -99,16 +99,16 @@ func TestExtension(t *testing.T) {
 			},
 		},
 		"Deadline": {
-			reason: "stuck, and no rollback by itself", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Stalled=True/ProgressDeadlineExceeded: it takes longer than 10 minutes", "RolledBack=False/NoEarlierSuccess: no earlier revision has succeeded")},
+			reason: "stuck, and no rollback by itself", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Stalled=True/ProgressDeadlineExceeded: it takes longer than 10 minutes", "RolledBack=False/NoEarlierSuccess: no earlier revision has succeeded")},
 			want: []string{"argocd-1 does not go on: it takes longer than 10 minutes; it is not rolled back by itself: no earlier revision has succeeded. Whoever makes the revisions must correct that in the next revision: no earlier one has succeeded."},
 		},
 		"Frozen": {
-			reason: "somebody said so", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/Frozen: frozen by alice: the year ends; nothing is written")},
+			reason: "somebody said so", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/Frozen: frozen by alice: the year ends; nothing is written")},
 			want: []string{"argocd-1 waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
 		},
 		"Paused": {
 			reason: "what it would do is told, and what runs meanwhile",
-			revisions: []v1alpha1.ClusterExtensionRevision{
+			revisions: []*v1alpha1.ClusterExtensionRevision{
 				revision(1, nil, well...),
 				revision(2, lifecycle(v1alpha1.LifecycleStatePaused), "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
 			},
@@ -119,36 +119,36 @@ func TestExtension(t *testing.T) {
 		},
 		"Held": {
 			reason:    "the extension is well, and its owner is kept",
-			revisions: []v1alpha1.ClusterExtensionRevision{revision(3, nil, append(slices.Clone(well), "Held=True/IsRollback: argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3")...)},
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(3, nil, append(slices.Clone(well), "Held=True/IsRollback: argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3")...)},
 			want: []string{
 				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released. Whoever makes the revisions must change the owner, so that it rolls something else out, or release the hold. The command: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3",
 				"argocd-3 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},
 		"TargetUnavailable": {
-			reason: "another cluster", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/TargetUnavailable: no answer", "Failing=False/TargetUnavailable: no answer")},
+			reason: "another cluster", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/TargetUnavailable: no answer", "Failing=False/TargetUnavailable: no answer")},
 			want: []string{"argocd-1 waits for its cluster: no answer. An administrator of the cluster must make the cluster usable that the revision names, and the Secret with its kubeconfig; it is tried again by itself."},
 		},
 		"Unavailable": {
 			reason: "it was rolled out once; the object says more than the condition",
-			revisions: []v1alpha1.ClusterExtensionRevision{revision(1, unready, "Progressing=False/RolledOut", "Succeeded=True/RolledOut",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, unready, "Progressing=False/RolledOut", "Succeeded=True/RolledOut",
 				"Available=False/Unavailable: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff")},
 			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. Whoever makes the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
 		},
 		"Unseen": {
-			reason: "nothing is known", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unseen: watches do not answer")},
+			reason: "nothing is known", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unseen: watches do not answer")},
 			want: []string{"argocd-1 was available, and whether it still is is not known: watches do not answer. It is known when the cluster answers."},
 		},
-		"Archived": {reason: "the end", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=False/Archived")}, want: []string{"argocd-1 is archived."}},
-		"Deleted":  {reason: "on its way out", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It goes on by itself."}},
+		"Archived": {reason: "the end", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=False/Archived")}, want: []string{"argocd-1 is archived."}},
+		"Deleted":  {reason: "on its way out", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It goes on by itself."}},
 		"Unreadable": {
-			reason: "the record is damaged", revisions: []v1alpha1.ClusterExtensionRevision{revision(0, func(r *v1alpha1.ClusterExtensionRevision) {
+			reason: "the record is damaged", revisions: []*v1alpha1.ClusterExtensionRevision{revision(0, func(r *v1alpha1.ClusterExtensionRevision) {
 				r.ObjectMeta = objectmeta.Unreadable("argocd-1", os.ErrInvalid)
 			})},
 			want: []string{"argocd-1 cannot be read: invalid argument. Whoever runs Penstock must restore the store from a snapshot, or forget the extension."},
 		},
 		"ReasonOfTomorrow": {
-			reason: "a newer server", revisions: []v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Tomorrow: do that")},
+			reason: "a newer server", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Tomorrow: do that")},
 			want: []string{"argocd-1 fails: do that. Whoever makes the revisions must do what the message says, or ask with a newer version of this program."},
 		},
 	} {
