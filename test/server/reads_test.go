@@ -3,15 +3,20 @@ package server_test
 import (
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/client/check"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/test/framework/cluster"
@@ -29,6 +34,8 @@ func TestReads(t *testing.T) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	t.Run("VersionHeader", func(t *testing.T) { versionHeader(t, c.In(t), p) })
 	t.Run("ApproverRights", func(t *testing.T) { approverRights(t, c.In(t), p) })
+	// The last one: it breaks what is there.
+	t.Run("Check", func(t *testing.T) { checkInstallation(t, c.In(t), p) })
 }
 
 // versionHeader: every answer of ours names the version of the program, and no other.
@@ -156,4 +163,79 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	if plan, err = plans.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || plan.Status.Approval == nil {
 		t.Errorf("it is not approved: %v", err)
 	}
+}
+
+// checkInstallation: what a client finds out of an installation, piece by broken piece.
+func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
+	const olm, hco = "apiservice v1alpha1.olm.operatorframework.io", "apiservice v1alpha1.hco.kubevirt.io"
+	all := finds(t, c.Config())
+	for _, name := range []string{
+		"cluster", olm, hco, "certificate authority of v1alpha1.olm.operatorframework.io",
+		"discovery olm.operatorframework.io/v1alpha1", "discovery hco.kubevirt.io/v1alpha1",
+		"store of clusterextensionrevisions", "store of configurationplans", "may deploy and pause", "may approve plans", "version",
+	} {
+		if all[name].State != check.OK {
+			t.Errorf("%s: %+v", name, all[name])
+		}
+	}
+	if found := all["version"].Found; !strings.Contains(found, readsVersion) || !strings.Contains(found, "v9") {
+		t.Errorf("the versions are %q", found)
+	}
+	// Nothing is wrong with what a caller may not see.
+	few := finds(t, c.User("reads-nobody").Config())
+	for name, state := range map[string]check.State{olm: check.Unknown, "store of configurationplans": check.Unknown, "may see extensions": check.Denied} {
+		if few[name].State != state {
+			t.Errorf("whoever may do nothing: %s: %+v, want %s", name, few[name], state)
+		}
+	}
+
+	becomes := func(what string, want ...string) {
+		t.Helper()
+		n := 0
+		eventually(t, what, func() error {
+			n++ // kube-apiserver looks again when something changes
+			c.Kubectl("annotate", "apiservice", "v1alpha1.olm.operatorframework.io", "--overwrite", fmt.Sprintf("look-again=%s-%d", what[:1], n))
+			found := finds(t, c.Config())[olm]
+			if found.State != check.Failed {
+				return missingError{fmt.Sprintf("%+v", found)}
+			}
+			return missing(found.Found+found.Next, want)
+		})
+	}
+	port := fmt.Sprint(p.Port)
+	p.halt(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := httptest.NewUnstartedServer(http.NotFoundHandler())
+	_ = other.Listener.Close()
+	other.Listener = listener
+	other.Config.ErrorLog = log.New(io.Discard, "", 0)
+	other.StartTLS()
+	becomes("another certificate", "x509", "caBundle")
+	other.Close()
+	becomes("nobody there", "connection refused", "Pod of Penstock")
+	c.MustKubectl("delete", "apiservice", "v1alpha1.olm.operatorframework.io")
+	becomes("no registration", "it is not there", "--register")
+
+	config := c.Config()
+	config.Host = "https://127.0.0.1:1"
+	if found := finds(t, config); len(found) != 1 || found["cluster"].State != check.Failed {
+		t.Errorf("without a cluster: %+v", found)
+	}
+}
+
+// finds makes all checks and returns what they found, by name.
+func finds(t *testing.T, config *rest.Config) map[string]check.Result {
+	t.Helper()
+	results, err := check.Run(t.Context(), check.Options{Config: config, Version: "v9", Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]check.Result{}
+	for _, result := range results {
+		found[result.Name] = result
+	}
+	return found
 }

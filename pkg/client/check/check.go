@@ -1,0 +1,129 @@
+// Package check finds out how an installation of Penstock is, as far as a client can see it:
+// whether the cluster answers, sends requests to Penstock and trusts it, whether Penstock
+// serves, and what the caller may do.
+package check
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned/scheme"
+)
+
+// State is the answer of a check.
+type State string
+
+const (
+	// OK is as it should be.
+	OK State = "ok"
+	// Failed is not, and Next says what to do.
+	Failed State = "failed"
+	// Unknown could not be found out, often because the caller may not look.
+	Unknown State = "unknown"
+	// Denied is something that the caller may not do. Nothing is wrong with that.
+	Denied State = "denied"
+)
+
+// Result is what one check found.
+type Result struct {
+	// Name of the check, such as "apiservice v1alpha1.olm.operatorframework.io".
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// Found is what there is, in words.
+	Found string `json:"found"`
+	// Next is the next step, in words that say what to do; empty when there is none.
+	Next string `json:"next,omitempty"`
+}
+
+// Options say what is checked.
+type Options struct {
+	// Config is how to connect to the cluster, as the caller.
+	Config *rest.Config
+	// Version of the program that checks, to compare with what answers; empty compares
+	// nothing.
+	Version string
+	// Now judges certificates and leases.
+	Now time.Time
+	// Timeout of one request; 0 is 10 seconds.
+	Timeout time.Duration
+}
+
+const defaultTimeout = 10 * time.Second
+
+// Failing tells whether one of the results says that something is wrong.
+func Failing(results []Result) bool {
+	for _, result := range results {
+		if result.State == Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// check is a row of the table of checks: its results, of one thing or of each of several.
+type check struct {
+	name string
+	run  func(*installation, context.Context) []Result
+}
+
+// checks are in the order in which one leads to the next.
+func checks() []check {
+	return []check{
+		{"apiservice", (*installation).apiServices},
+		{"certificate", (*installation).certificates},
+		{"discovery", (*installation).discovery},
+		{"store", (*installation).stores},
+		{"readiness", (*installation).readiness},
+		{"controllers", (*installation).controllers},
+		{"rights", (*installation).rights},
+		{"version", (*installation).versions},
+	}
+}
+
+// Run makes all checks. It changes nothing. When the cluster does not answer, that is the
+// only result. An error is one of the configuration.
+func Run(ctx context.Context, o Options) ([]Result, error) {
+	in, err := newInstallation(o)
+	if err != nil {
+		return nil, err
+	}
+	first := in.cluster(ctx)
+	results := []Result{first}
+	if first.State != OK {
+		return results, nil
+	}
+	for _, c := range checks() {
+		results = append(results, c.run(in, ctx)...)
+	}
+	return results, nil
+}
+
+// installation is what is asked, and what was found on the way.
+type installation struct {
+	Options
+	client   rest.Interface
+	answered *client.ServerVersion
+	// services are the registrations, by group; nil for one that is not there or not seen.
+	services map[string]*apiService
+}
+
+func newInstallation(o Options) (*installation, error) {
+	config := rest.CopyConfig(o.Config)
+	in := &installation{Options: o, answered: &client.ServerVersion{}, services: map[string]*apiService{}}
+	in.answered.Listen(config)
+	config.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
+	config.Timeout = o.Timeout
+	if config.Timeout == 0 {
+		config.Timeout = defaultTimeout
+	}
+	var err error
+	if in.client, err = rest.UnversionedRESTClientFor(config); err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return in, nil
+}

@@ -1,0 +1,217 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// stores tells whether Penstock reads its store: a list of one.
+func (in *installation) stores(ctx context.Context) []Result {
+	var results []Result
+	for _, resource := range served() {
+		err := in.get(ctx, "/apis/"+resource.GroupVersion().String()+"/"+resource.Resource+"?limit=1", &metav1.PartialObjectMetadataList{})
+		result := judgeRead(err)
+		result.Name = "store of " + resource.Resource
+		results = append(results, result)
+	}
+	return results
+}
+
+func judgeRead(err error) Result {
+	switch {
+	case err == nil:
+		return Result{"", OK, "it can be read", ""}
+	case apierrors.IsForbidden(err):
+		return missing(err)
+	case apierrors.IsNotFound(err):
+		return Result{"", Failed, "it is not served", "see what the APIService says"}
+	case apierrors.IsServiceUnavailable(err):
+		return Result{"", Failed, err.Error(), "do what the message says; the log of Penstock says more"}
+	default:
+		return Result{"", Failed, err.Error(), "see the log of Penstock"}
+	}
+}
+
+// readiness asks a replica of Penstock how it is, which needs the right to its Service's
+// proxy.
+func (in *installation) readiness(ctx context.Context) []Result {
+	const name = "readiness"
+	found := in.services[v1alpha1.GroupName]
+	if found == nil || found.Spec.Service == nil {
+		return []Result{{name, Unknown, "which Service to ask is not known", ""}}
+	}
+	service := found.Spec.Service
+	raw, err := in.client.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/readyz", service.Namespace, service.Name, service.Port)).
+		Param("verbose", "true").Do(ctx).Raw()
+	result := judgeReadiness(string(raw), err)
+	result.Name = name
+	return []Result{result}
+}
+
+// judgeReadiness reads lines such as "[-]store-identity failed: reason withheld".
+func judgeReadiness(lines string, err error) Result {
+	var failed []string
+	passed := 0
+	for line := range strings.Lines(lines) {
+		switch name, _, _ := strings.Cut(strings.TrimSpace(line), " "); {
+		case strings.HasPrefix(name, "[-]"):
+			failed = append(failed, strings.TrimPrefix(name, "[-]"))
+		case strings.HasPrefix(name, "[+]"):
+			passed++
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return Result{"", Failed, "not ready: " + strings.Join(failed, ", "), "see the log of Penstock, which says why"}
+	case err != nil:
+		return missing(err)
+	case passed == 0:
+		return Result{"", Unknown, "the answer is not one of a readiness check", ""}
+	default:
+		return Result{"", OK, fmt.Sprintf("%d checks pass", passed), ""}
+	}
+}
+
+// leaseName is the Lease of the replica whose controllers run.
+const leaseName = "penstock-controllers"
+
+// controllers tells whether a replica leads.
+func (in *installation) controllers(ctx context.Context) []Result {
+	const name = "controllers"
+	found := in.services[v1alpha1.GroupName]
+	if found == nil || found.Spec.Service == nil {
+		return []Result{{name, Unknown, "in which namespace Penstock is, is not known", ""}}
+	}
+	var lease coordinationv1.Lease
+	err := in.get(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+found.Spec.Service.Namespace+"/leases/"+leaseName, &lease)
+	result := judgeLease(lease, err, in.Now)
+	result.Name = name
+	return []Result{result}
+}
+
+func judgeLease(lease coordinationv1.Lease, err error, now time.Time) Result {
+	const next = "see that a Pod of Penstock runs, and that its log names no missing right to leases"
+	switch {
+	case apierrors.IsNotFound(err):
+		return Result{"", Failed, "no replica has ever led: nothing is rolled out", next}
+	case err != nil:
+		return missing(err)
+	case ptr.Deref(lease.Spec.HolderIdentity, "") == "" || lease.Spec.RenewTime == nil:
+		return Result{"", Failed, "no replica leads: nothing is rolled out", next}
+	}
+	// Clocks differ, and a renewal may be under way.
+	silent := now.Sub(lease.Spec.RenewTime.Time)
+	if limit := 2 * time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second; silent > limit {
+		return Result{"", Failed, fmt.Sprintf("%s led, and was last heard of %s ago: nothing is rolled out", *lease.Spec.HolderIdentity, silent.Round(time.Second)), next}
+	}
+	return Result{"", OK, *lease.Spec.HolderIdentity + " leads", ""}
+}
+
+// job is something that people do, and the rights that it takes.
+type job struct {
+	name   string
+	rights []authorizationv1.ResourceAttributes
+}
+
+func jobs() []job {
+	of := func(version schema.GroupVersion, resource string, subresource string, verbs ...string) []authorizationv1.ResourceAttributes {
+		var rights []authorizationv1.ResourceAttributes
+		for _, verb := range verbs {
+			rights = append(rights, authorizationv1.ResourceAttributes{Verb: verb, Group: version.Group, Version: version.Version, Resource: resource, Subresource: subresource})
+		}
+		return rights
+	}
+	cers, plans := v1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion
+	const revisions = "clusterextensionrevisions"
+	return []job{
+		{"see extensions", append(of(cers, revisions, "", "get", "list", "watch"), of(cers, "revisionhistories", "", "get", "list")...)},
+		{"see what changes", append(of(cers, revisions, "diff", "get"), of(cers, "revisiondiffs", "", "get")...)},
+		{"deploy and pause", of(cers, revisions, "", "create", "patch")},
+		{"roll back", append(of(cers, revisions, "rollback", "create"), of(cers, revisions, "", "create")...)},
+		{"see plans", of(plans, "configurationplans", "", "get", "list", "watch")},
+		{"make plans", of(plans, "configurationplans", "", "create", "patch")},
+		{"approve plans", append(of(plans, "configurationplans", "", "approve"), of(plans, "configurationplans", "approve", "create")...)},
+	}
+}
+
+// rights tells what the caller may do. That they may not do all of it is no failure.
+func (in *installation) rights(ctx context.Context) []Result {
+	var results []Result
+	for _, j := range jobs() {
+		result := Result{"may " + j.name, OK, "yes", ""}
+		var lacks []string
+		for _, asked := range j.rights {
+			review := &authorizationv1.SelfSubjectAccessReview{
+				TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+				Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked},
+			}
+			if err := in.review(ctx, review); err != nil {
+				result = missing(err)
+				result.Name = "may " + j.name
+				break
+			}
+			if !review.Status.Allowed {
+				lacks = append(lacks, spell(asked))
+			}
+		}
+		if len(lacks) > 0 {
+			result.State, result.Found = Denied, "you may not "+strings.Join(lacks, ", ")
+			result.Next = "ask for these rights, if you need them"
+		}
+		results = append(results, result)
+	}
+	return results
+}
+
+// review has the cluster fill a review in.
+func (in *installation) review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) error {
+	body, err := json.Marshal(review)
+	if err != nil {
+		return err
+	}
+	raw, err := in.client.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).Do(ctx).Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, review)
+}
+
+// spell writes a right as a rule that an administrator can grant.
+func spell(asked authorizationv1.ResourceAttributes) string {
+	resource := asked.Resource + "." + asked.Group
+	if asked.Subresource != "" {
+		resource = asked.Resource + "/" + asked.Subresource + "." + asked.Group
+	}
+	return asked.Verb + " " + resource
+}
+
+// versions tells which version answered the other checks, and compares it with this one.
+func (in *installation) versions(context.Context) []Result {
+	return []Result{judgeVersion(in.answered.Get(), in.Version)}
+}
+
+func judgeVersion(server, program string) Result {
+	const name = "version"
+	switch {
+	case server == "":
+		return Result{name, Unknown, "Penstock did not answer, or is older than the header that names its version", ""}
+	case program == "" || server == program:
+		return Result{name, OK, "Penstock " + server, ""}
+	default:
+		return Result{name, OK, fmt.Sprintf("Penstock %s; this program is %s", server, program), "use the version of Penstock, if something is not understood"}
+	}
+}
