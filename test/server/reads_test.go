@@ -145,7 +145,7 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	for _, query := range []string{"?dryRun=All", ""} {
 		eventually(t, "the answer that names the rights", func() error {
 			out := approve("reads-approver", query)
-			return missing(out.Stderr, []string{"Forbidden", "you may not create configmaps made, patch configmaps made, patch configmaps changed"})
+			return missing(out.Stderr, []string{"Forbidden", "you may not create configmaps default/made, patch configmaps default/made, patch configmaps default/changed"})
 		})
 	}
 	if plan, err = plans.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || plan.Status.Approval != nil {

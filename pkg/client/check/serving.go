@@ -22,7 +22,7 @@ import (
 func (in *installation) stores(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {
-		err := in.get(ctx, "/apis/"+resource.GroupVersion().String()+"/"+resource.Resource+"?limit=1", &metav1.PartialObjectMetadataList{})
+		_, err := in.client.Get().AbsPath("/apis/"+resource.GroupVersion().String()+"/"+resource.Resource).Param("limit", "1").SetHeader("Accept", "application/json").Do(ctx).Raw()
 		result := judgeRead(err)
 		result.Name = "store of " + resource.Resource
 		results = append(results, result)
