@@ -3,6 +3,7 @@ package storehealth
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
 )
 
@@ -70,7 +72,7 @@ func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 		Code:   http.StatusInsufficientStorage,
 		Reason: "InsufficientStorage",
 		Message: fmt.Sprintf("the volume of the store has too little room: %s in %s, and %s are needed before anything is added. "+
-			"Deleting and archiving go on, and what is installed is kept as it is. What to do: make room on that volume, or enlarge it; "+
+			"Deleting, archiving and acknowledging deletions go on, and what is installed is kept as it is. What to do: make room on that volume, or enlarge it; "+
 			"Penstock sees it at once and goes on by itself", free, s.volume.Dir(), needed),
 	}}
 }
@@ -124,8 +126,9 @@ func (s *space) run(ctx context.Context) {
 }
 
 // guarded is an update that is refused while there is too little room, unless it leads
-// to there being more: of what is being deleted, or is archived by it. Penstock's own
-// writes, of status and finalizers, are small, and deletions need them.
+// to there being more: of what is being deleted, or is archived by it, and the answer of a
+// person that lets objects of an archived revision go. Penstock's own writes, of status and
+// finalizers, are small, and deletions need them.
 func (s *space) guarded(ctx context.Context, update storage.UpdateFunc) storage.UpdateFunc {
 	if s == nil {
 		return update
@@ -136,9 +139,9 @@ func (s *space) guarded(ctx context.Context, update storage.UpdateFunc) storage.
 	}
 	return func(input runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		// What the update makes may be the input itself.
-		was := archived(input)
+		was := stateOf(input)
 		output, ttl, err := update(input, response)
-		if err != nil || goes(output) || archived(output) && !was {
+		if err != nil || goes(output) || archived(output) && !was.archived || was.answeredBy(output) {
 			return output, ttl, err
 		}
 		if refused := s.refuse(0); refused != nil {
@@ -152,6 +155,43 @@ func (s *space) guarded(ctx context.Context, update storage.UpdateFunc) storage.
 func goes(object runtime.Object) bool {
 	accessor, err := meta.Accessor(object)
 	return err == nil && accessor.GetDeletionTimestamp() != nil
+}
+
+// longestAnswer bounds, in bytes, the answer of a person that is stored without room.
+const longestAnswer = 4096
+
+// state is what an object was like before an update.
+type state struct {
+	archived    bool
+	generation  int64
+	annotations map[string]string
+}
+
+// stateOf reads the state of an object, and keeps nothing of the object.
+func stateOf(object runtime.Object) state {
+	accessor, err := meta.Accessor(object)
+	if err != nil || !archived(object) {
+		return state{}
+	}
+	return state{archived: true, generation: accessor.GetGeneration(), annotations: maps.Clone(accessor.GetAnnotations())}
+}
+
+// answeredBy tells whether all that an update does to an archived revision is to answer
+// what its status asks before objects go.
+func (s state) answeredBy(object runtime.Object) bool {
+	accessor, err := meta.Accessor(object)
+	if err != nil || !s.archived || accessor.GetGeneration() != s.generation {
+		return false
+	}
+	now, answered := maps.Clone(accessor.GetAnnotations()), false
+	for _, key := range []string{v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.AllowCRDDeletionAnnotation} {
+		if answer := now[key]; answer != "" && answer != s.annotations[key] && len(answer) <= longestAnswer {
+			answered = true
+			delete(now, key)
+			delete(s.annotations, key)
+		}
+	}
+	return answered && maps.Equal(now, s.annotations)
 }
 
 // archived tells whether an object is a revision that is given up.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/server/storehealth/volume"
 )
 
@@ -78,6 +79,14 @@ func TestGuarded(t *testing.T) {
 	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	active, archived := revision(olm.LifecycleStateActive), revision(olm.LifecycleStateArchived)
 	failure := errors.New("refused for another reason")
+	answered := func(annotations map[string]string, generation int64) *olm.ClusterExtensionRevision {
+		r := revision(olm.LifecycleStateArchived)
+		r.Annotations, r.Generation = annotations, generation
+		return r
+	}
+	answer := map[string]string{v1alpha1.AcknowledgeDeletionAnnotation: "25-0123456789"}
+	unarchived := revision(olm.LifecycleStateActive)
+	unarchived.Annotations = answer
 	for name, tc := range map[string]struct {
 		reason  string
 		who     user.Info
@@ -89,6 +98,14 @@ func TestGuarded(t *testing.T) {
 		"Archive":       {reason: "it leads to room", who: &user.DefaultInfo{Name: "alice"}, was: active, is: archived},
 		"Archived":      {reason: "it has led to room already", who: &user.DefaultInfo{Name: "alice"}, was: archived, is: archived, refused: true},
 		"Delete":        {reason: "so does this", who: &user.DefaultInfo{Name: "alice"}, was: active, is: deleted},
+		"Answer":        {reason: "objects go by it", who: &user.DefaultInfo{Name: "alice"}, was: archived, is: answered(answer, 0)},
+		"AnswerCRD":     {reason: "so they do by this", who: &user.DefaultInfo{Name: "alice"}, was: archived, is: answered(map[string]string{v1alpha1.AllowCRDDeletionAnnotation: "a.example.com"}, 0)},
+		"SameAnswer":    {reason: "nothing goes by what was said before", who: &user.DefaultInfo{Name: "alice"}, was: answered(answer, 0), is: answered(answer, 0), refused: true},
+		"NoAnswer":      {reason: "taking it back makes no room", who: &user.DefaultInfo{Name: "alice"}, was: answered(answer, 0), is: archived, refused: true},
+		"AnswerAndMore": {reason: "the rest takes room", who: &user.DefaultInfo{Name: "alice"}, was: archived, is: answered(map[string]string{v1alpha1.AcknowledgeDeletionAnnotation: "1-0", "mine": "x"}, 0), refused: true},
+		"AnswerAndSpec": {reason: "the rest takes room", who: &user.DefaultInfo{Name: "alice"}, was: archived, is: answered(answer, 1), refused: true},
+		"LongAnswer":    {reason: "it takes room", who: &user.DefaultInfo{Name: "alice"}, was: archived, is: answered(map[string]string{v1alpha1.AllowCRDDeletionAnnotation: strings.Repeat("x", 5000)}, 0), refused: true},
+		"AnswerActive":  {reason: "an active revision is not asked about", who: &user.DefaultInfo{Name: "alice"}, was: active, is: unarchived, refused: true},
 		"Plan":          {reason: "other kinds too", who: &user.DefaultInfo{Name: "alice"}, was: &hco.ConfigurationPlan{}, is: &hco.ConfigurationPlan{}, refused: true},
 		"WithinProcess": {reason: "Penstock's own writes are what deletions need", was: active, is: active},
 		"Failure":       {reason: "what fails anyway says why", who: &user.DefaultInfo{Name: "alice"}, was: active, err: failure},
