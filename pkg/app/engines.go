@@ -58,7 +58,7 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		parts = append(parts, again)
 	}
 	return rollout.New(rollout.Options{
-		Writer: door, Reader: door, Explainer: gather.New(door), Observer: watches, Names: names, Clock: clock.RealClock{},
+		Writer: door, Reader: door, Explainer: gather.New(door), Insider: door, Observer: watches, Names: names, Clock: clock.RealClock{},
 		Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 		Redactor:      p.redactor,
 		Metrics:       p.metrics,

@@ -109,6 +109,7 @@ func (r *removal) ask(asking []manifest.ID, judged ruling, spent int, token stri
 			why = fmt.Sprintf("would be deleted although nobody deletes its revision, and what is in a %s goes with it", id.Kind)
 		}
 		r.leave(id, ReasonBudget, true, fmt.Sprintf("%s: acknowledge it as %s", why, token))
+		r.found.failures[len(r.found.failures)-1].Acknowledge = token
 	}
 }
 

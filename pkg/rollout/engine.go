@@ -65,7 +65,7 @@ type Explainer interface {
 	Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error)
 }
 
-// Options of an engine. All but Trier, Explainer, Parallel, SkipPreflight, Jitter, Meter
+// Options of an engine. All but Trier, Explainer, Insider, Parallel, SkipPreflight, Jitter, Meter
 // and Redactor are required.
 type Options struct {
 	Writer   Writer
@@ -76,6 +76,9 @@ type Options struct {
 	// Explainer is asked about objects that have not been ready for a while; the default
 	// knows nothing.
 	Explainer Explainer
+	// Insider is asked about namespaces that somebody deletes with their revision; the
+	// default finds nothing in them.
+	Insider Insider
 	// Names are the label, annotation and field managers that mark our objects.
 	Names observe.Names
 	Clock clock.PassiveClock

@@ -61,6 +61,8 @@ type memory struct {
 	refusals map[manifest.Ref]refusal
 	// looks are for causes, of the objects that are not ready now.
 	looks map[manifest.ID]*look
+	// inside is what goes with objects that are to go, and somebody has to answer for.
+	inside map[manifest.ID]inside
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
 	// existing are the create-only objects that were there, at which version: a
@@ -137,6 +139,7 @@ func newMemory() *memory {
 		versions:  map[manifest.ID]string{},
 		refusals:  map[manifest.Ref]refusal{},
 		looks:     map[manifest.ID]*look{},
+		inside:    map[manifest.ID]inside{},
 		overtaken: map[manifest.ID]overtaken{},
 		existing:  map[manifest.ID]string{},
 		verdicts:  map[gateKey]judgement{},
@@ -194,6 +197,7 @@ func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) t
 func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ check) bool { return !wanted(ref) })
+	maps.DeleteFunc(m.inside, func(id manifest.ID, _ inside) bool { return !known(id) })
 	maps.DeleteFunc(m.overtaken, func(id manifest.ID, _ overtaken) bool { return !known(id) })
 	maps.DeleteFunc(m.hidden, func(id manifest.ID, _ bool) bool { return !known(id) })
 	maps.DeleteFunc(m.deleted, func(id manifest.ID, _ deletion) bool { return !known(id) })
@@ -209,5 +213,5 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 
 // small is true while there is nothing that could be of an object that nobody wants.
 func (m *memory) small() bool {
-	return len(m.failed)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
+	return len(m.failed)+len(m.inside)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
 }

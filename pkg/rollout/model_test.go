@@ -28,6 +28,7 @@ var (
 	_ Writer   = &model{}
 	_ Reader   = &model{}
 	_ Observer = &model{}
+	_ Insider  = &model{}
 )
 
 // errCrash is what everything answers once the process is dead.
@@ -67,6 +68,11 @@ type model struct {
 	refuse func(verb string, ref manifest.Ref) error
 	// taking is told of every object that is about to be deleted or released.
 	taking func(verb string, have *thing)
+	// volumes of claims that are bound, and what others have in namespaces.
+	volumes map[manifest.ID]string
+	inside  map[string][]metav1.PartialObjectMetadata
+	// insideError is what every look into a namespace answers, nil for what is there.
+	insideError error
 	// unreadable is what every Read answers, nil for the object.
 	unreadable error
 }
@@ -579,7 +585,24 @@ func (m *model) Read(_ context.Context, ref manifest.Ref) (*unstructured.Unstruc
 	}
 	live := have.whole()
 	live.SetAPIVersion(used.APIVersion())
+	if volume := m.volumes[ref.ID]; volume != "" {
+		live.Object["spec"] = map[string]any{"volumeName": volume}
+	}
 	return live, nil
+}
+
+// InNamespace has what a test says, besides what the chain has.
+func (m *model) InNamespace(_ context.Context, namespace, _ string) ([]metav1.PartialObjectMetadata, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads = append(m.reads, "inside "+namespace)
+	found := slices.Clone(m.inside[namespace])
+	for id, have := range m.objects {
+		if id.Namespace == namespace {
+			found = append(found, *have.partial())
+		}
+	}
+	return found, m.insideError
 }
 
 // ReadMetadata reads past the watches.

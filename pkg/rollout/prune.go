@@ -66,7 +66,11 @@ func (r *removal) run(ctx context.Context) error {
 	if len(r.memory.deleted) == 0 {
 		// Before anything goes, all of it is looked at: the controllers of the
 		// instances should not go while there are some.
-		if free, err := r.guard(ctx, all, all); err != nil || !free {
+		free, err := r.guard(ctx, all, all)
+		if err != nil {
+			return err
+		}
+		if empty, err := r.holdFull(ctx, all, isClaim); err != nil || !free || !empty {
 			return err
 		}
 	}
@@ -78,6 +82,10 @@ func (r *removal) run(ctx context.Context) error {
 		}
 		// Someone may have made an instance while the ranks above went.
 		if free, err := r.guard(ctx, leaving[:next], all); err != nil || !free {
+			return err
+		}
+		// A namespace has things that are generated as long as there is who generates them.
+		if empty, err := r.holdFull(ctx, leaving[:next], func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || !empty {
 			return err
 		}
 		gone, err := r.remove(ctx, leaving[:next])

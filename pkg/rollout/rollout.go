@@ -180,6 +180,8 @@ const (
 	ReasonMissingBody  = "ContentUnreadable"
 	ReasonFrozen       = "Frozen"
 	ReasonBudget       = "BudgetExceeded"
+	// ReasonNotEmpty is an object that somebody deletes, and with which more would go.
+	ReasonNotEmpty = "NotEmpty"
 	// ReasonDrifted is a shared object that somebody changed since it was written.
 	ReasonDrifted = "Drifted"
 	// ReasonStale is a shared object that is not in the state that it may be
@@ -212,6 +214,8 @@ type Failure struct {
 	// answered yet, or the server cannot be reached. What was found before may
 	// still be so.
 	Unknown bool
+	// Acknowledge is what a person has to answer for the object to go, empty for nothing.
+	Acknowledge string
 	// Immutable is true when the live object has a field that cannot become what the
 	// manifest says, so that a person has to delete it.
 	Immutable bool

@@ -61,7 +61,7 @@ func newSaga() *saga {
 func (s *saga) restart() {
 	s.dead, s.fuse, s.named, s.versions, s.news = false, -1, nil, nil, true
 	s.deliver(len(s.changes))
-	s.engine = New(Options{Writer: s.model, Reader: s.model, Observer: s.model, Names: testNames(), Clock: s.clock, Parallel: 1})
+	s.engine = New(Options{Writer: s.model, Reader: s.model, Observer: s.model, Insider: s.model, Names: testNames(), Clock: s.clock, Parallel: 1})
 }
 
 // Body reads a manifest.

@@ -50,6 +50,7 @@ func TestFrozenStatus(t *testing.T) {
 func TestBudgetAsks(t *testing.T) {
 	s := set(t, numbered(2), numbered(1, state(olmv1alpha1.LifecycleStateArchived)))
 	f := failure(rollout.ReasonBudget, true)
+	f.Acknowledge = "25-0123456789"
 	s.ledger.inventory.Entries[f.ID] = rollout.Entry{Revision: 1}
 	s.report.Leaving, s.report.Acknowledge = []rollout.Failure{f}, "25-0123456789"
 	got := meta.FindStatusCondition(status(&s.revisions[1], s.finding(1), noon).Conditions, olmv1alpha1.ConditionStalled)
@@ -79,6 +80,7 @@ func TestBudgetAsksWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := set(t, numbered(2), numbered(1, state(olmv1alpha1.LifecycleStateArchived)))
 			f := failure(rollout.ReasonBudget, true)
+			f.Acknowledge = "25-0123456789"
 			tc.change(&f.ID)
 			f.Message = "is one of 25 objects that would be deleted although nobody deletes their revision; 20 may go within 1h0m0s, and 0 did: acknowledge it as 25-0123456789"
 			s.report.Leaving, s.report.Acknowledge = append(tc.others, f), "25-0123456789"

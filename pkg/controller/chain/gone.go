@@ -49,7 +49,7 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 		return
 	}
 	// What asks comes first: it can be answered only while status asks it.
-	person := first(found.leaving, func(f rollout.Failure) bool { return f.Reason == rollout.ReasonBudget })
+	person := first(found.leaving, func(f rollout.Failure) bool { return f.Acknowledge != "" })
 	if person == nil {
 		person = first(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })
 	}

@@ -163,7 +163,7 @@ const acknowledgeCommand = ": kubectl annotate --overwrite cer "
 
 // describe is a failure in one line.
 func describe(failure rollout.Failure) string {
-	if before, rest, asks := strings.Cut(failure.Message, acknowledgeCommand); asks && (failure.Reason == rollout.ReasonBudget || failure.Reason == rollout.ReasonCRDInstances) {
+	if before, rest, asks := strings.Cut(failure.Message, acknowledgeCommand); asks && (failure.Acknowledge != "" || failure.Reason == rollout.ReasonCRDInstances) {
 		return ask(fmt.Sprintf("%s: %s", failure.ID, before), acknowledgeCommand+rest)
 	}
 	return clip(fmt.Sprintf("%s: %s", failure.ID, failure.Message))

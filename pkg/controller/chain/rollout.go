@@ -150,9 +150,9 @@ func (v *visit) finding(i int) finding {
 	}
 	for _, failure := range v.report.Leaving {
 		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
-			if failure.Reason == rollout.ReasonBudget {
+			if failure.Acknowledge != "" {
 				failure.Message += fmt.Sprintf("%s%s %s=%s",
-					acknowledgeCommand, revision.Name, olmv1alpha1.AcknowledgeDeletionAnnotation, v.report.Acknowledge)
+					acknowledgeCommand, revision.Name, olmv1alpha1.AcknowledgeDeletionAnnotation, failure.Acknowledge)
 			}
 			if failure.Reason == rollout.ReasonCRDInstances {
 				failure.Message += fmt.Sprintf("%s%s %s=%s", acknowledgeCommand, revision.Name, olmv1alpha1.AllowCRDDeletionAnnotation, v.allowing(revision))

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,18 +16,19 @@ import (
 // question is what status of a revision asks a person, who answers by an annotation.
 type question struct {
 	annotation string
-	// condition that asks when it is True, with the reason if that is given: its message
+	// condition that asks when it is True, with one of the reasons if some are given: its message
 	// ends with the annotation and the answer, as one types them.
-	condition, reason string
+	condition string
+	reasons   []string
 }
 
 // questions are those whose answer counts for one thing only. Whoever knows the answer
 // before the question could let something go on that nobody has seen yet, and be judged
-// by what there is now. The reason of the first one is that of the engine; other reasons
+// by what there is now. The reasons of the first one are those of the engine; other reasons
 // of its condition have messages with words of others.
 func questions() []question {
 	return []question{
-		{annotation: v1alpha1.AcknowledgeDeletionAnnotation, condition: v1alpha1.ConditionStalled, reason: "BudgetExceeded"},
+		{annotation: v1alpha1.AcknowledgeDeletionAnnotation, condition: v1alpha1.ConditionStalled, reasons: []string{"BudgetExceeded", "NotEmpty"}},
 		{annotation: v1alpha1.ReleaseHoldAnnotation, condition: v1alpha1.ConditionHeld},
 	}
 }
@@ -77,7 +79,7 @@ func answersIn(value string) []string {
 // asks returns the answer that status asks for, empty for none.
 func (q question) asks(revision *olm.ClusterExtensionRevision) string {
 	said := meta.FindStatusCondition(revision.Status.Conditions, q.condition)
-	if said == nil || said.Status != metav1.ConditionTrue || q.reason != "" && said.Reason != q.reason {
+	if said == nil || said.Status != metav1.ConditionTrue || len(q.reasons) > 0 && !slices.Contains(q.reasons, said.Reason) {
 		return ""
 	}
 	_, answer, found := strings.Cut(said.Message[strings.LastIndex(said.Message, " ")+1:], q.annotation+"=")
@@ -89,8 +91,8 @@ func (q question) asks(revision *olm.ClusterExtensionRevision) string {
 
 func (q question) expects(old *olm.ClusterExtensionRevision) string {
 	condition := q.condition
-	if q.reason != "" {
-		condition += ", reason " + q.reason
+	if len(q.reasons) > 0 {
+		condition += ", reason " + strings.Join(q.reasons, " or ")
 	}
 	asked := q.asks(old)
 	switch {
