@@ -76,7 +76,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			OptsGetter: options,
 			Bodies:     a.health.LimitedBodies(a.records.Packs),
 			Heads:      a.records.Heads,
-			Standings:  a.records.Standings,
+			Standings:  a.records.Standings, Inventories: a.records.Inventories,
 			Entries:    sharing.NewEntries(),
 			Digester:   a.records.Digester,
 			Authorizer: a.config.Authorization.Authorizer,
@@ -95,9 +95,8 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Reserve: func(ctx context.Context) (context.Context, func(), error) {
 			return a.records.Packs.Reserve(ctx, a.database.Client)
 		},
-		Unreadable:  a.unreadable,
-		Forget:      a.records.Heads,
-		Inventories: a.records.Inventories,
+		Unreadable: a.unreadable,
+		Forget:     a.records.Heads,
 	})
 	if err != nil {
 		return err

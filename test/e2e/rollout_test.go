@@ -170,6 +170,7 @@ func retention(w sharedPlane) {
 		w.t.Errorf("there are %s, want %s", names, want)
 	}
 	w.value("8", ".data.number", "configmap/retention", "--namespace=default")
+	w.event("retention-1", "Removed", "removed by retention: of the archived revisions the newest 5 are kept")
 	w.refused(small("retention", 1).String(), []string{"create", "-f", "-"}, "the next one is 9")
 }
 

@@ -189,3 +189,97 @@ func archivedEarly(w sharedPlane) {
 	w.condition("archivedearly-1", "Progressing", "False")
 	w.value("Archived", ".spec.lifecycleState", "cer/archivedearly-2")
 }
+
+// deletedTogether: all revisions of an extension are deleted at once while retention removes
+// the oldest one. Whoever asks for one that is gone hears NotFound, and all else goes.
+func deletedTogether(w sharedPlane) {
+	const last = 6
+	ns := w.namespace("together")
+	for n := 1; n <= last; n++ {
+		w.roll(revision("together", n).phase("first", configMap(ns, "first", fmt.Sprintf("number=%d", n))).phase("second", configMap(ns, "second", "x=1")))
+	}
+	// With the seventh the sixth is archived, and so one too many.
+	w.MustKubectlInput(revision("together", last+1).phase("first", configMap(ns, "first", "number=7")).phase("second", configMap(ns, "second", "x=1")).String(), "create", "-f", "-")
+	w.value("Archived", ".spec.lifecycleState", "cer/together-6")
+	args := []string{"delete", "cer"}
+	for n := 1; n <= last+1; n++ {
+		args = append(args, fmt.Sprintf("together-%d", n))
+	}
+	if out := w.Kubectl(append(args, timeout)...); out.ExitCode != 0 && (strings.Count(out.Stderr, "Error") != 1 || !strings.Contains(out.Stderr, `"together-1" not found`)) {
+		w.t.Errorf("other than that the removed one is gone: %s", out)
+	}
+	// kubectl deletes all others, but does not wait for them then.
+	for n := 1; n <= last+1; n++ {
+		w.gone(fmt.Sprintf("cer/together-%d", n))
+	}
+	w.absent("configmap", "first", "--namespace="+ns)
+	w.absent("configmap", "second", "--namespace="+ns)
+	w.event("together-7", "Deleted", "deleted by ", "nothing in the cluster is its any more")
+	for n := 2; n <= last; n++ {
+		w.event(fmt.Sprintf("together-%d", n), "Deleted", "deleted by ")
+	}
+	w.eventually(func() (string, string) {
+		return w.MustKubectl("events", "--for=cer/together-1", "-o", "jsonpath={range .items[*]}{.reason}{'\\n'}{end}"), ""
+	}, func(reasons string) bool {
+		return strings.Contains(reasons, "Removed") != strings.Contains(reasons, "Deleted")
+	})
+}
+
+// notEmpty: a namespace with things of others in it, and a claim with data, are asked about
+// when somebody deletes their revision; a dry-run names what would go.
+func notEmpty(w sharedPlane) {
+	const ns = "notempty"
+	in := "--namespace=" + ns
+	claim := manifest("v1", "PersistentVolumeClaim", ns, "data")
+	claim["spec"] = map[string]any{"accessModes": []any{"ReadWriteOnce"}, "storageClassName": "", "resources": map[string]any{"requests": map[string]any{"storage": "1Mi"}}}
+	volume := manifest("v1", "PersistentVolume", "", "notempty-volume")
+	volume["spec"] = map[string]any{
+		"accessModes": []any{"ReadWriteOnce"}, "storageClassName": "", "capacity": map[string]any{"storage": "1Mi"}, "persistentVolumeReclaimPolicy": "Retain",
+		"hostPath": map[string]any{"path": "/nothing"}, "claimRef": map[string]any{"namespace": ns, "name": "data"},
+	}
+	w.MustKubectlInput(volume.String(), "create", "-f", "-")
+	w.roll(revision("notempty", 1).
+		phase("namespace", manifest("v1", "Namespace", "", ns)).
+		phase("deploy", claim, deployment(ns, "server", "example.com/server:v1")).
+		phase("last", configMap(ns, "settings", "x=1")))
+	w.value("notempty-volume", ".spec.volumeName", "pvc/data", in)
+	for _, mine := range []object{deployment(ns, "mine", "example.com/mine:v1"), configMap(ns, "uncounted", "x=1")} {
+		w.MustKubectlInput(mine.String(), "create", "-f", "-")
+	}
+
+	out := w.Kubectl("delete", "cer", "notempty-1", "--dry-run=server")
+	w.says(out.Stderr, "Warning: would delete 4 objects: 1 ConfigMap, 1 Deployment.apps, 1 Namespace, 1 PersistentVolumeClaim",
+		"Warning: would delete Namespace notempty, with all that is in it", "Warning: would delete PersistentVolumeClaim notempty/data, with its data", "Warning: would delete Deployment.apps notempty/server")
+	w.MustKubectl("get", "cer", "notempty-1")
+
+	w.MustKubectl("delete", "cer", "notempty-1", "--wait=false")
+	w.condition("notempty-1", "Stalled", "True", "PersistentVolumeClaim notempty/data", "has the data of volume notempty-volume")
+	w.MustKubectl("get", "deployment/server", "configmap/settings", in) // nothing has gone
+	w.acknowledge("notempty-1", "notempty/data")
+	w.gone("pvc/data", "deployment/server", "configmap/settings", in)
+	w.condition("notempty-1", "Stalled", "True", "Namespace notempty: has things of others, which go with it: Deployment.apps mine")
+	if message := w.read(`.status.conditions[?(@.type=="Stalled")].message`, "cer", "notempty-1"); strings.Contains(message, "uncounted") || strings.Contains(message, "more") {
+		w.t.Errorf("what every namespace is full of counts: %s", message)
+	}
+	w.acknowledge("notempty-1", "things of others")
+	w.gone("cer/notempty-1")
+	w.gone("namespace/notempty")
+}
+
+// uninstall of an operator with its namespace, whose workloads have made things of their own,
+// asks nothing.
+func uninstall(w sharedPlane) {
+	const ns = "uninstall"
+	w.roll(revision("uninstall", 1).
+		phase("namespace", manifest("v1", "Namespace", "", ns)).
+		phase("crds", definition("Dinghy")).
+		phase("deploy", deployment(ns, "server", "example.com/server:v1"), configMap(ns, "settings", "x=1")))
+	lease := manifest("coordination.k8s.io/v1", "Lease", ns, "leader")
+	operand := deployment(ns, "operand", "example.com/operand:v1")
+	operand["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "server", "uid": w.read(".metadata.uid", "deployment", "server", "--namespace="+ns)}}
+	for _, generated := range []object{lease, configMap(ns, "leader", "x=1"), secret(ns, "serving-cert", "x"), operand} {
+		w.MustKubectlInput(generated.String(), "create", "-f", "-")
+	}
+	w.MustKubectl("delete", "cer", "uninstall-1", timeout)
+	w.gone("namespace/uninstall")
+}

@@ -221,9 +221,19 @@ func (k *kept) low(fill filler) {
 	tries("a plan", "{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: p}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
 	k.MustKubectlInput(distinct("another"), "create", "-f", "-", "--dry-run=server")
 	k.MustKubectl("patch", "cer", "old-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	// What an archived revision asks before its objects go can be answered.
+	var command string
+	eventually(k.t, "the question", func() error {
+		message := k.MustKubectl("get", "cer", "old-1", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
+		if _, command, _ = strings.Cut(message, ": kubectl "); command == "" {
+			return errors.New(message)
+		}
+		return nil
+	})
+	k.MustKubectl(strings.Fields(command)...)
 	k.MustKubectl("delete", "cer", "spare-1", "--timeout=60s")
 	eventually(k.t, "what goes", func() error {
-		if out := k.MustKubectl("get", "configmaps", "-o", "name"); strings.Contains(out, "-spare") {
+		if out := k.MustKubectl("get", "configmaps", "-o", "name"); strings.Contains(out, "-spare") || strings.Contains(out, "-old") {
 			return errors.New(out)
 		}
 		return nil

@@ -22,7 +22,9 @@ func (v *visit) budget() *rollout.Budget {
 		for _, token := range acknowledged(revision) {
 			budget.Acknowledged[token] = true
 		}
-		budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero()
+		// What retention removes has nothing in the cluster. If it has all the same,
+		// nobody wants that gone.
+		budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero() && !removed(revision)
 	}
 	return budget
 }

@@ -21,6 +21,9 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	reason, message := reasonArchived, "the revision is archived"
 	if !revision.DeletionTimestamp.IsZero() {
 		reason, message = reasonTearingDown, "the revision is being deleted"
+		if removed(revision) {
+			message = "the revision is removed by retention"
+		}
 	}
 	w.set(olmv1alpha1.ConditionAvailable, false, reason, message)
 	if !w.is(olmv1alpha1.ConditionSucceeded) {

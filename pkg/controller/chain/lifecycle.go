@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/retention"
 )
 
 // archive archives the older revisions once the newest has succeeded.
@@ -46,11 +47,34 @@ func (v *visit) release(ctx context.Context) error {
 		}
 		updated := revision.DeepCopy()
 		controllerutil.RemoveFinalizer(updated, olmv1alpha1.TeardownFinalizer)
-		if _, err := v.patch(ctx, updated, revision); err != nil {
+		done, err := v.patch(ctx, updated, revision)
+		if err != nil {
 			return err
+		}
+		if done {
+			reason, message := deletion(revision)
+			v.event(revision, false, reason, message)
 		}
 	}
 	return nil
+}
+
+// removed is true for a revision that retention deletes, and no user.
+func removed(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return revision.Annotations[olmv1alpha1.DeletedByAnnotation] == olmv1alpha1.DeletedByRetention
+}
+
+// deletion tells why a revision is gone.
+func deletion(revision *olmv1alpha1.ClusterExtensionRevision) (reason, message string) {
+	by := revision.Annotations[olmv1alpha1.DeletedByAnnotation]
+	switch {
+	case removed(revision):
+		return eventRemoved, fmt.Sprintf("removed by retention: of the archived revisions the newest %d are kept", retention.Keep)
+	case by != "":
+		return eventDeleted, fmt.Sprintf("deleted by %s; nothing in the cluster is its any more", by)
+	default:
+		return eventDeleted, "deleted; nothing in the cluster is its any more"
+	}
 }
 
 // free is true for a revision that is being deleted, and held by nothing but our

@@ -37,6 +37,8 @@ const (
 	eventSucceeded = "Succeeded"
 	eventRolled    = "RolledBack"
 	eventArchived  = "Archived"
+	eventDeleted   = "Deleted"
+	eventRemoved   = "Removed"
 )
 
 // milestone is an event of a rollout.

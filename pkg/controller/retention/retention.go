@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -58,7 +59,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// The version keeps a revision that changed since it was looked at.
 		precondition := client.Preconditions{UID: &revision.UID, ResourceVersion: &revision.ResourceVersion}
 		err := r.client.Delete(ctx, &revision, precondition, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if client.IgnoreNotFound(err) != nil {
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			continue // somebody has deleted or changed it: that brings the next look
+		}
+		if err != nil {
 			return ctrl.Result{}, fmt.Errorf("deleting archived revision %s: %w", revision.Name, err)
 		}
 		klog.FromContext(ctx).Info("Deleted an archived revision", "revision", revision.Name, "keep", Keep)

@@ -40,10 +40,9 @@ type Deps struct {
 	// StoredVersions is asked what a rollback must not take away; nil does not
 	// look.
 	StoredVersions revisionrollback.StoredVersions
-	// Inventories and Forget are for forgetting extensions of which nothing is left; nil
+	// Forget, with Inventories, is for forgetting extensions of which nothing is left; nil
 	// forgets none.
-	Inventories revisionhistory.Inventories
-	Forget      revisionhistory.Forgetting
+	Forget revisionhistory.Forgetting
 	// Imports is where chains of other stores are made known, the heads in full; nil
 	// takes none in.
 	Imports revisionimport.Heads

@@ -145,7 +145,7 @@ func newServer(t *testing.T, settings settings) *server {
 			OptsGetter: restOptions(client),
 			Bodies:     s.bodies,
 			Heads:      s.heads,
-			Standings:  standing.New(client, prefix),
+			Standings:  standing.New(client, prefix), Inventories: chain.NewInventories(client, prefix),
 			Entries:    sharing.NewEntries(),
 			Digester:   digester,
 			Authorizer: s.rules,
@@ -155,8 +155,6 @@ func newServer(t *testing.T, settings settings) *server {
 		Live:      settings.live,
 		Imports:   s.heads,
 		Forget:    s.heads,
-
-		Inventories: chain.NewInventories(client, prefix),
 	}
 	if settings.applyCheck != nil {
 		deps.ApplyCheck = settings.applyCheck

@@ -92,6 +92,12 @@ const (
 	// several separated by commas. It is refused before status asks for it; but whoever
 	// lets a paused revision go on may set it to summary.removedDigest of its diff.
 	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
+	// DeletedByAnnotation, on a revision that is being deleted, names the user who deleted
+	// it, or is DeletedByRetention. The server sets it; no client can.
+	DeletedByAnnotation = "penstock.dev/deleted-by"
+	// DeletedByRetention is the value of DeletedByAnnotation on an archived revision that
+	// is removed because newer ones are kept.
+	DeletedByRetention = "penstock:retention"
 	// FreezeConfigMap, in the namespace of Penstock, freezes the cluster for as long as
 	// it exists: Penstock writes nothing to it. Its keys are reason and author.
 	FreezeConfigMap = "penstock-freeze"

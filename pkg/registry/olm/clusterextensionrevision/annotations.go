@@ -11,7 +11,7 @@ import (
 
 // ServerAnnotations belong to the server: clients read them and cannot set them.
 func ServerAnnotations() []string {
-	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation}
+	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation, v1alpha1.DeletedByAnnotation}
 }
 
 func serverAnnotationPaths() []fieldpath.Path {

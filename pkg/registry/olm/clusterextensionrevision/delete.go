@@ -5,29 +5,43 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/text"
 )
+
+// longestUser bounds, in bytes, what is noted of the name of a user.
+const longestUser = 253
 
 // Delete deletes a revision, or marks it as being deleted while it has
 // finalizers. A delete that asks for orphans sets spec.teardownPolicy in the
-// same write.
+// same write. A dry-run says in warnings what would go.
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	validate = recordOrphan(validate, options)
+	orphans := false
+	validate = recordDeletion(validate, options)
 	out, done, err := r.Store.Delete(standing.With(ctx), name, func(ctx context.Context, obj runtime.Object) error {
 		if err := r.judge(ctx, name); err != nil {
 			return err
 		}
+		if revision, ok := obj.(*olm.ClusterExtensionRevision); ok {
+			orphans = asksForOrphans(revision, options)
+		}
 		return validate(ctx, obj)
 	}, options)
+	if err == nil && options != nil && dryrun.IsDryRun(options.DryRun) {
+		r.foretell(ctx, name, orphans)
+	}
 	return out, done, changed(name, err)
 }
 
-// recordOrphan wraps the validation of a delete so that it also writes the wish
-// to keep the objects into the revision.
+// recordDeletion wraps the validation of a delete so that it also writes into the revision
+// who deletes it, and the wish to keep the objects.
 //
 // The store calls the validation first thing inside the update that sets
 // deletionTimestamp, with the very object that it then writes; so the wish and
@@ -36,7 +50,7 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 // passed and not a copy is not promised: the tests of this package delete for
 // real.) The documented hook, CheckGracefulDelete, is not called for a revision
 // that is being deleted already, and "stop, I meant orphan" must not be lost.
-func recordOrphan(validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) rest.ValidateObjectFunc {
+func recordDeletion(validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		revision, ok := obj.(*olm.ClusterExtensionRevision)
 		orphans := ok && asksForOrphans(revision, options)
@@ -47,6 +61,9 @@ func recordOrphan(validate rest.ValidateObjectFunc, options *metav1.DeleteOption
 		if err := validate(ctx, obj); err != nil {
 			return err
 		}
+		if ok {
+			setAnnotation(revision, v1alpha1.DeletedByAnnotation, deletedBy(ctx, revision.Annotations[v1alpha1.DeletedByAnnotation]))
+		}
 		if !orphans || revision.Spec.TeardownPolicy == olm.TeardownPolicyOrphan {
 			return nil
 		}
@@ -56,6 +73,19 @@ func recordOrphan(validate rest.ValidateObjectFunc, options *metav1.DeleteOption
 			revision.Generation++
 		}
 		return nil
+	}
+}
+
+// deletedBy is who deletes a revision: the first user who did, and retention when no user did.
+func deletedBy(ctx context.Context, before string) string {
+	who, ok := genericrequest.UserFrom(ctx)
+	switch {
+	case !ok || before != "" && before != v1alpha1.DeletedByRetention:
+		return before
+	case request.IsInternal(ctx, who):
+		return v1alpha1.DeletedByRetention
+	default:
+		return text.Clip(who.GetName(), longestUser)
 	}
 }
 

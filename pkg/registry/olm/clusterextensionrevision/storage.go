@@ -55,6 +55,8 @@ type Deps struct {
 	// Standings tells how chains stand. OptsGetter must lead to storage that compares it,
 	// see package judged.
 	Standings Standings
+	// Inventories tell what chains have in the cluster; nil tells nothing.
+	Inventories Inventories
 	// Entries are shared by all revisions that are read from etcd; nil shares none.
 	Entries *sharing.Entries
 	// Digester must be that of Bodies and of the filter.
@@ -91,9 +93,10 @@ func NewStorage(deps Deps) (*Storage, error) {
 		heads:    deps.Heads,
 		redactor: deps.Redactor,
 
-		standings:  deps.Standings,
-		authorizer: deps.Authorizer,
-		applyCheck: deps.ApplyCheck,
+		standings:   deps.Standings,
+		inventories: deps.Inventories,
+		authorizer:  deps.Authorizer,
+		applyCheck:  deps.ApplyCheck,
 	}
 	strategy := &strategy{
 		ObjectTyper:   deps.Scheme,
@@ -134,8 +137,9 @@ type REST struct {
 	heads    Heads
 	redactor *redact.Redactor
 
-	standings Standings
-	// authorizer says who may know a Secret.
+	standings   Standings
+	inventories Inventories // nil for none
+	// authorizer says who may know a Secret, and get a revision.
 	authorizer authorizer.UnconditionalAuthorizer
 	applyCheck ApplyCheck
 }

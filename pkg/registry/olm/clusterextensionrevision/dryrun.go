@@ -1,0 +1,171 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	// mostGoing is how many objects that go are named. Clients are sent 4 KiB of warnings at
+	// most.
+	mostGoing = 20
+	// mostStaying is how many objects that stay are named.
+	mostStaying = 3
+	// longestWarning and longestName bound one warning, in bytes: names may be long.
+	longestWarning = 240
+	longestName    = 120
+)
+
+// Inventories tells what chains have in the cluster, as a *chain.Inventories does.
+type Inventories interface {
+	// Load returns the inventory of a chain and etcd's revision of its last write.
+	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
+}
+
+// foretell warns whoever tries out a deletion of what would go. Who may delete a revision and
+// not get it learns how many objects of which kinds, and no names. What cannot be found out
+// is said; the dry-run is none the worse for it.
+func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
+	lines, err := r.forecast(ctx, name, orphans)
+	if err != nil {
+		lines = []string{text.Clip("what would go is not known: "+err.Error(), longestWarning)}
+	}
+	for _, line := range lines {
+		warning.AddWarning(ctx, "", line)
+	}
+}
+
+// forecast are the lines of foretell.
+func (r *REST) forecast(ctx context.Context, name string, orphans bool) ([]string, error) {
+	extension, _, ok := olm.ChainOf(name)
+	if !ok || r.inventories == nil {
+		return nil, nil
+	}
+	revisions, err := r.Chain(ctx, extension)
+	if err != nil {
+		return nil, fmt.Errorf("reading the revisions of %s: %w", extension, err)
+	}
+	all, err := rev.FromHub(revisions...)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(revision v1alpha1.ClusterExtensionRevision) bool { return revision.Name == name })
+	if i < 0 {
+		return nil, nil // it is gone
+	}
+	inventory, _, err := r.inventories.Load(ctx, extension)
+	if err != nil {
+		return nil, err
+	}
+	named, err := r.mayGet(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return inWords(rev.TeardownOf(&all[i], orphans, all, rev.Inventory(inventory)), named), nil
+}
+
+// mayGet tells whether the caller may get a revision.
+func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
+	who, ok := genericrequest.UserFrom(ctx)
+	if !ok || r.authorizer == nil {
+		return true, nil
+	}
+	decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: who, Verb: "get", APIGroup: v1alpha1.GroupName, APIVersion: v1alpha1.SchemeGroupVersion.Version,
+		Resource: resource, Name: name, ResourceRequest: true,
+	})
+	if err != nil {
+		return false, fmt.Errorf("asking whether you may get %s: %w", name, err)
+	}
+	return decision == authorizer.DecisionAllow, nil
+}
+
+// inWords puts a teardown into words: how much goes and stays, then the names of what goes.
+// Without named, objects are counted only.
+func inWords(found rev.Teardown, named bool) []string {
+	lines := []string{"would delete no object"}
+	if n := len(found.Deleted); n > 0 {
+		lines[0] = fmt.Sprintf("would delete %s: %s", text.Count(n, "object"), byKind(found.Deleted))
+	}
+	if found.Paused != "" && len(found.Deleted) > 0 {
+		lines = append(lines, "nothing goes while "+found.Paused+" is paused")
+	}
+	stays := func(ids []manifest.ID, why string) {
+		if len(ids) > 0 {
+			lines = append(lines, fmt.Sprintf("would leave %s, %s: %s", text.Count(len(ids), "object"), why, some(ids, named)))
+		}
+	}
+	stays(found.Listed, "which "+found.By+" lists too")
+	stays(found.Adopted, "which existed before the extension")
+	stays(found.Orphaned, "as the policy Orphan says")
+	for i, line := range lines {
+		lines[i] = text.Clip(line, longestWarning)
+	}
+	if !named {
+		return lines
+	}
+	first := found.Deleted[:min(mostGoing, len(found.Deleted))]
+	for _, id := range first {
+		lines = append(lines, text.Middle("would delete "+id.String(), longestName)+along(id))
+	}
+	if more := len(found.Deleted) - len(first); more > 0 {
+		lines = append(lines, fmt.Sprintf("would delete %d more", more))
+	}
+	return lines
+}
+
+// along is what goes with an object.
+func along(id manifest.ID) string {
+	switch {
+	case id.IsDefinition():
+		return ", with all of its instances"
+	case id.IsNamespace(id.Name):
+		return ", with all that is in it"
+	case id.Group == "" && id.Kind == "PersistentVolumeClaim":
+		return ", with its data"
+	default:
+		return ""
+	}
+}
+
+// some names the first objects, or counts all of them by kind.
+func some(ids []manifest.ID, named bool) string {
+	if !named {
+		return byKind(ids)
+	}
+	var parts []string
+	for _, id := range ids[:min(mostStaying, len(ids))] {
+		parts = append(parts, id.String())
+	}
+	if more := len(ids) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// byKind is "3 ConfigMap, 1 Role.rbac.authorization.k8s.io".
+func byKind(ids []manifest.ID) string {
+	counts := map[string]int{}
+	for _, id := range ids {
+		counts[id.GroupKind().String()]++
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return strings.Join(parts, ", ")
+}
