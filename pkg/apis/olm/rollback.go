@@ -24,7 +24,7 @@ type RevisionRollbackSpec struct {
 	// kubernetes.io/change-cause of the new revision.
 	Cause string
 	// From is the revision that is to be rolled back. When it is given and not
-	// the newest of the chain, nothing is done: 409 Conflict.
+	// the newest of the extension, nothing is done: 409 Conflict.
 	From string
 }
 

@@ -14,19 +14,19 @@ const (
 	// LifecycleStatePaused writes nothing; status still tells what is.
 	LifecycleStatePaused LifecycleState = "Paused"
 	// LifecycleStateArchived gives the revision's objects up: what belongs to
-	// no other active revision of the chain is deleted. It is final.
+	// no other active revision of the extension is deleted. It is final.
 	LifecycleStateArchived LifecycleState = "Archived"
 )
 
 // CollisionProtection says what may be done with an object that exists already
-// and was not made by this chain.
+// and was not made by this extension.
 type CollisionProtection string
 
 const (
 	// CollisionProtectionPrevent never touches it.
 	CollisionProtectionPrevent CollisionProtection = "Prevent"
 	// CollisionProtectionIfNoController takes it over when it has no
-	// controller owner and belongs to no other chain.
+	// controller owner and belongs to no other extension.
 	CollisionProtectionIfNoController CollisionProtection = "IfNoController"
 	// CollisionProtectionNone takes it over from anyone.
 	CollisionProtectionNone CollisionProtection = "None"
@@ -85,8 +85,8 @@ type ClusterExtensionRevisionSpec struct {
 	// LifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
 	LifecycleState LifecycleState
-	// Revision is the number of this revision in its chain, 1 to 2147483647.
-	// Numbers of a chain only grow. Immutable.
+	// Revision is the number of this revision in its extension, 1 to 2147483647.
+	// Numbers of an extension only grow. Immutable.
 	Revision int64
 	// Previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.
@@ -176,7 +176,7 @@ type YieldSelector struct {
 	Name string
 }
 
-// PreviousRevision names a revision of the same chain.
+// PreviousRevision names a revision of the same extension.
 type PreviousRevision struct {
 	// Name is the revision's name.
 	Name string
@@ -200,7 +200,7 @@ type RevisionPhase struct {
 // manifest is at the subresource manifests.
 type RevisionObject struct {
 	// Object is the manifest, on write only. Without it, the identity and
-	// digest must be those of an object that a revision of this chain holds.
+	// digest must be those of an object that a revision of this extension holds.
 	Object *Manifest
 	// APIVersion of the object.
 	APIVersion string

@@ -28,7 +28,7 @@ type RevisionRollbackSpec struct {
 	// +optional
 	Cause string `json:"cause,omitempty"`
 	// from is the revision that is to be rolled back. When it is given and not
-	// the newest of the chain, nothing is done: 409 Conflict.
+	// the newest of the extension, nothing is done: 409 Conflict.
 	// +optional
 	From string `json:"from,omitempty"`
 }

@@ -58,8 +58,7 @@ const (
 
 // Names that Penstock puts on objects.
 const (
-	// ChainLabel names the chain (the extension) that a revision or a managed
-	// object belongs to.
+	// ChainLabel names the extension that a revision or a managed object belongs to.
 	ChainLabel = "penstock.dev/chain"
 	// AppliedAnnotation holds, on a managed object, the digest of the manifest
 	// that was applied last.
@@ -68,7 +67,7 @@ const (
 	// object is left when it would be deleted.
 	TeardownAnnotation = "penstock.dev/teardown-policy"
 	// TeardownFinalizer keeps a deleted revision until the objects that belong
-	// to no other revision of its chain are gone.
+	// to no other revision of its extension are gone.
 	TeardownFinalizer = "penstock.dev/teardown"
 	// SummaryAnnotation is status in one line, kept by the server for those who
 	// read a revision from the top.
@@ -87,7 +86,7 @@ const (
 	// them. Its value lists the CustomResourceDefinitions by name, separated
 	// by commas.
 	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
-	// AcknowledgeDeletionAnnotation, set on a revision of a chain, lets deletions go on
+	// AcknowledgeDeletionAnnotation, set on a revision, lets deletions go on
 	// that somebody has to answer for: the words that status of that revision asks for,
 	// several separated by commas. It is refused before status asks for it; but whoever
 	// lets a paused revision go on may set it to summary.removedDigest of its diff.
@@ -105,8 +104,8 @@ const (
 	// kubeconfig; the first one that is there counts.
 	TargetKey           = "kubeconfig"
 	TargetClusterAPIKey = "value"
-	// ReleaseHoldAnnotation, set on a revision of a chain, releases the chain's
-	// owner from the hold of a rollback. Its value is the name of the revision
+	// ReleaseHoldAnnotation, set on a revision of an extension, releases the
+	// extension's owner from the hold of a rollback. Its value is the name of the revision
 	// that the rollback made, so it releases no later hold; it is refused before status
 	// of the revision that it is set on asks for it.
 	ReleaseHoldAnnotation = "penstock.dev/release-hold"
@@ -122,12 +121,12 @@ const (
 	// LifecycleStatePaused writes nothing; status still tells what is.
 	LifecycleStatePaused LifecycleState = "Paused"
 	// LifecycleStateArchived gives the revision's objects up: what belongs to
-	// no other active revision of the chain is deleted. It is final.
+	// no other active revision of the extension is deleted. It is final.
 	LifecycleStateArchived LifecycleState = "Archived"
 )
 
 // CollisionProtection says what may be done with an object that exists already
-// and was not made by this chain.
+// and was not made by this extension.
 // +enum
 type CollisionProtection string
 
@@ -135,7 +134,7 @@ const (
 	// CollisionProtectionPrevent never touches it.
 	CollisionProtectionPrevent CollisionProtection = "Prevent"
 	// CollisionProtectionIfNoController takes it over when it has no
-	// controller owner and belongs to no other chain.
+	// controller owner and belongs to no other extension.
 	CollisionProtectionIfNoController CollisionProtection = "IfNoController"
 	// CollisionProtectionNone takes it over from anyone.
 	CollisionProtectionNone CollisionProtection = "None"
@@ -208,8 +207,8 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +default="Active"
 	LifecycleState LifecycleState `json:"lifecycleState,omitempty"`
-	// revision is the number of this revision in its chain, 1 to 2147483647.
-	// Numbers of a chain only grow. Immutable.
+	// revision is the number of this revision in its extension, 1 to 2147483647.
+	// Numbers of an extension only grow. Immutable.
 	Revision int64 `json:"revision"`
 	// previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.
@@ -333,7 +332,7 @@ type YieldSelector struct {
 	Name string `json:"name,omitempty"`
 }
 
-// PreviousRevision names a revision of the same chain.
+// PreviousRevision names a revision of the same extension.
 type PreviousRevision struct {
 	// name is the revision's name.
 	Name string `json:"name"`
@@ -361,7 +360,7 @@ type RevisionPhase struct {
 // manifest is at the subresource manifests.
 type RevisionObject struct {
 	// object is the manifest, on write only. Without it, the identity and
-	// digest must be those of an object that a revision of this chain holds.
+	// digest must be those of an object that a revision of this extension holds.
 	// +optional
 	Object *Manifest `json:"object,omitempty"`
 	// apiVersion of the object.
@@ -487,12 +486,12 @@ const (
 	// ConditionStalled is True when nothing moves: only a person can help, or the
 	// progress deadline has passed (kstatus).
 	ConditionStalled = "Stalled"
-	// ConditionRolledBack is True when the next revision of the chain brought an
+	// ConditionRolledBack is True when the next revision of the extension brought an
 	// earlier one back, and False when that should have happened by itself and
 	// did not. Others do not have it.
 	ConditionRolledBack = "RolledBack"
-	// ConditionHeld, on the newest revision of a chain, is True while a rollback
-	// keeps the chain's owner from rolling forward.
+	// ConditionHeld, on the newest revision of an extension, is True while a rollback
+	// keeps the extension's owner from rolling forward.
 	ConditionHeld = "Held"
 )
 
