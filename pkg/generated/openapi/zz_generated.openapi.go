@@ -2087,7 +2087,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"lifecycleState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` rolls the revision out and keeps it that way.\n - `\"Archived\"` gives the revision's objects up: what belongs to no other active revision of the chain is deleted. It is final.\n - `\"Paused\"` writes nothing; status still tells what is.",
+							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` rolls the revision out and keeps it that way.\n - `\"Archived\"` gives the revision's objects up: what belongs to no other active revision of the extension is deleted. It is final.\n - `\"Paused\"` writes nothing; status still tells what is.",
 							Default:     "Active",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2096,7 +2096,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the number of this revision in its chain, 1 to 2147483647. Numbers of a chain only grow. Immutable.",
+							Description: "revision is the number of this revision in its extension, 1 to 2147483647. Numbers of an extension only grow. Immutable.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2151,7 +2151,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection is for all objects whose phase and entry say nothing else: Prevent (the default), IfNoController or None. Immutable.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other chain.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection is for all objects whose phase and entry say nothing else: Prevent (the default), IfNoController or None. Immutable.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
 							Default:     "Prevent",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3080,7 +3080,7 @@ func schema_pkg_apis_olm_v1alpha1_PreviousRevision(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PreviousRevision names a revision of the same chain.",
+				Description: "PreviousRevision names a revision of the same extension.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -3763,7 +3763,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is the manifest, on write only. Without it, the identity and digest must be those of an object that a revision of this chain holds.",
+							Description: "object is the manifest, on write only. Without it, the identity and digest must be those of an object that a revision of this extension holds.",
 							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
 						},
 					},
@@ -3825,7 +3825,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection is for this object alone.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other chain.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection is for this object alone.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"IfNoController", "None", "Prevent"},
@@ -4014,7 +4014,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref common.ReferenceCallback) co
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection is for the objects of this phase whose entry says nothing else.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other chain.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection is for the objects of this phase whose entry says nothing else.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"IfNoController", "None", "Prevent"},
@@ -4219,7 +4219,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref common.ReferenceCallb
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the revision that is to be rolled back. When it is given and not the newest of the chain, nothing is done: 409 Conflict.",
+							Description: "from is the revision that is to be rolled back. When it is given and not the newest of the extension, nothing is done: 409 Conflict.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -18,8 +18,8 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
 	// final.
 	LifecycleState *olmv1alpha1.LifecycleState `json:"lifecycleState,omitempty"`
-	// revision is the number of this revision in its chain, 1 to 2147483647.
-	// Numbers of a chain only grow. Immutable.
+	// revision is the number of this revision in its extension, 1 to 2147483647.
+	// Numbers of an extension only grow. Immutable.
 	Revision *int64 `json:"revision,omitempty"`
 	// previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.

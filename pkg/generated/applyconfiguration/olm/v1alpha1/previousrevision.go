@@ -11,7 +11,7 @@ import (
 // PreviousRevisionApplyConfiguration represents a declarative configuration of the PreviousRevision type for use
 // with apply.
 //
-// PreviousRevision names a revision of the same chain.
+// PreviousRevision names a revision of the same extension.
 type PreviousRevisionApplyConfiguration struct {
 	// name is the revision's name.
 	Name *string `json:"name,omitempty"`

@@ -16,7 +16,7 @@ import (
 // manifest is at the subresource manifests.
 type RevisionObjectApplyConfiguration struct {
 	// object is the manifest, on write only. Without it, the identity and
-	// digest must be those of an object that a revision of this chain holds.
+	// digest must be those of an object that a revision of this extension holds.
 	Object *olmv1alpha1.Manifest `json:"object,omitempty"`
 	// apiVersion of the object.
 	APIVersion *string `json:"apiVersion,omitempty"`
