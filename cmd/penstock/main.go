@@ -34,7 +34,7 @@ func main() {
 	// a line of the log.
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
 }
 
@@ -46,7 +46,7 @@ func newCommand() *cobra.Command {
 			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
 	}
 	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
-		newRestoreCommand(), newUnregisterCommand(), newVersionCommand())
+		newRestoreCommand(), newUnregisterCommand(), newCatalogCommand(), newVersionCommand())
 	return command
 }
 

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+)
+
+// exitError ends the program with a status of its own.
+type exitError struct {
+	error
+	status int
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// wrongInput is the status for flags that are wrong and files that cannot be read, where a
+// script must tell that from the answer no.
+const wrongInput = 2
+
+// exitStatus is 1 unless the error says otherwise.
+func exitStatus(err error) int {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.status
+	}
+	return 1
+}
+
+func unusable(err error) error { return &exitError{err, wrongInput} }
+
+// newCatalogCommand has the verbs for those who write catalogs, or wonder what one of them
+// says. None of them needs a cluster.
+func newCatalogCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "catalog",
+		Short: "Read file-based catalogs: resolve, check and compare them",
+		Long: "Read file-based catalogs, without a cluster.\n\n" +
+			"A catalog is a file or a directory of JSON or YAML documents, also compressed by gzip or zstd.\n" +
+			"Exit status: 0 when the answer is yes, 1 when it is no, 2 when the input cannot be used.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return unusable(errors.New("say what to do with the catalog: resolve, lint, graph or diff"))
+		},
+	}
+	command.AddCommand(newCatalogResolveCommand(), newCatalogLintCommand(), newCatalogGraphCommand(), newCatalogDiffCommand())
+	for _, verb := range command.Commands() {
+		verb.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unusable(err) })
+		count := verb.Args
+		verb.Args = func(command *cobra.Command, args []string) error {
+			if err := count(command, args); err != nil {
+				return unusable(err)
+			}
+			return nil
+		}
+	}
+	return command
+}
+
+// loadCatalogs reads several files or directories as one catalog.
+func loadCatalogs(ctx context.Context, paths []string) (*fbc.Config, error) {
+	config := &fbc.Config{}
+	for _, path := range paths {
+		if err := loadCatalog(ctx, path, config); err != nil {
+			return nil, unusable(fmt.Errorf("reading catalog %s: %w", path, err))
+		}
+	}
+	if config.Empty() {
+		return nil, unusable(fmt.Errorf("reading catalog %s: there is no document in it", strings.Join(paths, ", ")))
+	}
+	return config, nil
+}
+
+func loadCatalog(ctx context.Context, path string, into *fbc.Config) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return fbc.Read(ctx, file, filepath.Base(path), fbc.DefaultLimits(), into.Add)
+	}
+	// A root that symbolic links do not lead out of.
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fbc.ReadDirectory(ctx, root.FS(), fbc.DefaultLimits(), into.Add)
+}
+
+// packageOf is the part of one package, or an error that says that there is none.
+func packageOf(config *fbc.Config, name string) (*fbc.Config, error) {
+	if own := config.Package(name); own != nil {
+		return own, nil
+	}
+	return nil, unusable(fmt.Errorf("the catalog has no package %q", name))
+}
+
+// checkOutput is for commands that print text for a person, or JSON.
+func checkOutput(format string) error {
+	if format != "text" && format != "json" {
+		return unusable(fmt.Errorf("--output %q: want text or json", format))
+	}
+	return nil
+}

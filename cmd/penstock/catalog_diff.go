@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/catalog/compare"
+)
+
+func newCatalogDiffCommand() *cobra.Command {
+	output := ""
+	command := &cobra.Command{
+		Use:   "diff BEFORE AFTER",
+		Short: "Say what a new catalog changes, and for whom",
+		Long: "Compare two catalogs: packages, channels and versions that come and go, what becomes deprecated, and where\n" +
+			"extensions without a range of versions would go, for every version that may be installed.\n\n" +
+			"It says what changes; it does not judge: the exit status is 0 whenever both can be read.",
+		Example: "  penstock catalog diff ./catalog-of-today ./catalog-of-tomorrow",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			before, err := loadCatalogs(command.Context(), args[:1])
+			if err != nil {
+				return err
+			}
+			after, err := loadCatalogs(command.Context(), args[1:])
+			if err != nil {
+				return err
+			}
+			changes := compare.Compare(before, after)
+			if output == "json" {
+				return printJSON(command.OutOrStdout(), changes)
+			}
+			if changes.Empty() {
+				_, err := fmt.Fprintln(command.OutOrStdout(), "nothing changes")
+				return err
+			}
+			return changes.Text(command.OutOrStdout())
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "text", "Format: text or json.")
+	return command
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/catalog/lint"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+func newCatalogLintCommand() *cobra.Command {
+	output := ""
+	command := &cobra.Command{
+		Use:   "lint FILE|DIR...",
+		Short: "Say what is wrong with a catalog",
+		Long: "Check a catalog by opm's rules, and for what OLM v1 cannot use. Several files are parts of one catalog.\n\n" +
+			"An error is what opm refuses; a server that reads the catalog may take it nevertheless. A warning is what\n" +
+			"OLM v1 does not use as it is meant. Exit status: 0 without errors, 1 with errors, 2 when it cannot be read.",
+		Example: "  penstock catalog lint ./catalog",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			catalog, err := loadCatalogs(command.Context(), args)
+			if err != nil {
+				return err
+			}
+			return printFindings(command, output, lint.Check(catalog))
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "text", "Format: text or json.")
+	return command
+}
+
+func printFindings(command *cobra.Command, output string, findings []lint.Finding) error {
+	errorCount := 0
+	for _, finding := range findings {
+		if finding.Severity == lint.Error {
+			errorCount++
+		}
+	}
+	if output == "json" {
+		if findings == nil {
+			findings = []lint.Finding{}
+		}
+		if err := printJSON(command.OutOrStdout(), findings); err != nil {
+			return err
+		}
+	} else {
+		for _, finding := range findings {
+			fmt.Fprintln(command.OutOrStdout(), finding)
+		}
+		fmt.Fprintf(command.ErrOrStderr(), "%s, %s\n", text.Count(errorCount, "error"), text.Count(len(findings)-errorCount, "warning"))
+	}
+	if errorCount > 0 {
+		return &exitError{fmt.Errorf("the catalog has %s", text.Count(errorCount, "error")), 1}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/resolve"
+)
+
+// catalogResolveOptions are the flags of penstock catalog resolve.
+type catalogResolveOptions struct {
+	catalogs   []string
+	priorities []string
+	request    resolve.Request
+	installed  string
+	output     string
+}
+
+func newCatalogResolveCommand() *cobra.Command {
+	var options catalogResolveOptions
+	command := &cobra.Command{
+		Use:   "resolve --catalog [NAME=]FILE|DIR --package NAME",
+		Short: "Say which bundle an extension would get, and why",
+		Long: "Choose the bundle of a package as the controller would, by the rules of OLM v1.\n\n" +
+			"With -o json it prints {\"bundle\", \"version\", \"channel\", \"reason\"}. When there is no bundle, only reason is set,\n" +
+			"and the exit status is 1.",
+		Example: "  penstock catalog resolve --catalog ./catalog --package argocd-operator --version '>=0.14 <0.16'\n" +
+			"  penstock catalog resolve --catalog ./catalog --package argocd-operator --version 0.16.0 --installed argocd-operator.v0.14.0=0.14.0",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return catalogResolve(command, options) },
+	}
+	flags := command.Flags()
+	flags.StringArrayVar(&options.catalogs, "catalog", nil, "File or directory of a catalog, with a name before it if its own is not wanted: NAME=FILE. Several may be given.")
+	flags.StringArrayVar(&options.priorities, "priority", nil, "Priority of a catalog, NAME=NUMBER; 0 without it. The highest wins.")
+	flags.StringVar(&options.request.Package, "package", "", "Name of the package.")
+	flags.StringVar(&options.request.Version, "version", "", "Range of versions, for instance 1.2.x or '>=1.2 <2'; any version without it.")
+	flags.StringArrayVar(&options.request.Channels, "channel", nil, "Channel to look into; all without it. Several may be given.")
+	flags.StringVar(&options.installed, "installed", "", "What is installed, BUNDLE=VERSION: only what succeeds it is allowed.")
+	flags.BoolVar(&options.request.SelfCertified, "self-certified", false, "Allow every version, whatever is installed, as upgradeConstraintPolicy SelfCertified does.")
+	flags.StringVarP(&options.output, "output", "o", "text", "Format: text or json.")
+	return command
+}
+
+// resolved is what the command prints as JSON.
+type resolved struct {
+	Bundle  string `json:"bundle"`
+	Version string `json:"version"`
+	Channel string `json:"channel"`
+	Reason  string `json:"reason"`
+}
+
+func catalogResolve(command *cobra.Command, options catalogResolveOptions) error {
+	if err := options.complete(); err != nil {
+		return unusable(err)
+	}
+	catalogs, err := options.load(command)
+	if err != nil {
+		return err
+	}
+	resolution, err := resolve.Resolve(options.request, catalogs)
+	if err != nil {
+		return noBundle(command.OutOrStdout(), options.output, err)
+	}
+	answer := resolved{Bundle: resolution.Bundle.Name, Version: resolution.Version.String(), Channel: resolution.Channel, Reason: resolution.Reason}
+	if options.output == "json" {
+		return printJSON(command.OutOrStdout(), answer)
+	}
+	_, err = fmt.Fprintf(command.OutOrStdout(), "%s %s from catalog %s\n%s\n", answer.Bundle, answer.Version, resolution.Catalog, answer.Reason)
+	return err
+}
+
+// noBundle prints the answer no, which is an answer and not a failure.
+func noBundle(to io.Writer, format string, err error) error {
+	reason := err
+	var none *resolve.Error
+	if errors.As(err, &none) && none.Reason != "" {
+		reason = fmt.Errorf("%w: %s", err, none.Reason)
+	}
+	if format == "json" {
+		if err := printJSON(to, resolved{Reason: reason.Error()}); err != nil {
+			return err
+		}
+	}
+	return &exitError{reason, 1}
+}
+
+func (o *catalogResolveOptions) complete() error {
+	if err := checkOutput(o.output); err != nil {
+		return err
+	}
+	if len(o.catalogs) == 0 {
+		return errors.New("--catalog is required: name a file or a directory")
+	}
+	if o.request.Package == "" {
+		return errors.New("--package is required")
+	}
+	if o.installed != "" {
+		// Bundles have no = in their names, versions neither.
+		bundle, version, found := strings.Cut(o.installed, "=")
+		if !found || bundle == "" || version == "" {
+			return fmt.Errorf("--installed %q: want BUNDLE=VERSION, for instance argocd-operator.v0.14.0=0.14.0", o.installed)
+		}
+		o.request.Installed = &resolve.Installed{Name: bundle, Version: version}
+	}
+	return nil
+}
+
+// load reads the catalogs, each under its name.
+func (o *catalogResolveOptions) load(command *cobra.Command) ([]resolve.Catalog, error) {
+	priorities, err := o.priorityOf()
+	if err != nil {
+		return nil, unusable(err)
+	}
+	seen := map[string]bool{}
+	var out []resolve.Catalog
+	for _, given := range o.catalogs {
+		name, path, found := strings.Cut(given, "=")
+		if !found {
+			name, path = filepath.Base(given), given
+		}
+		if seen[name] {
+			return nil, unusable(fmt.Errorf("--catalog %s: there are two catalogs named %s: write NAME=%s", given, name, path))
+		}
+		seen[name] = true
+		config, err := loadCatalogs(command.Context(), []string{path})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, resolve.Catalog{Name: name, Priority: priorities[name], Config: config.Package(o.request.Package)})
+		delete(priorities, name)
+	}
+	for name := range priorities {
+		return nil, unusable(fmt.Errorf("--priority %s: there is no catalog of that name", name))
+	}
+	return out, nil
+}
+
+func (o *catalogResolveOptions) priorityOf() (map[string]int32, error) {
+	out := map[string]int32{}
+	for _, given := range o.priorities {
+		name, text, found := strings.Cut(given, "=")
+		number, err := strconv.ParseInt(text, 10, 32)
+		if !found || err != nil {
+			return nil, fmt.Errorf("--priority %q: want NAME=NUMBER", given)
+		}
+		out[name] = int32(number)
+	}
+	return out, nil
+}
+
+func printJSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
