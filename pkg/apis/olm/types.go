@@ -149,6 +149,11 @@ type TargetReference struct {
 	Name string
 }
 
+// IsLayer is true for revisions whose objects are wanted in the cluster.
+func (r *ClusterExtensionRevision) IsLayer() bool {
+	return r.DeletionTimestamp.IsZero() && r.Spec.LifecycleState != LifecycleStateArchived
+}
+
 // Target returns the name of the Secret that leads to the cluster of a revision, ""
 // when it names none.
 func (r *ClusterExtensionRevision) Target() string {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,7 +61,7 @@ func (w *FactWatch) Run(ctx context.Context) error {
 	w.running = true
 	for _, requirement := range w.requirements {
 		name := requirement.Definition
-		w.definitions[name] = w.start(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, name, trimDefinition)
+		w.definitions[name] = w.start(profile.Definitions(), name, trimDefinition)
 	}
 	w.mu.Unlock()
 	<-ctx.Done()
@@ -106,52 +104,39 @@ func (f *feed) unknown(err error) error {
 func (w *FactWatch) Facts() (profile.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	facts := profile.Facts{Definitions: map[string]profile.Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
+	facts := profile.NewFacts()
 	if !w.running {
 		return facts, fmt.Errorf("reading the cluster")
 	}
 	for _, requirement := range w.requirements {
-		definition, resource, err := w.definition(requirement)
+		found, err := profile.Find(context.Background(), watched{w}, requirement)
 		if err != nil {
 			return facts, err
 		}
-		if len(definition.Versions) == 0 {
+		if !facts.Add(requirement, found) {
 			w.unfollow(requirement.Definition)
-			continue
 		}
-		facts.Definitions[requirement.Definition] = definition
-		if !requirement.Objects {
-			continue
-		}
-		objects, err := w.follow(requirement.Definition, resource)
-		if err != nil {
-			return facts, err
-		}
-		facts.Objects[requirement.Kind] = objects
 	}
 	return facts, nil
 }
 
-// definition reads one definition; one that is not served has no versions.
-func (w *FactWatch) definition(requirement profile.Requirement) (profile.Definition, schema.GroupVersionResource, error) {
-	f := w.definitions[requirement.Definition]
+// watched has what the watches know; mu is held. It waits for nothing.
+type watched struct{ *FactWatch }
+
+var _ profile.Source = watched{}
+
+// Definition implements profile.Source.
+func (w watched) Definition(_ context.Context, name string) (*unstructured.Unstructured, error) {
+	f := w.definitions[name]
 	crd, err := f.watching.Get()
 	if err != nil {
-		return profile.Definition{}, schema.GroupVersionResource{}, f.unknown(err)
+		return nil, f.unknown(err)
 	}
-	if crd == nil {
-		return profile.Definition{}, schema.GroupVersionResource{}, nil
-	}
-	definition, served := profile.DefinitionOf(crd)
-	if !served {
-		return profile.Definition{}, schema.GroupVersionResource{}, nil
-	}
-	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
-	return definition, schema.GroupVersionResource{Group: requirement.Kind.Group, Version: definition.Preferred().Name, Resource: plural}, nil
+	return crd, nil
 }
 
-// follow returns the objects of a definition, in the order of their names.
-func (w *FactWatch) follow(name string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+// Objects implements profile.Source. It begins to watch what was not watched before.
+func (w watched) Objects(_ context.Context, name string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	f := w.objects[name]
 	if f != nil && f.resource != resource {
 		w.unfollow(name)
@@ -165,9 +150,6 @@ func (w *FactWatch) follow(name string, resource schema.GroupVersionResource) ([
 	if err != nil {
 		return nil, f.unknown(err)
 	}
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
-		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
-	})
 	return objects, nil
 }
 

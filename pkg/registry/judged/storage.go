@@ -4,16 +4,10 @@
 package judged
 
 import (
-	"fmt"
 	"sync"
-	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -25,21 +19,14 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/tracing"
 
+	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
-// As the library has them for its own connections to etcd.
-const (
-	keepalive        = 30 * time.Second
-	keepaliveTimeout = 10 * time.Second
-	dialTimeout      = 20 * time.Second
-)
-
 // WithCacher is registry.StorageWithCacher, over storage of this package. The library
-// has no place where its client of etcd could be wrapped: what makes the client, and what
-// puts the cache in front, is repeated here.
+// has no place where its client of etcd could be wrapped: what puts the cache in front of it
+// is repeated here.
 func WithCacher() generic.StorageDecorator {
 	return func(config *storagebackend.ConfigForResource, resourcePrefix string, key func(runtime.Object) (string, error),
 		newFunc, newList func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
@@ -68,7 +55,7 @@ func WithCacher() generic.StorageDecorator {
 
 // dial connects to etcd and returns storage without a cache.
 func dial(config *storagebackend.ConfigForResource, newFunc, newList func() runtime.Object, resourcePrefix string) (storage.Interface, func(), error) {
-	client, err := connect(config.Transport)
+	client, err := etcdclient.New(config.Transport, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,35 +105,4 @@ func Raw(client *clientv3.Client, compactor etcd3.Compactor, config *storageback
 		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(raw, config.GroupResource), raw.Close, nil
 	}
 	return raw, raw.Close, nil
-}
-
-func connect(to storagebackend.TransportConfig) (*clientv3.Client, error) {
-	config := clientv3.Config{
-		Endpoints:            to.ServerList,
-		DialTimeout:          dialTimeout,
-		DialKeepAliveTime:    keepalive,
-		DialKeepAliveTimeout: keepaliveTimeout,
-		DialOptions: []grpc.DialOption{
-			grpc.WithUserAgent("penstock"),
-			grpc.WithStatsHandler(otelgrpc.NewClientHandler(
-				otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
-				otelgrpc.WithPropagators(tracing.Propagators()),
-				otelgrpc.WithTracerProvider(to.TracerProvider),
-			)),
-		},
-		// What fails is returned to the caller, who knows what it means.
-		Logger: zap.NewNop(),
-	}
-	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
-		tls := transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}
-		var err error
-		if config.TLS, err = tls.ClientConfig(); err != nil {
-			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
-		}
-	}
-	client, err := clientv3.New(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd at %v: %w", to.ServerList, err)
-	}
-	return client, nil
 }

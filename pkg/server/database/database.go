@@ -4,34 +4,21 @@ package database
 
 import (
 	"context"
-	"fmt"
-	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
 // DefaultQuota is at which size of its database the embedded etcd takes no more writes.
 const DefaultQuota = "4Gi"
 
-const (
-	dialTimeout = 20 * time.Second
-	keepalive   = 30 * time.Second
-	// retryMost is how long a client waits at most before it looks again for an etcd
-	// that is gone. By itself it would wait up to two minutes when etcd is back, and
-	// this client outlives an outage (see AfterOutage).
-	retryMost = 3 * time.Second
-	// maxMessage bounds what etcd may answer with in one message, in
-	// bytes: a listing of many records is larger than gRPC's default of 4 MiB.
-	maxMessage = 64 << 20
-)
+// maxMessage bounds what etcd may answer with in one message, in bytes: a listing of many
+// records is larger than gRPC's default of 4 MiB.
+const maxMessage = 64 << 20
 
 // Database is the etcd behind everything: embedded or elsewhere.
 type Database struct {
@@ -72,40 +59,13 @@ func Open(ctx context.Context, c Config) (*Database, error) {
 		db.Embedded = embedded
 		c.Transport.ServerList = []string{embedded.Endpoint()}
 	}
-	client, err := newClient(*c.Transport)
+	client, err := etcdclient.New(*c.Transport, maxMessage)
 	if err != nil {
 		db.Close()
 		return nil, err
 	}
 	db.Client = client
 	return db, nil
-}
-
-func newClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
-	again := backoff.DefaultConfig
-	again.MaxDelay = retryMost
-	config := clientv3.Config{
-		Endpoints:            to.ServerList,
-		DialTimeout:          dialTimeout,
-		DialKeepAliveTime:    keepalive,
-		DialKeepAliveTimeout: dialTimeout,
-		MaxCallRecvMsgSize:   maxMessage,
-		DialOptions:          []grpc.DialOption{grpc.WithUserAgent("penstock"), grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: dialTimeout})},
-		// What fails is returned to the caller, who knows what it means.
-		Logger: zap.NewNop(),
-	}
-	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
-		tls := transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}
-		var err error
-		if config.TLS, err = tls.ClientConfig(); err != nil {
-			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
-		}
-	}
-	client, err := clientv3.New(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd at %v: %w", to.ServerList, err)
-	}
-	return client, nil
 }
 
 // Close ends the embedded etcd, and the connection.

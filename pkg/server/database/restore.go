@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
+	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
 // Restore makes the store of a data directory of a snapshot, see storeguard.Restore.
@@ -17,6 +18,6 @@ func Restore(ctx context.Context, snapshot, dataDir string) (storeguard.Restored
 	quota := resource.MustParse(DefaultQuota)
 	config := etcd.Config{DataDir: dataDir, QuotaBytes: quota.Value(), Log: klog.FromContext(ctx).WithName("etcd")}
 	return storeguard.Restore(ctx, snapshot, config, Prefix, func(endpoint string) (*clientv3.Client, error) {
-		return newClient(storagebackend.TransportConfig{ServerList: []string{endpoint}})
+		return etcdclient.New(storagebackend.TransportConfig{ServerList: []string{endpoint}}, maxMessage)
 	})
 }

@@ -351,7 +351,7 @@ func fallback(given *olm.ClusterExtensionRevision, layers []*olm.ClusterExtensio
 func layersOf(revisions []olm.ClusterExtensionRevision) []*olm.ClusterExtensionRevision {
 	var layers []*olm.ClusterExtensionRevision
 	for i := range revisions {
-		if revisions[i].DeletionTimestamp == nil && revisions[i].Spec.LifecycleState != olm.LifecycleStateArchived {
+		if revisions[i].IsLayer() {
 			layers = append(layers, &revisions[i])
 		}
 	}

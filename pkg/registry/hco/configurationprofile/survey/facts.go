@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
@@ -19,83 +18,59 @@ import (
 // pageSize is how many objects are read in one request: MachineConfigs are large.
 const pageSize = 100
 
-// reading is what one requirement turned out to be.
-type reading struct {
-	definition profile.Definition
-	objects    []*unstructured.Unstructured
-	err        error
-}
-
 // facts reads what profiles look at. What could not be read is not in the facts; the
 // reason is in unread, by the name of the definition.
 func (s *Surveyor) facts(ctx context.Context, requirements []profile.Requirement) (facts profile.Facts, unread map[string]error) {
-	facts = profile.Facts{Definitions: map[string]profile.Definition{}, Objects: map[schema.GroupKind][]*unstructured.Unstructured{}}
-	unread = map[string]error{}
-	readings := make([]reading, len(requirements))
-	var group errgroup.Group
+	facts, unread = profile.NewFacts(), map[string]error{}
+	findings, errs := make([]profile.Finding, len(requirements)), make([]error, len(requirements))
+	var reading sync.WaitGroup
 	for i, requirement := range requirements {
-		group.Go(func() error {
-			readings[i] = s.read(ctx, requirement)
-			return nil
-		})
+		reading.Go(func() { findings[i], errs[i] = profile.Find(ctx, requested{s.Client}, requirement) })
 	}
-	_ = group.Wait() // errors are in the readings: each stands for itself
+	reading.Wait()
 	for i, requirement := range requirements {
-		switch found := readings[i]; {
-		case found.err != nil:
-			unread[requirement.Definition] = found.err
-		case len(found.definition.Versions) > 0:
-			facts.Definitions[requirement.Definition] = found.definition
-			facts.Objects[requirement.Kind] = found.objects
+		if errs[i] != nil {
+			unread[requirement.Definition] = errs[i]
+			continue
 		}
+		facts.Add(requirement, findings[i])
 	}
 	return facts, unread
 }
 
-// read is one definition and, where it is served, its objects in the order of their
-// names. One that is not served has no versions.
-func (s *Surveyor) read(ctx context.Context, requirement profile.Requirement) reading {
-	definitions := s.Client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	crd, err := definitions.Get(ctx, requirement.Definition, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return reading{}
+// requested has what the cluster answers when it is asked.
+type requested struct{ dynamic.Interface }
+
+var _ profile.Source = requested{}
+
+// Definition implements profile.Source.
+func (r requested) Definition(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	crd, err := r.Resource(profile.Definitions()).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, explain(ctx, "reading CustomResourceDefinition "+name, err)
 	}
-	if err != nil {
-		return reading{err: explain(ctx, "reading CustomResourceDefinition "+requirement.Definition, err)}
-	}
-	definition, served := profile.DefinitionOf(crd)
-	if !served || !requirement.Objects {
-		return reading{definition: definition}
-	}
-	// The name of a definition is plural and group, by rule.
-	plural, group, _ := strings.Cut(requirement.Definition, ".")
-	objects, err := s.list(ctx, schema.GroupVersionResource{Group: group, Version: definition.Preferred().Name, Resource: plural})
-	if err != nil {
-		return reading{err: explain(ctx, "listing "+requirement.Definition, err)}
-	}
-	return reading{definition: definition, objects: objects}
+	return crd, nil
 }
 
-// list reads all objects of a resource, page by page.
-func (s *Surveyor) list(ctx context.Context, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+// Objects implements profile.Source, page by page.
+func (r requested) Objects(ctx context.Context, definition string, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := s.Client.Resource(resource).List(ctx, options)
+		page, err := r.Resource(resource).List(ctx, options)
 		if err != nil {
-			return nil, err
+			return nil, explain(ctx, "listing "+definition, err)
 		}
 		for i := range page.Items {
 			objects = append(objects, &page.Items[i])
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			break
+			return objects, nil
 		}
 	}
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
-		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
-	})
-	return objects, nil
 }
 
 // explain is an error in words for whoever reads the profile.

@@ -174,16 +174,12 @@ func (i *inquiry) read(ctx context.Context) error {
 	group.SetLimit(readsAtOnce)
 	for n, step := range i.steps {
 		i.seen[n] = objectView{
-			number: i.revision.Spec.Revision, layer: isLayer(i.revision), createOnly: step.createOnly,
+			number: i.revision.Spec.Revision, layer: i.revision.IsLayer(), createOnly: step.createOnly,
 			entry: i.work.Inventory.Entry(step.ID), failing: failing[step.ID], verdict: probe.Verdict{Status: probe.True},
 		}
 		group.Go(func() error { return i.readOne(ctx, step, &i.seen[n]) })
 	}
 	return group.Wait()
-}
-
-func isLayer(revision *olm.ClusterExtensionRevision) bool {
-	return revision.Spec.LifecycleState != olm.LifecycleStateArchived && revision.DeletionTimestamp.IsZero()
 }
 
 // readOne reads an object as far as its probes need it: of Secrets, and of what no probe

@@ -1,0 +1,66 @@
+// Package etcdclient connects to the etcd that the store is in.
+package etcdclient
+
+import (
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/component-base/tracing"
+)
+
+const (
+	// As the API server library has them for its own connections to etcd.
+	keepalive        = 30 * time.Second
+	keepaliveTimeout = 10 * time.Second
+	dialTimeout      = 20 * time.Second
+	// retryMost is how long a client waits at most before it looks again for an etcd
+	// that is gone. By itself it would wait up to two minutes when etcd is back, and
+	// clients outlive an outage (see AfterOutage of pkg/server/database).
+	retryMost = 3 * time.Second
+)
+
+// New connects. What fails is returned to the caller, who knows what it means, and not
+// logged. MaxMessage bounds what etcd may answer with in one message, in bytes; there is
+// no bound when it is 0.
+func New(to storagebackend.TransportConfig, maxMessage int) (*clientv3.Client, error) {
+	again := backoff.DefaultConfig
+	again.MaxDelay = retryMost
+	config := clientv3.Config{
+		Endpoints:            to.ServerList,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepalive,
+		DialKeepAliveTimeout: keepaliveTimeout,
+		MaxCallRecvMsgSize:   maxMessage,
+		DialOptions: []grpc.DialOption{
+			grpc.WithUserAgent("penstock"),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: dialTimeout}),
+		},
+		Logger: zap.NewNop(),
+	}
+	if to.TracerProvider != nil {
+		config.DialOptions = append(config.DialOptions, grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+			otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
+			otelgrpc.WithPropagators(tracing.Propagators()),
+			otelgrpc.WithTracerProvider(to.TracerProvider),
+		)))
+	}
+	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
+		tls := transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}
+		var err error
+		if config.TLS, err = tls.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
+		}
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd at %v: %w", to.ServerList, err)
+	}
+	return client, nil
+}
