@@ -44,6 +44,7 @@ func (s *Settings) Controllers() []leadership.Controller {
 		{Name: "retention", Start: func(_ context.Context, term leadership.Term) error {
 			return retention.Add(term.Manager, term.Manager.GetClient())
 		}},
+		{Name: "upkeep", Start: startUpkeep},
 	}
 }
 

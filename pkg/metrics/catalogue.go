@@ -30,6 +30,11 @@ const (
 	Degraded      = "penstock_store_degraded"
 	Full          = "penstock_store_full"
 	Unreadable    = "penstock_store_unreadable_records"
+	Packs         = "penstock_store_packs"
+	Collected     = "penstock_store_collected_packs_total"
+	Damaged       = "penstock_store_damaged_records"
+	Checked       = "penstock_store_check_timestamp_seconds"
+	ExtensionSize = "penstock_store_extension_bytes"
 	VolumeFree    = "penstock_store_volume_free_bytes"
 	VolumeReserve = "penstock_store_volume_reserve_bytes"
 	Expiry        = "penstock_certificate_expiration_timestamp_seconds"
@@ -84,6 +89,16 @@ func Catalogue() []Metric {
 			Help: "Objects that were brought back to their manifest, by kind and by the field manager that had changed them."},
 		{Name: Contests, Type: "counter", Labels: []string{"kind", "manager"},
 			Help: "How often an object was left as it is for a while, because it is changed back again and again."},
+		{Name: Packs, Type: "gauge",
+			Help: "Packs of manifests in the store, after the last collection of what nothing refers to."},
+		{Name: Collected, Type: "counter",
+			Help: "Packs of manifests that were deleted because nothing referred to them."},
+		{Name: Damaged, Type: "gauge", Labels: []string{"kind"},
+			Help: "What the last check of the whole store found, by kind: Unreadable, Corrupt, Missing, Stray, LeftOver; penstock fsck names the records. LeftOver is no damage."},
+		{Name: Checked, Type: "gauge",
+			Help: "Unix time at which the last check of the whole store ended; not exposed before the first one of the term."},
+		{Name: ExtensionSize, Type: "gauge", Labels: []string{"extension"},
+			Help: "Bytes that the records of an extension take in the store, as the last check found; the 100 largest extensions have their own series, the others are (other)."},
 		{Name: Leader, Type: "gauge", EveryReplica: true,
 			Help: "1 where the controllers run, else 0."},
 		{Name: Degraded, Type: "gauge", EveryReplica: true,

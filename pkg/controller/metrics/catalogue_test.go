@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 
@@ -12,6 +13,7 @@ import (
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/store/fsck"
 )
 
 // What is registered is what the catalogue lists of the leader, and nothing else.
@@ -24,6 +26,12 @@ func TestCatalogue(t *testing.T) {
 	f.Contested(object("", "ConfigMap", "x"))
 	f.send(t)
 	startPlans(t, f.registry, plan("a", hcov1alpha1.PhaseReviewRequired)).put(plan("a", hcov1alpha1.PhaseDrifted))
+	store, err := AddStore(f.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Collected(1, 2)
+	store.Checked(fsck.Report{Extensions: []fsck.Extension{{Name: "a", Bytes: 1}}}, time.Now())
 	families, err := f.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -62,8 +62,10 @@ type bench struct {
 	heads       *chain.Heads
 	inventories *chain.Inventories
 	imports     *revisionimport.REST
-	plugin      *privilege.Plugin
-	digester    manifest.Digester
+	// reserve has imports reserve what they store, by leases of a real etcd.
+	reserve  func(leases pack.Leases)
+	plugin   *privilege.Plugin
+	digester manifest.Digester
 }
 
 func newBench(t *testing.T) *bench {
@@ -105,10 +107,17 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	b.rollback = revisionrollback.NewREST(revisionrollback.Deps{
 		Revisions: b.revisions, Heads: b.heads, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},
 	})
-	b.imports = revisionimport.NewREST(revisionimport.Deps{
+	imports := revisionimport.Deps{
 		Scheme: scheme, Revisions: b.revisions, Heads: b.heads, Histories: noHistories{}, Authorizer: byName{},
 		Importer: clusterextensionrevision.NewImporter(b.revisions, scheme, b.plugin),
-	})
+	}
+	b.imports = revisionimport.NewREST(imports)
+	b.reserve = func(leases pack.Leases) {
+		imports.Reserve = func(ctx context.Context) (context.Context, func(), error) {
+			return pack.New(kv, prefix, b.digester).Reserve(ctx, leases)
+		}
+		b.imports = revisionimport.NewREST(imports)
+	}
 	return b
 }
 

@@ -1,13 +1,21 @@
 package database
 
 import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/records"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/claim"
+	"github.com/penstock-project/penstock/pkg/store/fsck"
+	"github.com/penstock-project/penstock/pkg/store/gc"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/references"
 	"github.com/penstock-project/penstock/pkg/store/run"
 	chainstanding "github.com/penstock-project/penstock/pkg/store/standing"
 )
@@ -24,6 +32,24 @@ type Records struct {
 	Runs   *run.Runs
 	// Digester makes the digests of this store: those of Secrets with its key.
 	Digester manifest.Digester
+	// Upkeep is for whoever collects and checks all of it.
+	Upkeep Upkeep
+}
+
+// Upkeep collects what nothing refers to in a store, and checks the store.
+type Upkeep struct {
+	kv       clientv3.KV
+	source   *references.Source
+	packs    *pack.Store
+	digester manifest.Digester
+}
+
+// Collector returns a new collector, which has not begun.
+func (u Upkeep) Collector() *gc.Collector { return gc.New(u.kv, u.source, u.packs) }
+
+// Check checks the store. Pace may wait after some bytes were read; nil does not.
+func (u Upkeep) Check(ctx context.Context, pace func(ctx context.Context, bytes int) error) (fsck.Report, error) {
+	return fsck.Check(ctx, fsck.Options{Source: u.source, KV: u.kv, Prefix: Prefix, Digester: u.digester, Pace: pace})
 }
 
 // Records are what this database keeps beside the API, of a store with this identity. What
@@ -33,13 +59,17 @@ func (d *Database) Records(present identity.Identity, unreadable *store.Unreadab
 	if present.ID != "" {
 		digester.SecretKey = present.SecretKey[:]
 	}
+	packs := pack.New(d.Client, Prefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes))
 	return Records{
-		Packs:       pack.New(d.Client, Prefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes)),
+		Packs:       packs,
 		Heads:       chain.NewHeads(d.Client, Prefix).Noting(unreadable),
 		Inventories: chain.NewInventories(d.Client, Prefix).Noting(unreadable),
 		Standings:   chainstanding.New(d.Client, Prefix),
 		Claims:      claim.New(d.Client, Prefix).Noting(unreadable),
 		Runs:        run.New(d.Client, Prefix).Noting(unreadable),
 		Digester:    digester,
+		Upkeep: Upkeep{
+			kv: d.Client, packs: packs, digester: digester, source: references.NewSource(d.Client, Prefix, records.Decoders()),
+		},
 	}
 }

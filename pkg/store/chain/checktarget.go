@@ -98,7 +98,7 @@ func (s *Inventories) targeted(ctx context.Context, unreadable bool) (map[string
 		if !ok {
 			continue
 		}
-		inventory, err := decodeInventory(string(record.Key), record.Value)
+		inventory, err := DecodeInventory(string(record.Key), record.Value)
 		if err != nil && !unreadable {
 			return nil, err
 		}

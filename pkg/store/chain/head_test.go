@@ -265,7 +265,7 @@ func FuzzDecodeHead(f *testing.F) {
 	f.Add([]byte(`PKH` + "\x03" + `{"name":"argocd","highest":3,"rows":[{"revision":3,"uid":"x"}]}`))
 	f.Add([]byte("PKH\x02{}"))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		h, err := decodeHead("/key", record)
+		h, err := DecodeHead("/key", record)
 		if err == nil {
 			_ = h.advance(h, h.Highest, "uid")
 			h.record(Row{Revision: 1, UID: "uid"})

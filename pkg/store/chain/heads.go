@@ -182,7 +182,7 @@ func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error)
 	if err != nil || !stored.Exists() {
 		return Head{Name: name}, store.Value{}, err
 	}
-	head, err := decodeHead(key, stored.Bytes)
+	head, err := DecodeHead(key, stored.Bytes)
 	if err == nil && head.Name != name {
 		err = headFormat().Damaged(key, fmt.Errorf("it is the head of extension %q", head.Name))
 	}
@@ -201,10 +201,10 @@ func encodeHead(head Head) ([]byte, error) {
 	return headFormat().Seal(body)
 }
 
-// decodeHead reads a head. A field that is not known is damage: new fields come
+// DecodeHead reads a head. A field that is not known is damage: new fields come
 // with a new version of the format, or an older Penstock would drop them when it
 // writes.
-func decodeHead(key string, record []byte) (Head, error) {
+func DecodeHead(key string, record []byte) (Head, error) {
 	body, err := headFormat().Unwrap(key, record)
 	if err != nil {
 		return Head{}, err

@@ -64,7 +64,7 @@ func (s *Inventories) Load(ctx context.Context, chain string) (Inventory, int64,
 	if !stored.Exists() {
 		return Inventory{}, 0, nil
 	}
-	inv, err := decodeInventory(key, stored.Bytes)
+	inv, err := DecodeInventory(key, stored.Bytes)
 	if err != nil {
 		return Inventory{}, 0, fmt.Errorf("loading the inventory of extension %q: %w", chain, s.unreadable.Told(key, stored.Bytes, err))
 	}

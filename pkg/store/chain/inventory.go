@@ -147,8 +147,8 @@ func encodeInventory(chain string, inv Inventory) ([]byte, error) {
 	return record, nil
 }
 
-// decodeInventory reads a record. What it accepts, encodeInventory accepts.
-func decodeInventory(key string, record []byte) (Inventory, error) {
+// DecodeInventory reads a record. What it accepts, encodeInventory accepts.
+func DecodeInventory(key string, record []byte) (Inventory, error) {
 	data, err := inventoryFormat().Open(key, record)
 	if err != nil {
 		return Inventory{}, err

@@ -71,7 +71,7 @@ func TestInventoryRoundTrip(t *testing.T) {
 			if len(record) > 1400<<10 {
 				t.Errorf("%s: %d bytes are too many for etcd", tc.reason, len(record))
 			}
-			got, err := decodeInventory("/key", record)
+			got, err := DecodeInventory("/key", record)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -150,7 +150,7 @@ func FuzzDecodeInventory(f *testing.F) {
 	f.Add(record)
 	f.Add([]byte("PKI\x01"))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		inv, err := decodeInventory("/key", record)
+		inv, err := DecodeInventory("/key", record)
 		if err != nil {
 			return
 		}

@@ -42,7 +42,7 @@ func TestHeadIsRead(t *testing.T) {
 			return
 		}
 		taken++
-		got, err := decodeHead("/key", record)
+		got, err := DecodeHead("/key", record)
 		if err != nil {
 			r.Fatalf("it was encoded and cannot be decoded: %v", err)
 		}
@@ -92,7 +92,7 @@ func TestInventoryIsRead(t *testing.T) {
 			}
 			return
 		}
-		got, err := decodeInventory("/key", record)
+		got, err := DecodeInventory("/key", record)
 		if err != nil {
 			r.Fatalf("it was encoded and cannot be decoded: %v", err)
 		}

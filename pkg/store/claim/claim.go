@@ -216,6 +216,12 @@ func (c *Claims) decode(stored *mvccpb.KeyValue) (held, error) {
 	return found, c.unreadable.Told(string(stored.Key), stored.Value, err)
 }
 
+// Verify says what is wrong with a record of a claim.
+func Verify(key string, record []byte) error {
+	_, err := decode(&mvccpb.KeyValue{Key: []byte(key), Value: record})
+	return err
+}
+
 func decode(stored *mvccpb.KeyValue) (held, error) {
 	holder, err := format().Unwrap(string(stored.Key), stored.Value)
 	if err != nil {

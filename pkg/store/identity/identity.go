@@ -111,6 +111,12 @@ func decode(key string, record []byte) (Identity, error) {
 	return identity, nil
 }
 
+// Verify says what is wrong with a record of an identity.
+func Verify(key string, record []byte) error {
+	_, err := decode(key, record)
+	return err
+}
+
 // Store reads and creates the identity of a store.
 type Store struct {
 	kv   clientv3.KV

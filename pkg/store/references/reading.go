@@ -46,7 +46,7 @@ func (s *Source) Revision(ctx context.Context) (int64, error) {
 func (s *Source) Referred(ctx context.Context, revision int64) (Set, error) {
 	referred := Set{}
 	err := s.Each(ctx, revision, func(kv *mvccpb.KeyValue) error {
-		roots, err := s.decoders.Of(s.keys, string(kv.Key), kv.Value)
+		roots, err := s.Decode(string(kv.Key), kv.Value)
 		if err != nil {
 			return err
 		}
@@ -54,6 +54,11 @@ func (s *Source) Referred(ctx context.Context, revision int64) (Set, error) {
 		return nil
 	})
 	return referred, err
+}
+
+// Decode returns what one record refers to.
+func (s *Source) Decode(key string, record []byte) ([]string, error) {
+	return s.decoders.Of(s.keys, key, record)
 }
 
 // Each calls a function with every record but those of packs, at a revision, in the order

@@ -1,0 +1,209 @@
+// Package upkeep is the loop of the leader that collects what nothing in the store refers
+// to, and checks the store as a whole.
+//
+// It does nothing while nothing happens: a collection follows deletions, and the beginning
+// of a term, for what a crash or a refused create has left. Once a day the store is read
+// from end to end, slowly, and what is left over then is collected, too.
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/store/fsck"
+	"github.com/penstock-project/penstock/pkg/store/gc"
+)
+
+const (
+	// firstCollection and firstCheck are how long after the beginning of a term.
+	firstCollection = time.Minute
+	firstCheck      = 10 * time.Minute
+	// checkInterval is how often the whole store is checked.
+	checkInterval = 24 * time.Hour
+	// quiet is for how long nothing must have been deleted before a collection, and
+	// patience for how long deletions may put it off. Whoever has just read that a
+	// revision is there can read its manifests meanwhile.
+	quiet    = 10 * time.Second
+	patience = time.Minute
+	// retry is when something that failed is tried again.
+	retry = 5 * time.Minute
+	// bytesPerSecond is how fast a check reads.
+	bytesPerSecond = 2 << 20
+)
+
+// Collector deletes what nothing refers to, as a *gc.Collector does.
+type Collector interface {
+	Begin(ctx context.Context) error
+	Collect(ctx context.Context) (gc.Result, error)
+}
+
+// Metrics are told what was done.
+type Metrics interface {
+	Collected(deleted, present int)
+	Checked(report fsck.Report, at time.Time)
+}
+
+// Options of the loop. All are required.
+type Options struct {
+	// Collector returns one that has not begun.
+	Collector func() Collector
+	// Check checks the store, and calls pace with what it has read.
+	Check   func(ctx context.Context, pace func(ctx context.Context, bytes int) error) (fsck.Report, error)
+	Metrics Metrics
+	Clock   clock.WithTicker
+}
+
+// Loop collects and checks for one term.
+type Loop struct {
+	Options
+	// deleted has an element when something was.
+	deleted chan struct{}
+}
+
+// New returns a loop that does nothing before Run.
+func New(o Options) *Loop { return &Loop{Options: o, deleted: make(chan struct{}, 1)} }
+
+// Handler is for informers of what refers to packs: a collection follows deletions.
+func (l *Loop) Handler() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { l.Deleted() }}
+}
+
+// Deleted says that something was deleted.
+func (l *Loop) Deleted() {
+	select {
+	case l.deleted <- struct{}{}:
+	default:
+	}
+}
+
+// Run collects and checks until ctx ends.
+func (l *Loop) Run(ctx context.Context) error {
+	log := klog.FromContext(ctx).WithName("upkeep")
+	start := l.Clock.Now()
+	collectAt, checkAt := start.Add(firstCollection), start.Add(firstCheck)
+	// since is when the first deletion was that no collection has followed yet.
+	var since time.Time
+	collector := l.Collector()
+	began := false
+	for {
+		next := checkAt
+		if !collectAt.IsZero() && collectAt.Before(next) {
+			next = collectAt
+		}
+		timer := l.Clock.NewTimer(next.Sub(l.Clock.Now()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-l.deleted:
+			timer.Stop()
+			now := l.Clock.Now()
+			if since.IsZero() {
+				since = now
+			}
+			collectAt = earlier(now.Add(quiet), since.Add(patience))
+			continue
+		case <-timer.C():
+		}
+		now := l.Clock.Now()
+		if !checkAt.After(now) {
+			checkAt = now.Add(checkInterval)
+			leftOver, err := l.check(ctx, log)
+			if err != nil {
+				checkAt = now.Add(retry)
+			}
+			if leftOver {
+				collectAt = now
+			}
+		}
+		if collectAt.IsZero() || collectAt.After(now) {
+			continue
+		}
+		collectAt, since = time.Time{}, time.Time{}
+		if !began {
+			began = true
+			if err := collector.Begin(ctx); err != nil {
+				began, collectAt = false, now.Add(retry)
+				log.Error(err, "Nothing was collected; trying again", "after", retry)
+				continue
+			}
+		}
+		switch err := l.collect(ctx, log, collector); {
+		case errors.Is(err, gc.ErrSuperseded):
+			// A person repairs the store, or another replica leads and this term is about
+			// to end.
+			collector, began, collectAt = l.Collector(), false, now.Add(retry)
+		case err != nil:
+			collectAt = now.Add(retry)
+		}
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (l *Loop) collect(ctx context.Context, log logr.Logger, collector Collector) error {
+	begin := l.Clock.Now()
+	result, err := collector.Collect(ctx)
+	if result.Packs > 0 {
+		log.Info("Collected what nothing refers to", "packs", result.Packs, "rebased", result.Rebased, "left", result.Present, "took", l.Clock.Since(begin).Round(time.Millisecond))
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Error(err, "Not everything was collected; trying again", "after", retry)
+		}
+		return err
+	}
+	l.Metrics.Collected(result.Packs, result.Present)
+	return nil
+}
+
+// check checks the store, and tells whether something is left over in it.
+func (l *Loop) check(ctx context.Context, log logr.Logger) (leftOver bool, err error) {
+	begin := l.Clock.Now()
+	report, err := l.Check(ctx, l.pace)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Error(err, "The store could not be checked; trying again", "after", retry)
+		}
+		return false, err
+	}
+	l.Metrics.Checked(report, l.Clock.Now())
+	log.V(2).Info("Checked the store", "records", report.Records, "packs", report.Packs, "problems", len(report.Problems), "took", l.Clock.Since(begin).Round(time.Millisecond))
+	for i, problem := range report.Problems {
+		if problem.Kind == fsck.LeftOver {
+			leftOver = true
+			continue
+		}
+		if i < mostLogged {
+			log.Error(fmt.Errorf("%s: %s", problem.Kind, problem.Message), "The store is damaged", "key", problem.Key, "repair", problem.Repair)
+		}
+	}
+	return leftOver, nil
+}
+
+// mostLogged is how many problems a check logs; penstock fsck prints all of them.
+const mostLogged = 10
+
+// pace waits so that a check reads no faster than it may.
+func (l *Loop) pace(ctx context.Context, bytes int) error {
+	timer := l.Clock.NewTimer(time.Duration(bytes) * time.Second / bytesPerSecond)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}

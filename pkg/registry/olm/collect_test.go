@@ -1,0 +1,218 @@
+package olm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/records"
+	"github.com/penstock-project/penstock/pkg/store/fsck"
+	"github.com/penstock-project/penstock/pkg/store/gc"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/references"
+	"github.com/penstock-project/penstock/pkg/store/storetest"
+)
+
+// collects is a collection of all that nothing refers to, by a KV.
+func collects(ctx context.Context, kv clientv3.KV) error {
+	collector := gc.New(kv, references.NewSource(kv, prefix, records.Decoders()), pack.New(kv, prefix, testDigester()))
+	if err := collector.Begin(ctx); err != nil {
+		return err
+	}
+	_, err := collector.Collect(ctx)
+	return err
+}
+
+func testDigester() manifest.Digester {
+	return manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}
+}
+
+// program is everything that stores manifests, needs them no more, or collects them.
+func program(archive string, kv clientv3.KV) []act {
+	collect := func(_ *bench, ctx context.Context) error { return collects(ctx, kv) }
+	gone := func(name string) act {
+		return func(b *bench, ctx context.Context) error {
+			if err := deletes(name, metav1.DeletePropagationBackground)(b, ctx); err != nil {
+				return err
+			}
+			err := updates(name, unfinished)(b, ctx)
+			if apierrors.IsNotFound(err) {
+				return nil // it had no finalizer
+			}
+			return err
+		}
+	}
+	back := func(b *bench, ctx context.Context) error {
+		_, err := b.rollback.Create(ctx, "e-4", &hub.RevisionRollback{Spec: hub.RevisionRollbackSpec{From: "e-5"}}, nil, &metav1.CreateOptions{})
+		return err
+	}
+	return []act{
+		imports(archive), creates(4, "a"), creates(5, "ab"), back,
+		updates("e-4", setState(hub.LifecycleStateArchived)), gone("e-3"), collect,
+		creates(7, "abc"), gone("e-2"), gone("e-5"), creates(8, "ab"), collect, gone("e-8"), collect,
+	}
+}
+
+// sound is what fsck finds in a store, all revisions read.
+func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) {
+	t.Helper()
+	ctx := as(t.Context(), "abc")
+	for name, revision := range b.all(ctx) {
+		// It compares every digest with what the revision lists.
+		if _, err := b.revisions.Contents(ctx, revision); err != nil {
+			t.Errorf("%s: the manifests of %s: %v", at, name, err)
+		}
+	}
+	report, err := fsck.Check(ctx, fsck.Options{Source: references.NewSource(kv, prefix, records.Decoders()), KV: kv, Prefix: prefix, Digester: testDigester()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range report.Problems {
+		if clean || problem.Kind != fsck.LeftOver {
+			t.Errorf("%s: %+v", at, problem)
+		}
+	}
+}
+
+// TestCollectionCrashes kills a program that creates, upgrades, rolls back, imports,
+// deletes and collects at every write that it makes, on a real etcd: before etcd has done
+// it, and after. Then every revision that is there reads back, no pack is missing, and
+// after one more collection there is none that nothing refers to. It samples every ninth
+// write; FULL=1 makes it every one.
+func TestCollectionCrashes(t *testing.T) {
+	etcd := storetest.Client(t)
+	archive := sample(t).String()
+	step := 9
+	if os.Getenv("FULL") == "1" {
+		step = 1
+	}
+	points := 0
+	for i, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite} {
+		for k := i; ; k += step {
+			at := fmt.Sprintf("killed %s %d", how, k)
+			if _, err := etcd.Delete(t.Context(), "/", clientv3.WithPrefix()); err != nil {
+				t.Fatal(err)
+			}
+			kv := storetest.NewCrashingKV(etcd, k, how)
+			b := newBenchOn(t, storetest.NewMemory(), kv)
+			for n, do := range program(archive, kv) {
+				if err := do(b, as(t.Context(), "abc")); err != nil && !kv.Crashed() {
+					t.Fatalf("%s: step %d: %v", at, n, err)
+				}
+				if kv.Crashed() {
+					break
+				}
+			}
+			again := newBenchOn(t, storetest.NewMemory(), etcd)
+			sound(t, again, etcd, at, false)
+			if err := collects(t.Context(), etcd); err != nil {
+				t.Fatalf("%s: %v", at, err)
+			}
+			sound(t, again, etcd, at+", collected", true)
+			if !kv.Crashed() {
+				break
+			}
+			points++
+		}
+	}
+	t.Logf("%d points", points)
+	if points < 10 {
+		t.Errorf("%d points were tried", points)
+	}
+}
+
+// TestCollectionRaces has everything collected in front of each write of a create, a
+// rollback and an import, and the same by a collector that has looked at the store before
+// the request began: the request wins, and all of its manifests are there.
+func TestCollectionRaces(t *testing.T) {
+	etcd := storetest.Client(t)
+	for name, w := range writes(t) {
+		if name != "create" && name != "first" && name != "rollback" && name != "import" {
+			continue
+		}
+		k := 0
+		for ; ; k++ {
+			at := fmt.Sprintf("%s, collected before write %d", name, k)
+			if _, err := etcd.Delete(t.Context(), "/", clientv3.WithPrefix()); err != nil {
+				t.Fatal(err)
+			}
+			ctx := as(t.Context(), "abc")
+			kv := storetest.NewCrashingKV(etcd, k, storetest.Disturbed)
+			b := newBenchOn(t, storetest.NewMemory(), kv)
+			b.reserve(etcd)
+			if !w.empty {
+				for _, do := range []act{creates(1, "ac"), creates(2, "bc")} {
+					if err := do(newBenchOn(t, storetest.NewMemory(), etcd), ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			kv.Disturb = func() {
+				if err := collects(t.Context(), etcd); err != nil {
+					t.Errorf("%s: %v", at, err)
+				}
+			}
+			if err := w.act(b, ctx); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+			sound(t, b, etcd, at, false)
+			if err := errors.Join(collects(t.Context(), etcd), w.next(b, ctx)); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+			sound(t, b, etcd, at+", and the next revision", true)
+			if !kv.Failed() {
+				break
+			}
+		}
+		if k < 3 {
+			t.Errorf("%s: %d writes were tried", name, k)
+		}
+	}
+}
+
+// TestCollectedMeanwhile: an import whose reservation is gone, because its process slept,
+// is told so and can be made again; nothing refers to what is not there.
+func TestCollectedMeanwhile(t *testing.T) {
+	etcd := storetest.Client(t)
+	ctx := as(t.Context(), "abc")
+	archive := sample(t).String()
+	refused := 0
+	for k := 0; ; k++ {
+		if _, err := etcd.Delete(t.Context(), "/", clientv3.WithPrefix()); err != nil {
+			t.Fatal(err)
+		}
+		kv := storetest.NewCrashingKV(etcd, k, storetest.Disturbed)
+		b := newBenchOn(t, storetest.NewMemory(), kv)
+		kv.Disturb = func() {
+			if err := collects(t.Context(), etcd); err != nil {
+				t.Error(err)
+			}
+		}
+		err := imports(archive)(b, ctx)
+		if err != nil {
+			refused++
+			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "try again") {
+				t.Errorf("collected before write %d: %v", k, err)
+			}
+			if err := imports(archive)(b, ctx); err != nil {
+				t.Errorf("collected before write %d, the same again: %v", k, err)
+			}
+		}
+		sound(t, b, etcd, fmt.Sprint("collected before write ", k), false)
+		if !kv.Failed() {
+			break
+		}
+	}
+	if refused == 0 {
+		t.Error("an import was never told that its manifests were collected")
+	}
+}

@@ -1,0 +1,352 @@
+// Package fsck checks a store as a whole: every record decodes, every digest holds, every
+// reference resolves, every inventory belongs to a chain, and nothing is left over.
+//
+// It only reads. What is left over the collector deletes (package gc).
+package fsck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/claim"
+	"github.com/penstock-project/penstock/pkg/store/identity"
+	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/references"
+)
+
+// Kind of a problem.
+type Kind string
+
+// Kinds of problems.
+const (
+	// Unreadable is a record that does not decode.
+	Unreadable Kind = "Unreadable"
+	// Corrupt is a pack whose bytes do not match their digests.
+	Corrupt Kind = "Corrupt"
+	// Missing is a pack, or a part or base of one, that something refers to.
+	Missing Kind = "Missing"
+	// Stray is an inventory with entries of a chain that has no head.
+	Stray Kind = "Stray"
+	// LeftOver is what nothing refers to.
+	LeftOver Kind = "LeftOver"
+)
+
+// Kinds lists all of them.
+func Kinds() []Kind { return []Kind{Unreadable, Corrupt, Missing, Stray, LeftOver} }
+
+// Problem is one thing that is wrong.
+type Problem struct {
+	Kind Kind `json:"kind"`
+	// Key of the record in etcd.
+	Key string `json:"key"`
+	// Message says what was found, and what is concerned.
+	Message string `json:"message"`
+	// Repair says what to do.
+	Repair string `json:"repair"`
+}
+
+// maxProblems bounds a report. More say nothing new.
+const maxProblems = 1000
+
+// Report is what a check found.
+type Report struct {
+	// Revision of etcd at which the check began.
+	Revision int64 `json:"revision"`
+	// Records is how many there are besides packs, Packs how many packs, and Deltas how
+	// many of these are compressed against another one.
+	Records int `json:"records"`
+	Packs   int `json:"packs"`
+	Deltas  int `json:"deltas"`
+	// PackBytes is what packs take.
+	PackBytes int64 `json:"packBytes"`
+	// Extensions are those with records, the largest first.
+	Extensions []Extension `json:"extensions"`
+	// Problems, by kind and key; Omitted is how many more there are.
+	Problems []Problem `json:"problems"`
+	Omitted  int       `json:"omitted,omitempty"`
+}
+
+// Damaged tells whether something is wrong that concerns somebody: anything but what is
+// left over.
+func (r Report) Damaged() bool {
+	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != LeftOver })
+}
+
+// Counts are the numbers of problems by kind, all kinds.
+func (r Report) Counts() map[Kind]int {
+	counts := map[Kind]int{}
+	for _, kind := range Kinds() {
+		counts[kind] = 0
+	}
+	for _, problem := range r.Problems {
+		counts[problem.Kind]++
+	}
+	return counts
+}
+
+func (r *Report) add(kind Kind, key, message, repair string) {
+	if len(r.Problems) == maxProblems {
+		r.Omitted++
+		return
+	}
+	r.Problems = append(r.Problems, Problem{Kind: kind, Key: key, Message: message, Repair: repair})
+}
+
+// What to do about problems.
+const (
+	restore  = "restore the store from a snapshot, or see docs/operations/runbooks/PenstockStoreDamaged.md"
+	resupply = "apply the revision again with all of its manifests, or restore the store from a snapshot"
+	forget   = "look for these objects in the cluster; penstock does not delete them"
+	repair   = "penstock fsck --repair deletes it, and so does the next collection"
+)
+
+// Options of a check.
+type Options struct {
+	// Source reads the store.
+	Source *references.Source
+	// KV and Prefix are those of the source.
+	KV     clientv3.KV
+	Prefix string
+	// Digester has the key of the store; without it, Secrets are not checked.
+	Digester manifest.Digester
+	// Pace is called after some bytes were read, and may wait; nil does not. An error of
+	// it ends the check. What is read of one moment counts an eighth: etcd forgets that
+	// moment after minutes.
+	Pace func(ctx context.Context, bytes int) error
+}
+
+// Check checks a store. The error is for what could not be found out.
+//
+//  1. All records but packs decode. They are read as they were at one moment.
+//  2. What they refer to is there, and what is there is referred to, at that moment.
+//  3. Each pack is read, with its base, and every digest in it is compared. That may take
+//     as long as it likes: a pack that was collected meanwhile is none that is missing.
+func Check(ctx context.Context, o Options) (Report, error) {
+	if o.Pace == nil {
+		o.Pace = func(context.Context, int) error { return nil }
+	}
+	c := &check{Options: o, keys: o.Source.Keys(), referred: references.Set{}, heads: map[string]bool{}, inventories: map[string]string{}, named: map[string]bool{}, sizes: newSizes()}
+	var err error
+	if c.report.Revision, err = o.Source.Revision(ctx); err != nil {
+		return Report{}, err
+	}
+	for _, step := range []func(context.Context) error{c.records, c.packRecords, c.resolve, c.contents} {
+		if err := step(ctx); err != nil {
+			return Report{}, err
+		}
+	}
+	c.report.Extensions = c.sizes.extensions()
+	slices.SortStableFunc(c.report.Problems, func(a, b Problem) int {
+		return strings.Compare(string(a.Kind)+a.Key, string(b.Kind)+b.Key)
+	})
+	return c.report, nil
+}
+
+type check struct {
+	Options
+	keys   store.Keys
+	report Report
+	// referred has what records refer to; unknown is set when that is not all.
+	referred references.Set
+	unknown  bool
+	packs    []references.Pack
+	sizes    *sizes
+	// parts are the keys of parts and candidates, named those that a pack has.
+	parts []string
+	named map[string]bool
+	// heads are the chains that have one, inventories the keys of those with entries.
+	heads       map[string]bool
+	inventories map[string]string
+}
+
+// records reads all records but packs.
+func (c *check) records(ctx context.Context) error {
+	read := 0
+	return c.Source.Each(ctx, c.report.Revision, func(kv *mvccpb.KeyValue) error {
+		key := string(kv.Key)
+		c.report.Records++
+		roots, err := c.decode(key, kv.Value)
+		if err != nil {
+			c.unknown = true
+			c.report.add(Unreadable, key, err.Error(), restore)
+		}
+		c.referred.Add(key, roots...)
+		c.sizes.record(c.keys, kv)
+		if read += len(kv.Value); read > pace {
+			read = 0
+			return c.Pace(ctx, pace/8)
+		}
+		return nil
+	})
+}
+
+// pace is after how many bytes of small records Pace is called.
+const pace = 256 << 10
+
+// decode decodes one record, and returns the packs that it refers to.
+func (c *check) decode(key string, record []byte) ([]string, error) {
+	switch c.keys.KindOf(key) {
+	case "head":
+		head, err := chain.DecodeHead(key, record)
+		// Whose it is stands in its key: also one that cannot be read is there.
+		c.heads[strings.TrimSuffix(key, "/head")] = true
+		if err == nil && c.keys.Head(head.Name) != key {
+			err = &store.DamagedError{Kind: "chain head", Key: key, Err: fmt.Errorf("it is the head of extension %q", head.Name)}
+		}
+		return nil, err
+	case "inventory":
+		inventory, err := chain.DecodeInventory(key, record)
+		if err == nil && len(inventory.Entries) > 0 {
+			c.inventories[strings.TrimSuffix(key, "/inventory")] = fmt.Sprintf("it has %d objects, and the extension has no head", len(inventory.Entries))
+		}
+		return nil, err
+	case "claim":
+		return nil, claim.Verify(key, record)
+	}
+	if key == c.keys.Identity() {
+		return nil, identity.Verify(key, record)
+	}
+	return c.Source.Decode(key, record)
+}
+
+// packRecords reads what the records of packs say.
+func (c *check) packRecords(ctx context.Context) error {
+	reserved := map[string]bool{}
+	read := 0
+	err := c.Source.EachPackRecord(ctx, c.report.Revision, func(kv *mvccpb.KeyValue) error {
+		key := string(kv.Key)
+		part, ok := c.keys.PackPartOf(key)
+		if !ok {
+			return nil
+		}
+		c.sizes.packs[part.Root] += int64(len(kv.Key) + len(kv.Value))
+		switch part.Name {
+		case "reserved":
+			reserved[part.Root] = true
+		case "pack":
+			c.packRecord(part.Root, key, kv.Value)
+			c.report.PackBytes += int64(len(kv.Value))
+		case "chunks":
+			c.report.PackBytes += int64(len(kv.Value))
+			c.parts = append(c.parts, key)
+		default:
+			c.parts = append(c.parts, key)
+		}
+		if read += len(kv.Value); read > pace {
+			read = 0
+			return c.Pace(ctx, pace/8)
+		}
+		return nil
+	})
+	for i := range c.packs {
+		c.packs[i].Reserved = reserved[c.packs[i].Root]
+	}
+	c.sizes.attribute(c.keys, c.packs, c.referred)
+	return err
+}
+
+func (c *check) packRecord(root, key string, value []byte) {
+	one := references.Pack{Root: root}
+	record, err := pack.ParseRecord(key, value)
+	if err != nil {
+		c.report.add(Unreadable, key, err.Error()+c.users(root), resupply)
+	}
+	if one.Base = record.Base; one.Base != "" {
+		c.report.Deltas++
+	}
+	for _, digest := range record.Chunks {
+		c.named[c.keys.Chunk(root, digest)] = true
+	}
+	c.packs = append(c.packs, one)
+	c.report.Packs++
+}
+
+// users says in words which records refer to a pack.
+func (c *check) users(root string) string {
+	if users := c.referred[root]; len(users) > 0 {
+		return "; " + strings.Join(users, ", ") + " need it"
+	}
+	return ""
+}
+
+// resolve compares what is there with what is referred to.
+func (c *check) resolve(context.Context) error {
+	for _, root := range references.Missing(c.packs, c.referred) {
+		c.report.add(Missing, c.keys.Pack(root), "it is not there"+c.users(root), resupply)
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(c.inventories)) {
+		if !c.heads[prefix] {
+			c.report.add(Stray, prefix+"/inventory", c.inventories[prefix], forget)
+		}
+	}
+	if c.unknown {
+		return nil // what is left over is not known
+	}
+	kept, goes := references.Kept(c.packs, c.referred), map[string]bool{}
+	for _, one := range c.packs {
+		if goes[one.Root] = !kept[one.Root]; goes[one.Root] {
+			c.report.add(LeftOver, c.keys.Pack(one.Root), "nothing refers to it", repair)
+		}
+	}
+	for _, key := range c.parts {
+		// What belongs to a pack that goes goes with it.
+		if part, _ := c.keys.PackPartOf(key); !c.named[key] && !goes[part.Root] {
+			c.report.add(LeftOver, key, "no pack needs it", repair)
+		}
+	}
+	return nil
+}
+
+// contents reads every pack.
+func (c *check) contents(ctx context.Context) error {
+	packs := pack.New(c.KV, c.Prefix, c.Digester)
+	for _, one := range c.packs {
+		objects, err := packs.Objects(ctx, one.Root)
+		bytes := 0
+		for _, object := range objects {
+			bytes += len(object.JSON)
+		}
+		if err := c.content(ctx, one, err); err != nil {
+			return err
+		}
+		if err := c.Pace(ctx, bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// content notes what came of reading a pack.
+func (c *check) content(ctx context.Context, one references.Pack, failed error) error {
+	var missing *pack.MissingError
+	var corrupt *pack.CorruptError
+	key := c.keys.Pack(one.Root)
+	switch {
+	case failed == nil || errors.Is(failed, manifest.ErrNoSecretKey):
+		return nil
+	case errors.As(failed, &missing):
+		// It may have been collected since.
+		stored, err := store.Get(ctx, c.KV, key)
+		if err == nil && stored.Exists() {
+			c.report.add(Missing, key, failed.Error()+c.users(one.Root), resupply)
+		}
+		return err
+	case errors.As(failed, &corrupt):
+		c.report.add(Corrupt, key, failed.Error()+c.users(one.Root), resupply)
+		return nil
+	case errors.As(failed, new(*store.FormatError)):
+		return nil // it was noted
+	default:
+		return failed
+	}
+}
