@@ -3,26 +3,44 @@ package store
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// deltaWindow is how far back a frame of CompressWith refers, in bytes: over the
-// dictionary and its own content.
-const deltaWindow = 8 << 20
+// farWindow is how far back a frame of CompressWith refers, in bytes: over the dictionary
+// and its own content.
+const farWindow = 8 << 20
 
-// CompressWith is Compress with a dictionary: what both have in common is not written
-// again. Only DecompressWith and the same dictionary read it. What lies more than 8 MiB
-// back is not found.
+// CompressWith is Compress with more effort, and with a dictionary: what both have in
+// common is not written again. What lies more than 8 MiB back is not found. Only
+// DecompressWith and the same dictionary read it, and Decompress what has none.
 func CompressWith(dictionary, data []byte) ([]byte, error) {
-	// Not kept: it belongs to its dictionary.
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true),
-		zstd.WithSingleSegment(true), zstd.WithWindowSize(deltaWindow), zstd.WithLowerEncoderMem(true), zstd.WithEncoderDictRaw(0, dictionary))
-	if err != nil {
-		return nil, fmt.Errorf("compressing with a dictionary: %w", err)
+	var encoder *zstd.Encoder
+	if len(dictionary) == 0 {
+		encoder, _ = farEncoders.Get().(*zstd.Encoder)
 	}
-	return encoder.EncodeAll(data, nil), nil
+	if encoder == nil {
+		options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true), zstd.WithSingleSegment(true),
+			zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(farWindow), zstd.WithLowerEncoderMem(true)}
+		if len(dictionary) > 0 {
+			options = append(options, zstd.WithEncoderDictRaw(0, dictionary))
+		}
+		var err error
+		if encoder, err = zstd.NewWriter(nil, options...); err != nil {
+			return nil, fmt.Errorf("compressing with a dictionary: %w", err)
+		}
+	}
+	frame := encoder.EncodeAll(data, nil)
+	// One with a dictionary belongs to it.
+	if len(dictionary) == 0 && len(data) <= maxKept {
+		farEncoders.Put(encoder)
+	}
+	return frame, nil
 }
+
+// farEncoders are of several megabytes each; see encoders.
+var farEncoders sync.Pool
 
 // DecompressWith returns the content of one zstd frame that CompressWith made with the
 // same dictionary. With another one it fails, or returns other bytes: whoever calls it

@@ -33,14 +33,16 @@ var update = flag.Bool("update", false, "write testdata/stores/<name>.json anew,
 // newest is the file that says what is written today. Whoever changes how a record is
 // written gives it another name, so that the one of before stays and is read for ever;
 // and what is written must have been read by the release before (docs/operations/upgrade.md).
-const newest = "2026-11-targets.json"
+const newest = "2026-11-deltas.json"
 
 const prefix = "/penstock"
 
 // sample is a store with a record of each kind.
 type sample struct {
-	identity  identity.Identity
-	objects   []manifest.Object
+	identity identity.Identity
+	objects  []manifest.Object
+	// next are those of the next revision, a delta, which stores of before do not have.
+	next      []manifest.Object
 	inventory chain.Inventory
 	// elsewhere is the inventory of a chain with a target of its own, which stores of
 	// before do not have.
@@ -71,13 +73,27 @@ func newSample(t *testing.T) sample {
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"argocd"},"data":{"a":"1"}}`,
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"argocd"},"stringData":{"token":"none"}}`,
 	} {
-		object, err := s.digester().FromJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.objects = append(s.objects, object)
+		s.objects = append(s.objects, s.object(t, text))
 	}
+	s.next = append(slices.Clone(s.objects), s.object(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"more","namespace":"argocd"},"data":{"a":"2"}}`))
 	return s
+}
+
+func (s sample) object(t *testing.T, text string) manifest.Object {
+	t.Helper()
+	object, err := s.digester().FromJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func rootOf(objects []manifest.Object) string {
+	var refs []manifest.Ref
+	for _, object := range objects {
+		refs = append(refs, object.Ref)
+	}
+	return pack.Root(refs)
 }
 
 func (s sample) digester() manifest.Digester {
@@ -91,6 +107,10 @@ func (s sample) write(t *testing.T, client *clientv3.Client) {
 	_, _, err := identity.NewStore(client, prefix).Create(ctx, s.identity)
 	for _, step := range []func() error{
 		func() error { _, err := pack.New(client, prefix, s.digester()).Put(ctx, s.objects); return err },
+		func() error {
+			_, err := pack.New(client, prefix, s.digester()).PutInChain(ctx, s.next, []string{rootOf(s.objects)})
+			return err
+		},
 		func() error { return heads.Advance(ctx, chain.Head{Name: "argocd"}, 1, "u-1") },
 		func() error { return heads.Confirm(ctx, "argocd", 1, "u-1", s.head.Rows[0]) },
 		func() error { return heads.SetOwner(ctx, "argocd", "owner") },
@@ -130,19 +150,30 @@ func (s sample) read(t *testing.T, client *clientv3.Client) (map[string]any, map
 	found["runs"], errs["runs"] = run.New(client, prefix).List(ctx, "plan-a")
 	packs := pack.New(client, prefix, s.digester())
 	roots, err := packs.Roots(ctx)
-	if err != nil || len(roots) != 1 {
-		t.Fatalf("the packs are %v: %v", roots, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	found["pack"], errs["pack"] = packs.Objects(ctx, roots[0])
+	found["pack"], errs["pack"] = packs.Objects(ctx, rootOf(s.objects))
+	if slices.Contains(roots, rootOf(s.next)) {
+		found["delta"], errs["delta"] = packs.Objects(ctx, rootOf(s.next))
+	}
 	return found, errs
 }
 
-// want is what a file has; before is true of those of before the newest format.
-func (s sample) want(before bool) map[string]any {
+// want is what a file has.
+func (s sample) want(file string) map[string]any {
+	file = filepath.Base(file)
 	all := map[string]any{"identity": s.identity, "head": s.head, "inventory": s.inventory, "claim": "plan-a", "runs": s.runs, "pack": s.objects}
-	if !before {
+	if file == newest || file == "2026-11-targets.json" {
 		all["elsewhere"] = s.elsewhere
 	}
+	if file == newest {
+		all["delta"] = s.next
+		return all
+	}
+	earlier := s.identity
+	earlier.Format = 1
+	all["identity"] = earlier
 	return all
 }
 
@@ -200,7 +231,7 @@ func TestStoresOfBefore(t *testing.T) {
 					t.Errorf("%s: %v", kind, err)
 				}
 			}
-			if diff := cmp.Diff(s.want(file != path), found, cmp.AllowUnexported(manifest.Object{})); diff != "" {
+			if diff := cmp.Diff(s.want(file), found, cmp.AllowUnexported(manifest.Object{})); diff != "" {
 				t.Errorf("what was written is not what is read (-want +got):\n%s", diff)
 			}
 		})

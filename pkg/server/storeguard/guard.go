@@ -221,6 +221,15 @@ func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 			return Decision{}, fmt.Errorf("writing the witness of store %s: %w", present.ID, errChanged)
 		}
 	}
+	if mark.Format < present.Format {
+		// So that an earlier Penstock says why it refuses, also when it finds no store.
+		raised := *mark
+		raised.Format = present.Format
+		if err := g.witness.replace(ctx, *mark, raised); err != nil {
+			return Decision{}, err
+		}
+		mark = &raised
+	}
 	return Decision{Identity: present, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
@@ -262,7 +271,21 @@ func (g *Guard) newMark(ctx context.Context, present identity.Identity) (identit
 	return identity.Mark{StoreID: present.ID, HighWater: highWater, Format: present.Format, Epoch: present.Epoch}, nil
 }
 
-// identify returns the store's identity, and gives it one when it has none.
+// raise gives a store of an earlier format the present one.
+func (g *Guard) raise(ctx context.Context, present identity.Identity) (identity.Identity, error) {
+	if present.Format == identity.Format {
+		return present, nil
+	}
+	raised, err := g.store.Raise(ctx)
+	if err != nil {
+		return identity.Identity{}, err
+	}
+	klog.FromContext(ctx).Info("Raised the format of the store: an earlier Penstock refuses it from now on", "before", present.Format, "now", raised.Format)
+	return raised, nil
+}
+
+// identify returns the store's identity in the present format, and gives it one when it
+// has none.
 func (g *Guard) identify(ctx context.Context, observed identity.Observed) (identity.Identity, error) {
 	if observed.Found {
 		present, found, err := g.store.Read(ctx)
@@ -272,7 +295,7 @@ func (g *Guard) identify(ctx context.Context, observed identity.Observed) (ident
 		if err != nil {
 			return identity.Identity{}, fmt.Errorf("reading the identity of the store: %w", err)
 		}
-		return present, nil
+		return g.raise(ctx, present)
 	}
 	fresh, err := identity.New(rand.Reader, g.now())
 	if err != nil {

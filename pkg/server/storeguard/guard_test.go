@@ -2,6 +2,7 @@ package storeguard
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"testing"
 	"time"
@@ -456,4 +457,35 @@ func raise(ctx context.Context, keeper *MarkKeeper) error {
 		return err
 	}
 	return keeper.raise(ctx, highWater)
+}
+
+// TestEarlierFormat: a store of an earlier format is served, and has the present one from
+// then on, so that an earlier Penstock refuses it.
+func TestEarlierFormat(t *testing.T) {
+	w := newStoreAndHost(t, storetest.Client(t))
+	earlier, err := identity.New(rand.Reader, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier.Format = 1
+	if _, _, err := identity.NewStore(w.etcd, w.prefix).Create(t.Context(), earlier); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.guard("").witness.create(t.Context(), identity.Mark{StoreID: earlier.ID, Format: 1}); err != nil {
+		t.Fatal(err)
+	}
+	want := earlier
+	want.Format = identity.Format
+	for range 2 {
+		found := w.decide("")
+		if diff := cmp.Diff(want, found.Identity); diff != "" || found.Degraded != "" {
+			t.Fatalf("it is degraded (%q), or another store (-want +got):\n%s", found.Degraded, diff)
+		}
+		if mark := w.mark(); mark.Format != identity.Format {
+			t.Errorf("the host remembers format %d", mark.Format)
+		}
+		if err := found.Keeper.raise(t.Context(), storetest.Revision(t, w.etcd)); err != nil {
+			t.Errorf("the mark cannot be raised: %v", err)
+		}
+	}
 }

@@ -103,7 +103,7 @@ func (l limited) GuaranteedUpdate(ctx context.Context, key string, out runtime.O
 
 // Bodies keeps manifests, as a *pack.Store does.
 type Bodies interface {
-	Put(ctx context.Context, objects []manifest.Object) (root string, err error)
+	PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (root string, err error)
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 }
 
@@ -116,8 +116,8 @@ type limitedBodies struct {
 	space *space
 }
 
-// Put implements Bodies.
-func (l limitedBodies) Put(ctx context.Context, objects []manifest.Object) (string, error) {
+// PutInChain implements Bodies.
+func (l limitedBodies) PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (string, error) {
 	bytes := 0
 	for _, object := range objects {
 		bytes += len(object.JSON)
@@ -125,5 +125,5 @@ func (l limitedBodies) Put(ctx context.Context, objects []manifest.Object) (stri
 	if refused := l.space.refuse(int64(bytes)); refused != nil {
 		return "", refused
 	}
-	return l.Bodies.Put(ctx, objects)
+	return l.Bodies.PutInChain(ctx, objects, chain)
 }

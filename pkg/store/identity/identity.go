@@ -20,8 +20,13 @@ import (
 )
 
 // Format is the layout of the store that this Penstock writes, and the newest
-// that it reads.
-const Format = 1
+// that it reads:
+//
+//   - 1: every pack is whole, and none is ever deleted.
+//   - 2: packs may be deltas, and what nothing refers to is collected. A Penstock that knows
+//     format 1 only must not write to such a store: what it has just found there may be
+//     collected before it refers to it.
+const Format = 2
 
 // maxBytes bounds the record of an identity, which has 200.
 const maxBytes = 4 << 10
@@ -48,12 +53,12 @@ type Identity struct {
 	ID string
 	// SecretKey keys the digests of Secrets.
 	SecretKey Key
-	// Format is the layout that the store was created with.
+	// Format is the layout of the store.
 	Format int
 	// CreatedAt is kept to the second, in UTC.
 	CreatedAt time.Time
-	// Epoch counts how often the store was restored from a snapshot. The rest
-	// never changes.
+	// Epoch counts how often the store was restored from a snapshot. The rest but for
+	// Format never changes.
 	Epoch int
 }
 
@@ -85,12 +90,18 @@ func recordFormat() store.Format {
 	return store.Format{Kind: "store identity", Magic: "PKS", Version: Format, Limit: maxBytes}
 }
 
+// encode writes the format of the identity, so that what does not raise it leaves it.
 func encode(identity Identity) ([]byte, error) {
 	body, err := json.Marshal(stored{ID: identity.ID, SecretKey: identity.SecretKey[:], CreatedAt: identity.CreatedAt, Epoch: identity.Epoch})
 	if err != nil {
 		return nil, err
 	}
-	return recordFormat().Wrap(body)
+	format := recordFormat()
+	if identity.Format < 1 || identity.Format > Format {
+		return nil, fmt.Errorf("the store has format %d, and 1 to %d can be written", identity.Format, Format)
+	}
+	format.Version = byte(identity.Format)
+	return format.Wrap(body)
 }
 
 func decode(key string, record []byte) (Identity, error) {
@@ -103,7 +114,7 @@ func decode(key string, record []byte) (Identity, error) {
 		// Its text might quote the key.
 		return Identity{}, recordFormat().Damaged(key, errors.New("it is not JSON of an identity"))
 	}
-	identity := Identity{ID: s.ID, Format: Format, CreatedAt: s.CreatedAt, Epoch: s.Epoch}
+	identity := Identity{ID: s.ID, Format: int(record[len(recordFormat().Magic)]), CreatedAt: s.CreatedAt, Epoch: s.Epoch}
 	if s.ID == "" || s.Epoch < 0 || len(s.SecretKey) != len(identity.SecretKey) {
 		return Identity{}, recordFormat().Damaged(key, errors.New("it lacks the id or the key, or has a negative epoch"))
 	}
@@ -202,6 +213,45 @@ func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
 	}
 	return identity, nil
 }
+
+// Raise gives a store of an earlier format the present one, and returns its identity
+// since. A store that has it is not written. Call it only when the store may be served:
+// a Penstock that does not know the format refuses the store from then on.
+func (s *Store) Raise(ctx context.Context) (Identity, error) {
+	for range raiseAttempts {
+		stored, err := store.Get(ctx, s.kv, s.keys.Identity())
+		if err != nil {
+			return Identity{}, fmt.Errorf("raising the format of the store: %w", err)
+		}
+		if !stored.Exists() {
+			return Identity{}, errors.New("raising the format of the store: it has no identity")
+		}
+		identity, err := decode(s.keys.Identity(), stored.Bytes)
+		if err != nil {
+			return Identity{}, fmt.Errorf("raising the format of the store: %w", err)
+		}
+		if identity.Format == Format {
+			return identity, nil
+		}
+		identity.Format = Format
+		record, err := encode(identity)
+		if err != nil {
+			return Identity{}, fmt.Errorf("raising the format of the store: %w", err)
+		}
+		_, done, err := store.Swap(ctx, s.kv, s.keys.Identity(), record, stored.ModRevision)
+		if err != nil {
+			return Identity{}, fmt.Errorf("raising the format of the store: %w", err)
+		}
+		if done {
+			return identity, nil
+		}
+	}
+	return Identity{}, errors.New("raising the format of the store: others changed its identity meanwhile; try again")
+}
+
+// raiseAttempts is how often Raise starts over: replicas that start together raise the
+// format together, and one of them does.
+const raiseAttempts = 5
 
 // Observe reads what Judge needs to know of the store, at one moment. A store in
 // a newer format is no error here: that is for Judge to say.

@@ -106,7 +106,7 @@ func TestFirstStartThenHealthy(t *testing.T) {
 	if observed, err = s.Observe(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Observed{Found: true, ID: want.ID, Format: 1, Revision: before + 1, HighWater: before + 1}, observed); diff != "" {
+	if diff := cmp.Diff(Observed{Found: true, ID: want.ID, Format: Format, Revision: before + 1, HighWater: before + 1}, observed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -270,7 +270,7 @@ func TestIdentityDamage(t *testing.T) {
 		"NoJSON":   {reason: "garbage behind the format", value: "PKS\x01{"},
 		"NoKey":    {reason: "half an identity", value: "PKS\x01" + `{"id":"a"}`},
 		"ShortKey": {reason: "a key of another length", value: "PKS\x01" + `{"id":"a","secretKey":"c2hvcnQ="}`},
-		"Newer":    {reason: "a newer Penstock wrote it, in whatever way", value: "PKS\x02anything", newer: true},
+		"Newer":    {reason: "a newer Penstock wrote it, in whatever way", value: "PKS\x03anything", newer: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -331,4 +331,47 @@ func TestBeginEpoch(t *testing.T) {
 			t.Errorf("observed %+v, error %v", observed, err)
 		}
 	}
+}
+
+// TestRaise: the format of a store is raised once, whatever happens in between, and nothing
+// else of its identity changes.
+func TestRaise(t *testing.T) {
+	client := storetest.Client(t)
+	for _, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite, storetest.AnswerLost} {
+		prefix := "/" + strings.ReplaceAll(string(how), " ", "-")
+		earlier := candidate(t, 1)
+		earlier.Format = 1
+		if _, _, err := NewStore(client, prefix).Create(t.Context(), earlier); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewStore(storetest.NewCrashingKV(client, 0, how), prefix).Raise(t.Context()); err == nil {
+			t.Errorf("%s: raised without knowing", how)
+		}
+		want := earlier
+		want.Format = Format
+		for range 2 {
+			raised, err := NewStore(client, prefix).Raise(t.Context())
+			if diff := cmp.Diff(want, raised); diff != "" || err != nil {
+				t.Errorf("%s: error %v (-want +got):\n%s", how, err, diff)
+			}
+		}
+		before := storetest.Revision(t, client)
+		if _, err := NewStore(client, prefix).Raise(t.Context()); err != nil || storetest.Revision(t, client) != before {
+			t.Errorf("%s: a store of this format was written, error %v", how, err)
+		}
+		record := get(t, client, store.NewKeys(prefix).Identity())
+		older := store.Format{Kind: "store identity", Magic: "PKS", Version: 1}
+		if _, err := older.Unwrap("/key", record); !errors.As(err, new(*store.FormatError)) {
+			t.Errorf("%s: an earlier Penstock takes the store: %v", how, err)
+		}
+	}
+}
+
+func get(t *testing.T, kv clientv3.KV, key string) []byte {
+	t.Helper()
+	value, err := store.Get(t.Context(), kv, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.Bytes
 }

@@ -18,8 +18,9 @@ const (
 	// that of the largest whole pack.
 	maxDeltaContent = 4 << 20
 	// maxDistance is how many deltas in a row are against one base. The further a
-	// revision is from it, the larger is its delta.
-	maxDistance = 16
+	// revision is from it, the larger is its delta; and as many archived revisions are
+	// kept of a chain, so that an old base goes soon after the next one has come.
+	maxDistance = 5
 	// maxLooked is how many packs of a chain are looked at to find a base.
 	maxLooked = 3
 )
@@ -32,11 +33,11 @@ type found struct {
 	modRevision int64
 }
 
-// findBase returns what a new pack of a chain may be a delta against: the newest pack of
-// the chain, or the base of that one, so that a base is always whole. It returns nil when
-// there is none: then the new pack is stored whole. What cannot be read of other packs
-// stops no write.
-func (s *Store) findBase(ctx context.Context, root string, chain []string) (*found, error) {
+// findBase returns what a pack of a chain may be a delta against: the nearest pack of
+// the chain, or the base of that one, so that a base is always whole; it is never the pack
+// itself, and never the one called but. It returns nil when there is none: then the pack
+// is stored whole. What cannot be read of other packs stops no write.
+func (s *Store) findBase(ctx context.Context, root, but string, chain []string) (*found, error) {
 	looked := 0
 	for _, earlier := range chain {
 		if earlier == root || looked == maxLooked {
@@ -52,7 +53,7 @@ func (s *Store) findBase(ctx context.Context, root string, chain []string) (*fou
 		if err == nil && record.Base != "" {
 			candidate, distance = record.Base, record.Distance+1
 		}
-		if err != nil || candidate == root {
+		if err != nil || candidate == root || candidate == but {
 			continue
 		}
 		if distance > maxDistance {
@@ -157,12 +158,22 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 	return record, nil
 }
 
-// Rebase makes a delta whole, so that it needs its base no more. It returns whether it
-// wrote: a pack that is whole is left as it is. The bytes that it is read as stay the same. A
-// pack that is written by somebody else meanwhile is read again.
+// Rebase makes a delta whole, so that it needs its base no more. See RebaseOnto.
+func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
+	return s.RebaseOnto(ctx, root, nil)
+}
+
+// RebaseOnto makes a delta need its base no more: it becomes a delta against another one,
+// when that pays, and whole otherwise. What it may depend on are the packs of the chain,
+// the nearest first: those that every chain has which has this pack. It returns whether
+// it wrote: a pack that is whole is left as it is. The bytes that it is read as stay the
+// same. A pack that is written by somebody else meanwhile is read again.
+//
+// To free a base with the least to store, rebase its deltas from the newest to the oldest:
+// the newest becomes whole, unless there is a newer base, and the others deltas against it.
 //
 // The errors are those of Objects: without its base, a delta cannot be made whole.
-func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
+func (s *Store) RebaseOnto(ctx context.Context, root string, chain []string) (bool, error) {
 	if err := validateRoot(root); err != nil {
 		return false, err
 	}
@@ -185,7 +196,7 @@ func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("making pack %s whole: %w", root, err)
 		}
-		done, err := s.write(ctx, root, whole, stored.ModRevision)
+		done, err := s.writeBest(ctx, root, stored.ModRevision, read.content, whole, read.base, chain)
 		if err != nil {
 			return false, fmt.Errorf("making pack %s whole: %w", root, err)
 		}
@@ -194,6 +205,26 @@ func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
 		}
 	}
 	return false, fmt.Errorf("making pack %s whole: others changed it %d times meanwhile; try again", root, putAttempts)
+}
+
+// writeBest writes a pack as a delta against a base of the chain but one, when that pays, on
+// condition that the base is still there, and whole otherwise.
+func (s *Store) writeBest(ctx context.Context, root string, modRevision int64, content []byte, whole sealed, but string, chain []string) (bool, error) {
+	b, err := s.findBase(ctx, root, but, chain)
+	if err != nil {
+		return false, err
+	}
+	delta, err := sealDelta(content, b, whole)
+	if err != nil {
+		return false, err
+	}
+	if delta != nil {
+		if kept, err := s.keep(ctx, b.name(), b.modRevision); !kept {
+			return false, err
+		}
+		return s.write(ctx, root, sealed{record: delta}, modRevision, append(store.Referable(s.keys, b.name()), s.unchanged(b))...)
+	}
+	return s.write(ctx, root, whole, modRevision)
 }
 
 // unchanged is the condition that a base is still the record that was read.

@@ -145,7 +145,12 @@ func TestSharedPack(t *testing.T) {
 	if recordOf(t, s, second).Base != first {
 		t.Errorf("put by a chain that has the base made it %+v", recordOf(t, s, second))
 	}
-	// A chain that does not have the base.
+	// A chain that does not have the base, but had the pack before: a rollback.
+	mustPut(t, s, two, Root(nil), second)
+	if recordOf(t, s, second).Base != first {
+		t.Errorf("put by the chain that has it made it %+v", recordOf(t, s, second))
+	}
+	// A chain that has neither.
 	mustPut(t, s, two, Root(nil))
 	if record := recordOf(t, s, second); record.Base != "" {
 		t.Errorf("another chain depends on the base of the first one: %+v", record)
@@ -300,6 +305,45 @@ func TestRebase(t *testing.T) {
 	_, err := s.Rebase(t.Context(), base)
 	if !errors.As(err, new(*MissingError)) {
 		t.Errorf("a pack that is not there: %v", err)
+	}
+}
+
+// The base of a chain's packs is freed by rebasing them from the newest to the oldest: one
+// of them is whole then, and the others are deltas against it.
+func TestRebaseOnto(t *testing.T) {
+	s := New(storetest.NewMemory(), "/p", digester())
+	base := mustPut(t, s, version(t, "argocd", 0))
+	chain := []string{base}
+	for n := 1; n <= 4; n++ {
+		chain = slices.Insert(chain, 0, mustPut(t, s, version(t, "argocd", n), chain...))
+	}
+	live := chain[:4]
+	for _, root := range live {
+		if recordOf(t, s, root).Base != base {
+			t.Fatalf("%s is %+v", root, recordOf(t, s, root))
+		}
+		if wrote, err := s.RebaseOnto(t.Context(), root, slices.DeleteFunc(slices.Clone(live), func(other string) bool { return other == root })); err != nil || !wrote {
+			t.Fatalf("rebase wrote: %t, error %v", wrote, err)
+		}
+	}
+	remove(t, s.kv, s.keys.Pack(base))
+	for n, root := range live {
+		mustHave(t, s, version(t, "argocd", 4-n))
+		want := live[0]
+		if n == 0 {
+			want = ""
+		}
+		if record := recordOf(t, s, root); record.Base != want {
+			t.Errorf("pack %d is %+v", 4-n, record)
+		}
+	}
+	// Put goes on from there.
+	if record := recordOf(t, s, mustPut(t, s, version(t, "argocd", 5), live...)); record.Base != live[0] {
+		t.Errorf("the next pack is %+v", record)
+	}
+	// A delta against a newer base stays one, against no pack that is not named.
+	if _, err := s.RebaseOnto(t.Context(), live[1], []string{base, live[2]}); err != nil || recordOf(t, s, live[1]).Base != "" {
+		t.Errorf("it is %+v, error %v", recordOf(t, s, live[1]), err)
 	}
 }
 

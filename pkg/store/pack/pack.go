@@ -93,8 +93,9 @@ func (s *Store) Put(ctx context.Context, objects []manifest.Object) (string, err
 
 // PutInChain is Put for a revision of a chain. The pack may depend on packs of the chain,
 // which are those of its other revisions, newest first: a new one may become a delta
-// against one of them. One that is there already, as a delta against none of them, is
-// made whole, because whoever wrote it may be another chain.
+// against one of them. One that is there already is made whole, when it is a delta against
+// none of them and the chain does not have it yet, because whoever wrote it is another
+// chain.
 func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (string, error) {
 	root, content, err := s.encode(objects)
 	if err != nil {
@@ -133,7 +134,7 @@ func (s *Store) put(ctx context.Context, root string, content []byte, whole seal
 		}
 		var missing *MissingError
 		switch {
-		case err == nil && (present.base == "" || slices.Contains(chain, present.base)):
+		case err == nil && (present.base == "" || slices.Contains(chain, root) || slices.Contains(chain, present.base)):
 			return s.keep(ctx, root, stored.ModRevision)
 		case err == nil || errors.As(err, &missing):
 			// It is looked at once more, as it is then.
@@ -143,22 +144,8 @@ func (s *Store) put(ctx context.Context, root string, content []byte, whole seal
 		return false, err
 	}
 
-	// 2. A delta, when that pays, on condition that its base is still there.
-	b, err := s.findBase(ctx, root, chain)
-	if err != nil {
-		return false, err
-	}
-	delta, err := sealDelta(content, b, whole)
-	if err != nil {
-		return false, err
-	}
-	if delta != nil {
-		if kept, err := s.keep(ctx, b.name(), b.modRevision); !kept {
-			return false, err
-		}
-		return s.write(ctx, root, sealed{record: delta}, 0, append(store.Referable(s.keys, b.name()), s.unchanged(b))...)
-	}
-	return s.write(ctx, root, whole, 0)
+	// 2. A delta, when that pays.
+	return s.writeBest(ctx, root, 0, content, whole, "", chain)
 }
 
 // write writes a pack, while its record was written last at modRevision and the

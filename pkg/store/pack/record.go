@@ -124,7 +124,7 @@ type chunk struct {
 // seal compresses content, and cuts it into chunks when one record cannot hold
 // it.
 func seal(content []byte, chunkBytes int) (sealed, error) {
-	frame, err := store.Compress(content)
+	frame, err := store.CompressWith(nil, content)
 	if err != nil {
 		return sealed{}, err
 	}

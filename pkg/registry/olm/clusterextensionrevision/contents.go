@@ -1,9 +1,11 @@
 package clusterextensionrevision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,9 +19,10 @@ import (
 
 // Bodies keeps manifests, as a *pack.Store does.
 type Bodies interface {
-	// Put stores the manifests of a revision, in order, and returns the root
-	// that names them together. The same manifests again write nothing.
-	Put(ctx context.Context, objects []manifest.Object) (root string, err error)
+	// PutInChain stores the manifests of a revision, in order, and returns the root
+	// that names them together. The same manifests again write nothing. What is stored
+	// may depend on what the chain has, which is named by its roots, the nearest first.
+	PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (root string, err error)
 	// Read returns verified manifests by digest.
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 }
@@ -128,9 +131,9 @@ func (c *contents) borrow(ctx context.Context, revision *olm.ClusterExtensionRev
 	return nil
 }
 
-// put stores the manifests of a revision.
-func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged, objects []manifest.Object) (root string, err error) {
-	root, err = c.bodies.Put(ctx, objects)
+// put stores the manifests of a revision. The chain are the roots that it may depend on.
+func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevision, held *staged, objects []manifest.Object, chain []string) (root string, err error) {
+	root, err = c.bodies.PutInChain(ctx, objects, chain)
 	var large *pack.TooLargeError
 	if errors.As(err, &large) {
 		return "", invalid(revision, field.ErrorList{tooLarge(held, large.What, large.Bytes, large.Max)})
@@ -139,6 +142,20 @@ func (c *contents) put(ctx context.Context, revision *olm.ClusterExtensionRevisi
 		return "", asStatus(fmt.Errorf("storing the manifests of %s: %w", revision.Name, err))
 	}
 	return root, nil
+}
+
+// rootsOf returns the roots of revisions of one chain, beginning with the nearest to a
+// number: what changes from one revision to the next is little.
+func rootsOf(revisions []olm.ClusterExtensionRevision, number int64) []string {
+	revisions = slices.Clone(revisions)
+	slices.SortStableFunc(revisions, func(a, b olm.ClusterExtensionRevision) int {
+		return cmp.Compare(max(number-a.Spec.Revision, a.Spec.Revision-number), max(number-b.Spec.Revision, b.Spec.Revision-number))
+	})
+	roots := make([]string, len(revisions))
+	for i := range revisions {
+		roots[i] = rootOf(&revisions[i])
+	}
+	return roots
 }
 
 // maxAdmissionBytes bounds the manifests that validating admission sees inline:

@@ -22,7 +22,7 @@ type brokenBodies struct {
 	err error
 }
 
-func (b brokenBodies) Put(context.Context, []manifest.Object) (string, error) { return "", b.err }
+func (b brokenBodies) PutInChain(context.Context, []manifest.Object, []string) (string, error) { return "", b.err }
 
 // TestCollectCountsSecrets: entries do not show the size of Secrets, so only
 // whoever has the manifests can tell that they are too large together.
@@ -53,7 +53,7 @@ func (l lending) Read(context.Context, string) (map[manifest.Digest][]byte, erro
 	return map[manifest.Digest][]byte{l.object.Digest: l.object.JSON}, nil
 }
 
-func (l lending) Put(context.Context, []manifest.Object) (string, error) {
+func (l lending) PutInChain(context.Context, []manifest.Object, []string) (string, error) {
 	return "", &pack.TooLargeError{What: "manifests", Bytes: 4711, Max: 1}
 }
 
@@ -89,7 +89,7 @@ func TestBorrowedSecretHidesSizes(t *testing.T) {
 			if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), total) == hidden {
 				t.Errorf("the answer to too many bytes: %v", err)
 			}
-			_, err = c.put(t.Context(), revision, held, nil)
+			_, err = c.put(t.Context(), revision, held, nil, nil)
 			if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), "4711") == hidden {
 				t.Errorf("the answer to a pack that is too large: %v", err)
 			}
@@ -108,7 +108,7 @@ func TestPutErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &contents{bodies: brokenBodies{err: tc.err}}
-			if _, err := c.put(t.Context(), &olm.ClusterExtensionRevision{}, newStaged(), nil); !tc.want(err) {
+			if _, err := c.put(t.Context(), &olm.ClusterExtensionRevision{}, newStaged(), nil, nil); !tc.want(err) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 		})

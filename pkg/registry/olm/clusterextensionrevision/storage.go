@@ -312,7 +312,7 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 		}
 
 		// 3. The pack.
-		root, err := r.contents.put(ctx, revision, held, objects)
+		root, err := r.contents.put(ctx, revision, held, objects, rootsOf(besides(ctx), revision.Spec.Revision))
 		if err != nil {
 			return err
 		}
@@ -361,7 +361,9 @@ func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool)
 		}
 		objects, err := r.contents.collect(ctx, revision, held)
 		if err == nil {
-			_, err = r.contents.put(ctx, revision, held, objects)
+			// The chain has it: what it depends on was found right when the revision was
+			// created.
+			_, err = r.contents.put(ctx, revision, held, objects, []string{rootOf(stored)})
 		}
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "The manifests of a revision are at hand but could not be checked in", "revision", revision.Name)
