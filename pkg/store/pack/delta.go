@@ -33,11 +33,10 @@ type found struct {
 	modRevision int64
 }
 
-// findBase returns what a pack of a chain may be a delta against: the nearest pack of
-// the chain, or the base of that one, so that a base is always whole; it is never the pack
-// itself, and never the one called but. It returns nil when there is none: then the pack
-// is stored whole. What cannot be read of other packs stops no write.
-func (s *Store) findBase(ctx context.Context, root, but string, chain []string) (*found, error) {
+// findBase returns what a new pack of a chain may be a delta against: the nearest pack of
+// the chain, or the base of that one, so that a base is always whole. It returns nil when
+// there is none: then the pack is stored whole. What cannot be read of other packs stops no write.
+func (s *Store) findBase(ctx context.Context, root string, chain []string) (*found, error) {
 	looked := 0
 	for _, earlier := range chain {
 		if earlier == root || looked == maxLooked {
@@ -53,7 +52,7 @@ func (s *Store) findBase(ctx context.Context, root, but string, chain []string) 
 		if err == nil && record.Base != "" {
 			candidate, distance = record.Base, record.Distance+1
 		}
-		if err != nil || candidate == root || candidate == but {
+		if err != nil || candidate == root {
 			continue
 		}
 		if distance > maxDistance {
@@ -158,22 +157,61 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 	return record, nil
 }
 
-// Rebase makes a delta whole, so that it needs its base no more. See RebaseOnto.
-func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
-	return s.RebaseOnto(ctx, root, nil)
-}
-
-// RebaseOnto makes a delta need its base no more: it becomes a delta against another one,
-// when that pays, and whole otherwise. What it may depend on are the packs of the chain,
-// the nearest first: those that every chain has which has this pack. It returns whether
-// it wrote: a pack that is whole is left as it is. The bytes that it is read as stay the
-// same. A pack that is written by somebody else meanwhile is read again.
-//
-// To free a base with the least to store, rebase its deltas from the newest to the oldest:
-// the newest becomes whole, unless there is a newer base, and the others deltas against it.
+// Rebase makes a delta whole, so that it needs its base no more. It returns whether it
+// wrote: a pack that is whole is left as it is. The bytes that it is read as stay the same. A
+// pack that is written by somebody else meanwhile is read again.
 //
 // The errors are those of Objects: without its base, a delta cannot be made whole.
-func (s *Store) RebaseOnto(ctx context.Context, root string, chain []string) (bool, error) {
+func (s *Store) Rebase(ctx context.Context, root string) (bool, error) {
+	return s.rebase(ctx, root, func(read opened, modRevision int64) (bool, error) {
+		whole, err := seal(read.content, s.chunkBytes)
+		if err != nil {
+			return false, err
+		}
+		return s.write(ctx, root, whole, modRevision)
+	})
+}
+
+// RebaseOnto makes a delta one against another pack, when that pays. Every chain that has
+// the delta must have that pack, too. It returns whether the delta needs its base no more,
+// and writes nothing otherwise: when the delta would save less than a third, or when the
+// other pack cannot be a base. The rest is as for Rebase.
+func (s *Store) RebaseOnto(ctx context.Context, root, onto string) (bool, error) {
+	return s.rebase(ctx, root, func(read opened, modRevision int64) (bool, error) {
+		if onto == root || onto == read.base {
+			return false, errLeft
+		}
+		whole, err := seal(read.content, s.chunkBytes)
+		if err != nil {
+			return false, err
+		}
+		b, err := s.readBase(ctx, onto)
+		if err == nil {
+			_, err = s.decode(onto, b.content)
+		}
+		if isDamage(err) || errors.Is(err, errNoBase) {
+			return false, errLeft
+		}
+		if err != nil {
+			return false, err
+		}
+		b.distance = 1
+		delta, err := sealDelta(read.content, b, whole)
+		if err == nil && delta == nil {
+			err = errLeft
+		}
+		if err != nil {
+			return false, err
+		}
+		return s.writeDelta(ctx, root, delta, modRevision, b)
+	})
+}
+
+// errLeft says that a pack is better left as it is.
+var errLeft = errors.New("the pack stays as it is")
+
+// rebase reads a delta, and has it written while it is what was read.
+func (s *Store) rebase(ctx context.Context, root string, write func(read opened, modRevision int64) (bool, error)) (bool, error) {
 	if err := validateRoot(root); err != nil {
 		return false, err
 	}
@@ -192,25 +230,21 @@ func (s *Store) RebaseOnto(ctx context.Context, root string, chain []string) (bo
 		if _, err := s.decode(root, read.content); err != nil {
 			return false, err
 		}
-		whole, err := seal(read.content, s.chunkBytes)
-		if err != nil {
-			return false, fmt.Errorf("making pack %s whole: %w", root, err)
-		}
-		done, err := s.writeBest(ctx, root, stored.ModRevision, read.content, whole, read.base, chain)
-		if err != nil {
-			return false, fmt.Errorf("making pack %s whole: %w", root, err)
-		}
-		if done {
+		switch done, err := write(read, stored.ModRevision); {
+		case errors.Is(err, errLeft):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("rebasing pack %s: %w", root, err)
+		case done:
 			return true, nil
 		}
 	}
-	return false, fmt.Errorf("making pack %s whole: others changed it %d times meanwhile; try again", root, putAttempts)
+	return false, fmt.Errorf("rebasing pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
 }
 
-// writeBest writes a pack as a delta against a base of the chain but one, when that pays, on
-// condition that the base is still there, and whole otherwise.
-func (s *Store) writeBest(ctx context.Context, root string, modRevision int64, content []byte, whole sealed, but string, chain []string) (bool, error) {
-	b, err := s.findBase(ctx, root, but, chain)
+// writeNew writes a pack that is not there, as a delta when that pays and whole otherwise.
+func (s *Store) writeNew(ctx context.Context, root string, content []byte, whole sealed, chain []string) (bool, error) {
+	b, err := s.findBase(ctx, root, chain)
 	if err != nil {
 		return false, err
 	}
@@ -218,13 +252,19 @@ func (s *Store) writeBest(ctx context.Context, root string, modRevision int64, c
 	if err != nil {
 		return false, err
 	}
-	if delta != nil {
-		if kept, err := s.keep(ctx, b.name(), b.modRevision); !kept {
-			return false, err
-		}
-		return s.write(ctx, root, sealed{record: delta}, modRevision, append(store.Referable(s.keys, b.name()), s.unchanged(b))...)
+	if delta == nil {
+		return s.write(ctx, root, whole, 0)
 	}
-	return s.write(ctx, root, whole, modRevision)
+	return s.writeDelta(ctx, root, delta, 0, b)
+}
+
+// writeDelta writes a delta on condition that its base is still what was read, and takes
+// the base back from the collector.
+func (s *Store) writeDelta(ctx context.Context, root string, delta []byte, modRevision int64, b *found) (bool, error) {
+	if kept, err := s.keep(ctx, b.name(), b.modRevision); !kept {
+		return false, err
+	}
+	return s.write(ctx, root, sealed{record: delta}, modRevision, append(store.Referable(s.keys, b.name()), s.unchanged(b))...)
 }
 
 // unchanged is the condition that a base is still the record that was read.

@@ -308,43 +308,29 @@ func TestRebase(t *testing.T) {
 	}
 }
 
-// The base of a chain's packs is freed by rebasing them from the newest to the oldest: one
-// of them is whole then, and the others are deltas against it.
+// A base is freed when its deltas become deltas against a newer one, where that pays.
 func TestRebaseOnto(t *testing.T) {
 	s := New(storetest.NewMemory(), "/p", digester())
 	base := mustPut(t, s, version(t, "argocd", 0))
-	chain := []string{base}
-	for n := 1; n <= 4; n++ {
-		chain = slices.Insert(chain, 0, mustPut(t, s, version(t, "argocd", n), chain...))
+	objects := version(t, "argocd", 1)
+	root := mustPut(t, s, objects, base)
+	newer := mustPut(t, s, version(t, "argocd", 2))
+	unlike := mustPut(t, s, noise(t, 4, 3000))
+	delta := mustPut(t, s, version(t, "argocd", 3), newer)
+
+	for _, left := range []string{base, root, unlike, delta, Root(nil)} {
+		if wrote, err := s.RebaseOnto(t.Context(), root, left); wrote || err != nil || recordOf(t, s, root).Base != base {
+			t.Errorf("onto %s: wrote %t, error %v, the pack is %+v", left, wrote, err, recordOf(t, s, root))
+		}
 	}
-	live := chain[:4]
-	for _, root := range live {
-		if recordOf(t, s, root).Base != base {
-			t.Fatalf("%s is %+v", root, recordOf(t, s, root))
-		}
-		if wrote, err := s.RebaseOnto(t.Context(), root, slices.DeleteFunc(slices.Clone(live), func(other string) bool { return other == root })); err != nil || !wrote {
-			t.Fatalf("rebase wrote: %t, error %v", wrote, err)
-		}
+	if wrote, err := s.RebaseOnto(t.Context(), root, newer); !wrote || err != nil || recordOf(t, s, root).Base != newer {
+		t.Errorf("onto a newer one: wrote %t, error %v, the pack is %+v", wrote, err, recordOf(t, s, root))
+	}
+	if wrote, err := s.RebaseOnto(t.Context(), newer, base); wrote || err != nil || recordOf(t, s, newer).Base != "" {
+		t.Errorf("a base became a delta: %+v, error %v", recordOf(t, s, newer), err)
 	}
 	remove(t, s.kv, s.keys.Pack(base))
-	for n, root := range live {
-		mustHave(t, s, version(t, "argocd", 4-n))
-		want := live[0]
-		if n == 0 {
-			want = ""
-		}
-		if record := recordOf(t, s, root); record.Base != want {
-			t.Errorf("pack %d is %+v", 4-n, record)
-		}
-	}
-	// Put goes on from there.
-	if record := recordOf(t, s, mustPut(t, s, version(t, "argocd", 5), live...)); record.Base != live[0] {
-		t.Errorf("the next pack is %+v", record)
-	}
-	// A delta against a newer base stays one, against no pack that is not named.
-	if _, err := s.RebaseOnto(t.Context(), live[1], []string{base, live[2]}); err != nil || recordOf(t, s, live[1]).Base != "" {
-		t.Errorf("it is %+v, error %v", recordOf(t, s, live[1]), err)
-	}
+	mustHave(t, s, objects)
 }
 
 // A whole pack may need chunks, although its delta did not; and a crash after any write

@@ -145,7 +145,7 @@ func (s *Store) put(ctx context.Context, root string, content []byte, whole seal
 	}
 
 	// 2. A delta, when that pays.
-	return s.writeBest(ctx, root, 0, content, whole, "", chain)
+	return s.writeNew(ctx, root, content, whole, chain)
 }
 
 // write writes a pack, while its record was written last at modRevision and the
