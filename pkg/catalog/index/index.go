@@ -1,0 +1,168 @@
+package index
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+)
+
+// The files of an index: the table is read whole, the packages one by one.
+const (
+	tableFile    = "table"
+	packagesFile = "packages"
+)
+
+// mostUncompressed bounds what a package can have: no more than what a catalog may.
+const mostUncompressed = 1 << 30
+
+// Index is one catalog, by package. It is safe for concurrent use.
+type Index struct {
+	digest  string
+	table   table
+	file    *os.File
+	decoder *zstd.Decoder
+	// damaged is set when a package could not be read: the next Update builds it again.
+	damaged atomic.Bool
+}
+
+// table is what stays in memory.
+type table struct {
+	// Size is that of the file with the packages.
+	Size     int64     `json:"size"`
+	Packages []Summary `json:"packages"`
+}
+
+// Summary is one package in the table.
+type Summary struct {
+	Name           string   `json:"name"`
+	DefaultChannel string   `json:"defaultChannel,omitempty"`
+	Channels       []string `json:"channels,omitempty"`
+	// Latest is the version that is installed when nothing is asked for: the highest one that
+	// is not deprecated.
+	Latest  string `json:"latest,omitempty"`
+	Bundles int    `json:"bundles"`
+	// Deprecated is whether the catalog says so of the package.
+	Deprecated bool `json:"deprecated,omitempty"`
+	// Description is one line of at most 120 bytes.
+	Description string `json:"description,omitempty"`
+
+	Package segment `json:"package"`
+	Icon    segment `json:"icon,omitzero"`
+}
+
+// segment is a part of the file: one zstd frame.
+type segment struct {
+	Offset int64 `json:"offset"`
+	Size   int64 `json:"size"`
+}
+
+// open reads the table. The file stays open for as long as somebody has the index: the
+// runtime closes it then, so that readers go on while the index is collected.
+func open(folder, digest string) (*Index, error) {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(mostUncompressed))
+	if err != nil {
+		return nil, err
+	}
+	i := &Index{digest: digest, decoder: decoder}
+	packed, err := os.ReadFile(filepath.Join(folder, tableFile))
+	if err != nil {
+		return nil, err
+	}
+	if err := i.unpack(packed, &i.table); err != nil {
+		return nil, fmt.Errorf("reading the table of an index: %w", err)
+	}
+	if i.file, err = os.Open(filepath.Join(folder, packagesFile)); err != nil {
+		return nil, err
+	}
+	info, err := i.file.Stat()
+	if err == nil && info.Size() != i.table.Size {
+		err = fmt.Errorf("%s has %d bytes, want %d", i.file.Name(), info.Size(), i.table.Size)
+	}
+	if err != nil {
+		_ = i.file.Close()
+		return nil, err
+	}
+	return i, nil
+}
+
+// verify reads everything once: zstd keeps a checksum of each frame.
+func (i *Index) verify() error {
+	for _, one := range i.table.Packages {
+		if _, err := i.Package(one.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Digest is that of the catalog.
+func (i *Index) Digest() string { return i.digest }
+
+// Packages returns the table, sorted by name. It is shared: do not change it.
+func (i *Index) Packages() []Summary { return i.table.Packages }
+
+// Package reads one package as the resolver wants it: without icon, with of olm.csv.metadata
+// only what tells whether OLM v1 can install the bundle, and without documents of other
+// schemas. It is nil when the catalog does not have the package.
+func (i *Index) Package(name string) (*fbc.Config, error) {
+	row := i.row(name)
+	if row == nil {
+		return nil, nil
+	}
+	config := &fbc.Config{}
+	if err := i.read(row.Package, config); err != nil {
+		return nil, fmt.Errorf("reading package %s of catalog %s: %w", name, i.digest, err)
+	}
+	return config, nil
+}
+
+// Icon reads the icon of a package. It is nil when there is none.
+func (i *Index) Icon(name string) (*fbc.Icon, error) {
+	row := i.row(name)
+	if row == nil || row.Icon.Size == 0 {
+		return nil, nil
+	}
+	icon := &fbc.Icon{}
+	if err := i.read(row.Icon, icon); err != nil {
+		return nil, fmt.Errorf("reading the icon of package %s of catalog %s: %w", name, i.digest, err)
+	}
+	return icon, nil
+}
+
+func (i *Index) row(name string) *Summary {
+	at, found := slices.BinarySearchFunc(i.table.Packages, name, func(row Summary, name string) int { return strings.Compare(row.Name, name) })
+	if !found {
+		return nil
+	}
+	return &i.table.Packages[at]
+}
+
+func (i *Index) read(at segment, into any) error {
+	packed := make([]byte, at.Size)
+	if _, err := io.ReadFull(io.NewSectionReader(i.file, at.Offset, at.Size), packed); err != nil {
+		i.damaged.Store(true)
+		return err
+	}
+	if err := i.unpack(packed, into); err != nil {
+		i.damaged.Store(true)
+		return err
+	}
+	return nil
+}
+
+func (i *Index) unpack(packed []byte, into any) error {
+	plain, err := i.decoder.DecodeAll(packed, nil)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, into)
+}

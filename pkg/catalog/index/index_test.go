@@ -1,0 +1,229 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+)
+
+const lamp = `
+{"schema":"olm.bundle","package":"lamp","name":"lamp.v1","image":"old","properties":[]}
+{"schema":"olm.package","name":"lamp","defaultChannel":"stable","description":"# Lamp\n\n![x](y)\nGives light.\n","icon":{"base64data":"aGk=","mediatype":"image/png"}}
+{"schema":"olm.channel","package":"lamp","name":"stable","entries":[{"name":"lamp.v1"},{"name":"lamp.v2","replaces":"lamp.v1"}]}
+{"schema":"acme.io/other","package":"lamp"}
+{"schema":"olm.package","name":"axe"}
+{"schema":"olm.bundle","package":"lamp","name":"lamp.v1","image":"one","relatedImages":[{"name":"r","image":"s"}],"properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"1.0.0"}},{"type":"olm.csv.metadata","value":{"description":"long","installModes":[{"type":"OwnNamespace","supported":true}]}},{"type":"olm.bundle.object","value":{"data":"long"}}]}
+{"schema":"olm.bundle","package":"lamp","name":"lamp.v2","image":"two","properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"2.0.0"}}]}
+{"schema":"olm.deprecations","package":"lamp","entries":[{"reference":{"schema":"olm.package"},"message":"gone"},{"reference":{"schema":"olm.bundle","name":"lamp.v2"},"message":"broken"}]}
+`
+
+// digest makes one of a number.
+func digest(n int) string { return fmt.Sprintf("sha256:%064x", n) }
+
+func documents(content string) Documents {
+	return func(ctx context.Context, found func(*fbc.Document) error) error {
+		return fbc.Read(ctx, strings.NewReader(content), "c", fbc.DefaultLimits(), found)
+	}
+}
+
+// never is for an index that must be there already.
+func never(context.Context, func(*fbc.Document) error) error {
+	return errors.New("the catalog was read again")
+}
+
+func opened(t *testing.T, root string) *Store {
+	t.Helper()
+	store, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func updated(t *testing.T, store *Store, catalog string, n int, read Documents) *Index {
+	t.Helper()
+	found, err := store.Update(t.Context(), catalog, digest(n), read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestIndex: what was written is read, as the resolver wants it.
+func TestIndex(t *testing.T) {
+	i := updated(t, opened(t, t.TempDir()), "c", 1, documents(lamp))
+	var rows []string
+	for _, row := range i.Packages() {
+		row.Package, row.Icon = segment{}, segment{}
+		rows = append(rows, fmt.Sprintf("%+v", row))
+	}
+	want := []string{
+		"{Name:axe DefaultChannel: Channels:[] Latest: Bundles:0 Deprecated:false Description: Package:{Offset:0 Size:0} Icon:{Offset:0 Size:0}}",
+		"{Name:lamp DefaultChannel:stable Channels:[stable] Latest:1.0.0 Bundles:2 Deprecated:true Description:Gives light. Package:{Offset:0 Size:0} Icon:{Offset:0 Size:0}}",
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("table: (-want +got)\n%s", diff)
+	}
+	config, err := i.Package("lamp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := config.Bundles[0]
+	if first.Image != "one" || len(first.RelatedImages) != 0 || len(first.Properties) != 2 || string(first.Properties[1].Value) != `{"installModes":[{"type":"OwnNamespace","supported":true}]}` {
+		t.Errorf("bundle: %+v", first)
+	}
+	if got := graph.Unsupported(&first); got != "cannot watch all namespaces: supports OwnNamespace" {
+		t.Errorf("unsupported: %q", got)
+	}
+	if len(config.Packages) != 1 || config.Packages[0].Icon != nil || len(config.Channels) != 1 || len(config.Deprecations) != 1 || len(config.Others) != 0 {
+		t.Errorf("package: %+v", config)
+	}
+	if icon, err := i.Icon("lamp"); err != nil || string(icon.Data) != "hi" {
+		t.Errorf("icon: %+v, %v", icon, err)
+	}
+	for _, name := range []string{"axe", "none"} {
+		if icon, err := i.Icon(name); icon != nil || err != nil {
+			t.Errorf("icon of %s: %+v, %v", name, icon, err)
+		}
+	}
+	if config, err := i.Package("none"); config != nil || err != nil {
+		t.Errorf("a package of nobody: %+v, %v", config, err)
+	}
+}
+
+// TestRestart: indexes survive a restart, and what was half-built does not.
+func TestRestart(t *testing.T) {
+	root := t.TempDir()
+	updated(t, opened(t, root), "c", 1, documents(lamp))
+	if err := os.Mkdir(filepath.Join(root, buildPrefix+"x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	store := opened(t, root)
+	if found := store.Current("c"); found == nil || found.Digest() != digest(1) {
+		t.Errorf("after a restart the catalog uses %+v", found)
+	}
+	if left, err := filepath.Glob(filepath.Join(root, buildPrefix+"*")); err != nil || len(left) > 0 {
+		t.Errorf("half-built indexes stay: %v, %v", left, err)
+	}
+	updated(t, store, "c", 1, never)
+	updated(t, store, "another", 1, never)
+	if diff := cmp.Diff([]string{"another", "c"}, store.Catalogs()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFailedUpdate: a catalog goes on with what it has when the next one cannot be read.
+func TestFailedUpdate(t *testing.T) {
+	root := t.TempDir()
+	store := opened(t, root)
+	updated(t, store, "c", 1, documents(lamp))
+	for name, content := range map[string]string{"cut off": lamp + `{"schema"`, "a wrong bundle": lamp + `{"schema":"olm.bundle","package":"p","name":"b","properties":7}`} {
+		if _, err := store.Update(t.Context(), "c", digest(2), documents(content)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, at := range []*Store{store, opened(t, root)} {
+		if found := at.Current("c"); found == nil || found.Digest() != digest(1) {
+			t.Errorf("the catalog uses %+v", found)
+		}
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("left on disk: %v, %v", entries, err)
+	}
+}
+
+// TestCollect: what no catalog uses goes, and whoever reads it reads on.
+func TestCollect(t *testing.T) {
+	store := opened(t, t.TempDir())
+	old := updated(t, store, "c", 1, documents(lamp))
+	updated(t, store, "d", 2, documents(lamp))
+	updated(t, store, "c", 3, documents(lamp))
+	store.need(digest(2), 1)
+	if err := errors.Join(store.Remove("d"), store.Remove("nobody")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := store.Collect(); n != 1 || err != nil {
+		t.Errorf("collected %d, %v; want 1: somebody is about to use another", n, err)
+	}
+	store.need(digest(2), -1)
+	if n, err := store.Collect(); n != 1 || err != nil {
+		t.Errorf("collected %d, %v; want 1", n, err)
+	}
+	if config, err := old.Package("lamp"); err != nil || len(config.Bundles) != 2 {
+		t.Errorf("a reader of the old index: %v", err)
+	}
+	if config, err := store.Current("c").Package("lamp"); err != nil || len(config.Bundles) != 2 {
+		t.Errorf("a reader of the new index: %v", err)
+	}
+	if _, err := os.Stat(store.folder(digest(1))); !os.IsNotExist(err) {
+		t.Errorf("the old index is still there: %v", err)
+	}
+}
+
+// TestDamaged: an index whose bytes changed is never read as something else, and is built
+// again.
+func TestDamaged(t *testing.T) {
+	for _, name := range []string{tableFile, packagesFile} {
+		for kind, damage := range map[string]func([]byte) []byte{
+			"cut off":      func(b []byte) []byte { return b[:len(b)/2] },
+			"a bit":        func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+			"nothing left": func([]byte) []byte { return nil },
+		} {
+			root := t.TempDir()
+			updated(t, opened(t, root), "c", 1, documents(lamp))
+			file := filepath.Join(root, indexPrefix+strings.ReplaceAll(digest(1), ":", "-"), name)
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, damage(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			store := opened(t, root)
+			if i := store.Current("c"); i != nil {
+				if i.verify() == nil {
+					t.Errorf("%s, %s: it is read as if it were whole", name, kind)
+				}
+			}
+			again := updated(t, store, "c", 1, documents(lamp))
+			if config, err := again.Package("lamp"); err != nil || len(config.Bundles) != 2 {
+				t.Errorf("%s, %s: built again: %v", name, kind, err)
+			}
+		}
+	}
+}
+
+func TestUpdateRefuses(t *testing.T) {
+	store := opened(t, t.TempDir())
+	for _, c := range [][2]string{{"c", "latest"}, {"c", "sha256:../../x"}, {"../c", digest(1)}, {"", digest(1)}, {".", digest(1)}, {"build-x", digest(1)}} {
+		if _, err := store.Update(t.Context(), c[0], c[1], documents(lamp)); err == nil {
+			t.Errorf("catalog %q, digest %q: no error", c[0], c[1])
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := store.Update(ctx, "c", digest(1), documents(lamp)); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits: %v", err)
+	}
+}
+
+func TestFirstSentence(t *testing.T) {
+	for markdown, want := range map[string]string{
+		"": "", "## Overview\n\nArgo CD is\ndeclarative": "Argo CD is", "# Only\n## this": "Only", "[![b](c)](d)\n<p>\n* one": "one",
+		strings.Repeat("x", 200): strings.Repeat("x", 117) + "…",
+	} {
+		if got := firstSentence(markdown); got != want {
+			t.Errorf("%q: %q, want %q", markdown, got, want)
+		}
+	}
+}
