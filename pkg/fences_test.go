@@ -56,7 +56,7 @@ func fences() []fence {
 		{"pkg/rollout/cause", []string{"pkg/manifest"}, "objects in, cause out: without a cluster"},
 		{"pkg/rollout/definition", nil, "a definition is judged without a cluster"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
-		{"pkg/rollout/targetclient", []string{"pkg/manifest", "pkg/redact"}, "the door knows no decisions"},
+		{"pkg/rollout/targetclient", []string{"pkg/manifest", "pkg/redact"}, "the client sends what others decide"},
 		{"pkg/rollout/managedfields", []string{"pkg/manifest"}, "who has which fields is read without a cluster, and without a rollout"},
 		{"pkg/rollout/preview", []string{"pkg/manifest", "pkg/rollout"}, "it asks what the engine would do, and the engine does not know it"},
 		{"pkg/rollout/kubeconfig", nil, "a way into a cluster, whoever takes it"},
@@ -109,7 +109,7 @@ func fences() []fence {
 	}
 }
 
-// inner are packages that only the folder around them imports: others use its door.
+// inner are packages that only the folder around them imports: others import that folder.
 func inner() map[string]string {
 	return map[string]string{
 		"pkg/diff/printable": "pkg/diff",

@@ -62,7 +62,7 @@ func (d *definitions) read(definition *manifest.Object) {
 			// v1beta1 has one schema for all versions.
 			holder, _ = spec["validation"].(map[string]any)
 		}
-		if t := newJSONType(holder["openAPIV3Schema"], nil); t != nil {
+		if t := newJSONType(holder["openAPIV3Schema"]); t != nil {
 			d.known[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = t
 		}
 	}

@@ -2,52 +2,34 @@ package schema
 
 import "strings"
 
-// jsonType is a type that a JSON schema describes: one of an OpenAPI document,
-// or a structural one of a CustomResourceDefinition.
-type jsonType struct {
-	schema map[string]any
-	// definitions are what $ref points into; a structural schema has none.
-	definitions map[string]map[string]any
-	quantity    bool
-}
+// jsonType is a type that the structural schema of a CustomResourceDefinition describes.
+type jsonType struct{ schema map[string]any }
 
-const refPrefix = "#/components/schemas/"
-
-// newJSONType returns the type of a schema, following references. OpenAPI v3
-// wraps one in allOf to put a default beside it. A nil schema is no type.
-func newJSONType(definition any, definitions map[string]map[string]any) Type {
+// newJSONType returns the type of a schema. One that is wrapped in allOf, to put a default
+// beside it, is unwrapped. A nil schema is no type.
+func newJSONType(definition any) Type {
 	s, ok := definition.(map[string]any)
 	if !ok {
 		return nil
 	}
-	t := &jsonType{schema: s, definitions: definitions}
-	// References do not lead in circles but through properties; what does is
-	// not a schema.
-	const longest = 16
-	for range longest {
-		if all, ok := t.schema["allOf"].([]any); ok && len(all) == 1 {
-			if only, ok := all[0].(map[string]any); ok && t.schema["properties"] == nil {
-				t.schema = only
-				continue
-			}
+	for s["properties"] == nil {
+		all, _ := s["allOf"].([]any)
+		if len(all) != 1 {
+			break
 		}
-		ref, ok := t.schema["$ref"].(string)
+		only, ok := all[0].(map[string]any)
 		if !ok {
-			return t
+			break
 		}
-		name := strings.TrimPrefix(ref, refPrefix)
-		t.quantity = strings.HasSuffix(name, "api.resource.Quantity")
-		if t.schema, ok = definitions[name]; !ok {
-			return nil
-		}
+		s = only
 	}
-	return nil
+	return &jsonType{schema: s}
 }
 
 // Shape reads the extensions that Kubernetes has for lists and numbers.
 func (t *jsonType) Shape() Shape {
 	var shape Shape
-	shape.Quantity = t.quantity || isQuantity(t.schema["pattern"])
+	shape.Quantity = isQuantity(t.schema["pattern"])
 	switch kind, _ := t.schema["x-kubernetes-list-type"].(string); ListKind(kind) {
 	case ListSet:
 		shape.List = ListSet
@@ -79,9 +61,9 @@ func IsQuantityPattern(pattern string) bool {
 // Field returns the type of a property, or of the values of a map.
 func (t *jsonType) Field(name string) Type {
 	if property := t.property(name); property != nil {
-		return newJSONType(property, t.definitions)
+		return newJSONType(property)
 	}
-	return newJSONType(t.schema["additionalProperties"], t.definitions)
+	return newJSONType(t.schema["additionalProperties"])
 }
 
 func (t *jsonType) property(name string) map[string]any {
@@ -92,7 +74,7 @@ func (t *jsonType) property(name string) map[string]any {
 
 // Item returns the type of the items of a list.
 func (t *jsonType) Item() Type {
-	return newJSONType(t.schema["items"], t.definitions)
+	return newJSONType(t.schema["items"])
 }
 
 // Default returns the default that the schema states.

@@ -1,8 +1,7 @@
 // Package schema knows the types of fields: which lists have keys, which values
 // are quantities, and what an API server fills in where a manifest says nothing.
-// It knows them from client-go and a table of defaults (NewBuiltin), from
-// CustomResourceDefinitions (NewDefinitions) and from the OpenAPI documents of an
-// API server (NewOpenAPI).
+// It knows them from client-go and a table of defaults (NewBuiltin), and from
+// CustomResourceDefinitions (NewDefinitions).
 //
 // It imports no other package of pkg/diff: what is known of types does not depend
 // on what is compared, printed or said by it.
