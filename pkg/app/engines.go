@@ -35,18 +35,18 @@ type engineParts struct {
 	redactor *redact.Redactor
 }
 
-// open makes an engine for a cluster: the door to it, what is known of it, and the
+// open makes an engine for a cluster: the client of it, what is known of it, and the
 // engine between them. It returns what has to run meanwhile.
 func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []func(context.Context) error, error) {
 	opened, err := targetclient.New(targetclient.Options{Config: component(p.config, "rollout"), Counter: p.requests, Redactor: p.redactor})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to the target cluster: %w", err)
 	}
-	door := targetclient.Accounted{Client: opened}
+	targetClient := targetclient.Accounted{Client: opened}
 	names := revision.Names()
 	watches, err := observe.New(observe.Options{
 		Config:  countedFor(component(p.config, "watch"), p.requests, targetclient.Watch),
-		Mapping: door.Discover,
+		Mapping: targetClient.Discover,
 		Names:   names,
 		Notify:  p.notify,
 	})
@@ -54,11 +54,11 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		return nil, nil, fmt.Errorf("setting up watches of the target cluster: %w", err)
 	}
 	parts := []func(context.Context) error{watches.Run}
-	if again := selfTest(ctx, door, trialBackoff()); again != nil {
+	if again := selfTest(ctx, targetClient, trialBackoff()); again != nil {
 		parts = append(parts, again)
 	}
 	return rollout.New(rollout.Options{
-		Writer: door, Reader: door, Explainer: gather.New(door), Insider: door, Observer: watches, Names: names, Clock: clock.RealClock{},
+		Writer: targetClient, Reader: targetClient, Explainer: gather.New(targetClient), Insider: targetClient, Observer: watches, Names: names, Clock: clock.RealClock{},
 		Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 		Redactor:      p.redactor,
 		Metrics:       p.metrics,

@@ -35,14 +35,14 @@ func Profiles() []profile.Profile {
 // startPlans adds the loop of plans to a term. All it reads of and writes to the
 // cluster is done by the executor, but for reviews of approvers and events.
 func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
-	door, err := targetclient.New(targetclient.Options{Config: component(term.Executor, "plans"), Redactor: term.Redactor})
+	targetClient, err := targetclient.New(targetclient.Options{Config: component(term.Executor, "plans"), Redactor: term.Redactor})
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for plans: %w", err)
 	}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	notify := notifier(ctx, changed)
 	watches, err := observe.New(observe.Options{
-		Config: component(term.Executor, "plan-targets"), Mapping: door.Discover, Names: planwork.Names(), Notify: notify,
+		Config: component(term.Executor, "plan-targets"), Mapping: targetClient.Discover, Names: planwork.Names(), Notify: notify,
 	})
 	if err != nil {
 		return fmt.Errorf("setting up watches of plans' targets: %w", err)
@@ -76,7 +76,7 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 			}
 		}
 	}()
-	recorder, err := recorder(ctx, term, door.Counter())
+	recorder, err := recorder(ctx, term, targetClient.Counter())
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	return plan.Add(term.Manager, plan.Options{
 		Client: term.Manager.GetClient(), Reader: term.Manager.GetAPIReader(),
 		Engine: rollout.New(rollout.Options{
-			Writer: door, Reader: door, Observer: watches, Trier: door, Names: planwork.Names(), Clock: clock.RealClock{},
+			Writer: targetClient, Reader: targetClient, Observer: watches, Trier: targetClient, Names: planwork.Names(), Clock: clock.RealClock{},
 			Jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 			Redactor: term.Redactor,
 		}),

@@ -29,10 +29,10 @@ type tester interface {
 // nobody from working: objects are created by POST then, which works everywhere
 // and costs a second request each. When trying again may help, it returns the
 // function that does so until it is known, else nil.
-func selfTest(ctx context.Context, door tester, backoff wait.Backoff) func(context.Context) error {
+func selfTest(ctx context.Context, targetClient tester, backoff wait.Backoff) func(context.Context) error {
 	first, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
-	if trial(first, door) {
+	if trial(first, targetClient) {
 		return nil
 	}
 	return func(ctx context.Context) error {
@@ -43,7 +43,7 @@ func selfTest(ctx context.Context, door tester, backoff wait.Backoff) func(conte
 				return nil
 			case <-time.After(delay()):
 			}
-			if trial(ctx, door) {
+			if trial(ctx, targetClient) {
 				return nil
 			}
 		}
@@ -51,12 +51,12 @@ func selfTest(ctx context.Context, door tester, backoff wait.Backoff) func(conte
 }
 
 // trial is one self-test. It tells whether another one would be of no use.
-func trial(ctx context.Context, door tester) (settled bool) {
-	err := door.SelfTest(ctx)
+func trial(ctx context.Context, targetClient tester) (settled bool) {
+	err := targetClient.SelfTest(ctx)
 	if err == nil {
 		return true
 	}
-	door.UsePosts()
+	targetClient.UsePosts()
 	log := klog.FromContext(ctx)
 	var untestable *targetclient.UntestableError
 	if errors.As(err, &untestable) {

@@ -40,13 +40,13 @@ func install(ctx context.Context, config *rest.Config, owner string, manifests .
 	if err != nil {
 		return err
 	}
-	door, err := targetclient.New(targetclient.Options{Config: config})
+	targetClient, err := targetclient.New(targetclient.Options{Config: config})
 	if err != nil {
 		return err
 	}
 	names := observe.Names{ChainLabel: "example.com/owner", AppliedAnnotation: "example.com/applied", ManagerPrefix: "example/"}
 	changed := make(chan struct{}, 1)
-	watches, err := observe.New(observe.Options{Config: config, Mapping: door.Discover, Names: names, Notify: func(string) {
+	watches, err := observe.New(observe.Options{Config: config, Mapping: targetClient.Discover, Names: names, Notify: func(string) {
 		select {
 		case changed <- struct{}{}:
 		default: // a pass is due anyway
@@ -59,7 +59,7 @@ func install(ctx context.Context, config *rest.Config, owner string, manifests .
 	defer stop()
 	go watches.Run(ctx)
 
-	engine := rollout.New(rollout.Options{Writer: door, Reader: door, Observer: watches, Names: names, Clock: clock.RealClock{}})
+	engine := rollout.New(rollout.Options{Writer: targetClient, Reader: targetClient, Observer: watches, Names: names, Clock: clock.RealClock{}})
 	work := rollout.Work{Owner: owner, Bodies: bodies, Layers: []rollout.Layer{{Key: "1", Revision: 1, Stages: stages}}}
 	work.Save = func(_ context.Context, inventory rollout.Inventory) error { work.Inventory = inventory; return nil }
 	for {

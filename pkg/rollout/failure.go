@@ -155,8 +155,8 @@ func isSchemaError(err error) bool {
 }
 
 // Explain is an error for status, without the name of the object, which stands
-// beside it, as far as that is possible. The door has taken out what is hidden;
-// for Secrets that is done once more, for doors that do not.
+// beside it, as far as that is possible. The client of the target has taken out what is hidden;
+// for Secrets that is done once more, for clients that do not.
 func Explain(ref manifest.Ref, err error) string {
 	var body *bodyError
 	var scope *targetclient.ScopeError

@@ -16,7 +16,7 @@ import (
 type UnavailableError struct {
 	// Secret that leads to the cluster, with its namespace.
 	Secret string
-	// NeedsPerson is true when that does not heal by itself.
+	// NeedsPerson is true when that does not go away by itself.
 	NeedsPerson bool
 	Why         error
 }

@@ -39,7 +39,7 @@ func TestPenstock(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	var all sync.WaitGroup
-	// One story after the other, the longest of all: they begin at once.
+	// One scenario after the other, the longest of all: they begin at once.
 	all.Go(func() { w.run("Plans", plans) })
 	all.Go(func() { w.group("Kubectl", kubectlScenarios()) })
 	all.Go(func() { w.group("Rollout", rolloutScenarios()) })

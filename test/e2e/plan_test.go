@@ -107,7 +107,7 @@ func descheduler() []string {
 
 // plans is what an administrator does with ConfigurationPlans, on the real
 // definitions. There is one profile, and one plan holds it: all of it is one
-// story after the other.
+// scenario after the other.
 func plans(w sharedPlane) {
 	if _, err := os.Stat(crdsDir); err != nil {
 		w.t.Skipf("%s is not here: the definitions of other projects are kept beside the repository", crdsDir)

@@ -33,7 +33,7 @@ func nameDeviations() []deviation {
 }
 
 // generation counts changes of spec and nothing else, and neither spec nor status
-// is written through the other's door.
+// is written through the other's endpoint.
 func generation(s *subject) {
 	created := s.must(call{method: http.MethodPost, body: with(s.draft(s.name("a")), s.outcome(7), s.status...)})
 	s.note("status of the creator", "%t", describe(at(created.body, s.status...)) == describe(s.outcome(7)))

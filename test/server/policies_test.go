@@ -149,7 +149,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 	}
 }
 
-// The examples on the shelf are what this test has tried.
+// The examples that are published are what this test has tried.
 func TestExamplePoliciesAreNamed(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/how-to/policy.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // revisionKey is the key of every line of the log that belongs to a revision: with its
-// name, the lines are its story.
+// name, the lines are its history.
 const revisionKey = "revision"
 
 // logConditions tells in the log which conditions of a revision became others. A message

@@ -4,7 +4,7 @@
 // What revisions say of themselves is read from the manager's cache when somebody
 // scrapes: nothing has to be kept in step, and a revision that is gone has no
 // series. What happens is counted by the watch of that cache, by the engine (see
-// rollout.Metrics) and by the door to the target cluster (see targetclient.Counter). All of
+// rollout.Metrics) and by the client of the target cluster (see targetclient.Counter). All of
 // it belongs to one term of leadership, with a registry of its own.
 //
 // The names of the metrics, their types and their labels are an interface: they

@@ -4,7 +4,7 @@
 // their keys, as sets, or by equal and similar items.
 //
 // It is for the packages of pkg/diff alone, which read what it found: render makes
-// text of it, review says what it means, diff is the door. It knows none of them,
+// text of it, review says what it means, others import diff. It knows none of them,
 // only the types of fields (schema).
 package tree
 

@@ -17,7 +17,7 @@ import (
 )
 
 // What the server and its webhooks say about an object may quote it. All of that
-// comes through this door, as errors and as warnings, so that here is where what
+// comes through this client, as errors and as warnings, so that here is where what
 // is hidden is taken out: no caller can forget it.
 
 // redacted returns an error without what it quotes of an object's hidden content.

@@ -64,18 +64,18 @@ type cluster struct {
 
 // newLiveIn makes what compares revisions with one cluster.
 func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
-	door, err := targetclient.New(targetclient.Options{Config: c.config, Redactor: r.Redactor})
+	targetClient, err := targetclient.New(targetclient.Options{Config: c.config, Redactor: r.Redactor})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for live diffs: %w", err)
 	}
 	return live.New(live.Deps{
 		Authorizer: c.rights,
-		Previewer:  preview.New(preview.Options{Reader: door, Trier: door, Names: rev.Names(), Parallel: previewsAtOnce}),
-		Kinds:      door,
+		Previewer:  preview.New(preview.Options{Reader: targetClient, Trier: targetClient, Names: rev.Names(), Parallel: previewsAtOnce}),
+		Kinds:      targetClient,
 		Work:       c.work,
 		Reader:     c.who,
 		Role:       c.role,
-		Objects:    door,
+		Objects:    targetClient,
 		Redactor:   r.Redactor,
 		EventsHere: c.host,
 		Clock:      clock.RealClock{},

@@ -21,7 +21,7 @@ import (
 // reboot and no content of any object, whoever may read those sees all.
 func (r *Reads) Plans() (*livediff.Differ, *approver.Rights, *survey.Deps, error) {
 	accounts := r.Accounts
-	door, err := targetclient.New(targetclient.Options{Config: accounts.ConfigFor(serviceaccounts.Reader()), Redactor: r.Redactor})
+	targetClient, err := targetclient.New(targetclient.Options{Config: accounts.ConfigFor(serviceaccounts.Reader()), Redactor: r.Redactor})
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("making a client for diffs of plans: %w", err)
 	}
@@ -30,8 +30,8 @@ func (r *Reads) Plans() (*livediff.Differ, *approver.Rights, *survey.Deps, error
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("making a client for the facts of profiles: %w", err)
 	}
-	previewer := preview.New(preview.Options{Reader: door, Trier: door, Names: planwork.Names(), Parallel: previewsAtOnce})
-	return &livediff.Differ{Authorizer: r.Authorizer, Previewer: previewer, Kinds: door, Packs: r.Packs, Schema: r.Types, Redactor: r.Redactor},
-		&approver.Rights{Authorizer: r.Authorizer, Kinds: door},
+	previewer := preview.New(preview.Options{Reader: targetClient, Trier: targetClient, Names: planwork.Names(), Parallel: previewsAtOnce})
+	return &livediff.Differ{Authorizer: r.Authorizer, Previewer: previewer, Kinds: targetClient, Packs: r.Packs, Schema: r.Types, Redactor: r.Redactor},
+		&approver.Rights{Authorizer: r.Authorizer, Kinds: targetClient},
 		&survey.Deps{Profiles: r.Profiles, Client: facts, Previewer: previewer}, nil
 }

@@ -1,6 +1,6 @@
 // Package client_test proves against a real kube-apiserver what the rollout
 // engine relies on: the facts of server-side apply that it is built on, the one
-// door to the cluster (package targetclient), and what is known of it (package observe).
+// client of the cluster (package targetclient), and what is known of it (package observe).
 package client_test
 
 import (

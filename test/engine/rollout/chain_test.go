@@ -123,13 +123,13 @@ func (c *chain) run(with ...interference) {
 		config.Wrap(c.counter.WrapFor(usual))
 		return config
 	}
-	target, err := targetclient.New(targetclient.Options{Config: config("door", targetclient.Discovery)})
+	target, err := targetclient.New(targetclient.Options{Config: config("targetClient", targetclient.Discovery)})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	door := targetclient.Accounted{Client: target}
+	targetClient := targetclient.Accounted{Client: target}
 	p := &process{heard: make(chan struct{}, 1)}
-	p.watches, err = observe.New(observe.Options{Config: config("watch", targetclient.Watch), Mapping: door.Discover, Names: names(), Notify: func(string) { p.wake() }})
+	p.watches, err = observe.New(observe.Options{Config: config("watch", targetclient.Watch), Mapping: targetClient.Discover, Names: names(), Notify: func(string) { p.wake() }})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -148,9 +148,9 @@ func (c *chain) run(with ...interference) {
 		}
 	})
 	c.t.Cleanup(p.stop)
-	options := rollout.Options{Writer: door, Reader: door, Observer: p.watches, Names: names(), Clock: c.clock, Parallel: c.parallel, SkipPreflight: c.skipPreflight}
+	options := rollout.Options{Writer: targetClient, Reader: targetClient, Observer: p.watches, Names: names(), Clock: c.clock, Parallel: c.parallel, SkipPreflight: c.skipPreflight}
 	if c.explains {
-		options.Explainer = gather.New(door)
+		options.Explainer = gather.New(targetClient)
 	}
 	for _, i := range with {
 		if i.writer != nil {

@@ -1,5 +1,5 @@
 // Package rollout_test proves the rollout engine against a real kube-apiserver, on
-// the real door and watches, without our API server: the tests keep the chain's
+// the real client and watches, without our API server: the tests keep the chain's
 // inventory themselves, and write the status of workloads as controllers would.
 package rollout_test
 

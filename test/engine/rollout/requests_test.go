@@ -15,7 +15,7 @@ import (
 )
 
 // cost compares what was sent since a mark, discovery apart: that is asked once
-// for each group and version, by the door and by each watch.
+// for each group and version, by the client and by each watch.
 func (c *chain) cost(t *testing.T, what string, want map[string]int, do func()) {
 	t.Helper()
 	mark := c.Audit().Mark()
