@@ -84,7 +84,7 @@ func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	case progressing.Reason == "Superseded":
 		return with(r, "is replaced", progressing, nil)
 	case is(progressing, metav1.ConditionTrue):
-		return inPhase(r, with(r, doing(progressing.Reason), progressing, nil))
+		return inPhase(r, blocked(r, with(r, doing(progressing.Reason), progressing, nil)))
 	case is(available, metav1.ConditionUnknown):
 		return with(r, "was available, and whether it still is is not known", available, nil)
 	case is(available, metav1.ConditionFalse):
@@ -158,13 +158,35 @@ func cause(r *v1alpha1.ClusterExtensionRevision, c *metav1.Condition) *metav1.Co
 	return c
 }
 
+// blocked turns what goes on by itself into what somebody should look at, when an object
+// is held up that waiting alone does not help: conditions say so only when it has lasted.
+func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
+	for i := range r.Status.Phases {
+		for _, failure := range r.Status.Phases[i].Failing {
+			next, known := revisionSteps()[failure.Reason]
+			if !known || next.who == Nobody || failure.Reason == "ProbeFailed" && !explained(failure.Cause) {
+				continue
+			}
+			object := strings.TrimSpace(failure.Kind + " " + strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/"))
+			return fromRevision(r, a.What, failure.Reason, object+": "+failure.Message)
+		}
+	}
+	return a
+}
+
+// explained tells whether it is known why an object is not ready, and that is more than
+// that it has just begun.
+func explained(cause *v1alpha1.FailureCause) bool {
+	return cause != nil && cause.Reason != "Starting" && cause.Reason != "ContainerCreating"
+}
+
 // inPhase says how far a rollout is.
 func inPhase(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	for i, phase := range r.Status.Phases {
 		switch phase.State {
 		case v1alpha1.PhaseStateAvailable, v1alpha1.PhaseStateSuperseded:
 		default:
-			if a.Reason == "RollingOut" {
+			if !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionSucceeded) {
 				a.What += fmt.Sprintf(", phase %s (%d of %d, %d of %d objects)", phase.Name, i+1, len(r.Status.Phases), phase.Available+phase.Superseded, phase.Objects)
 			}
 			return a

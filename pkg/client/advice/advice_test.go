@@ -1,9 +1,12 @@
 package advice
 
 import (
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +58,15 @@ func TestExtension(t *testing.T) {
 	twoPhases := func(r *v1alpha1.ClusterExtensionRevision) {
 		r.Status.Phases = []v1alpha1.PhaseStatus{{Name: "crds", State: v1alpha1.PhaseStateAvailable}, {Name: "deploy", State: v1alpha1.PhaseStateProgressing, Objects: 8, Available: 3, Superseded: 1}}
 	}
+	holds := func(reason, cause string) change {
+		return func(r *v1alpha1.ClusterExtensionRevision) {
+			failure := v1alpha1.ObjectFailure{Kind: "Deployment", Namespace: "argocd", Name: "server", Reason: reason, Message: "it is so"}
+			if cause != "" {
+				failure.Cause = &v1alpha1.FailureCause{Reason: cause}
+			}
+			r.Status.Phases = []v1alpha1.PhaseStatus{{Name: "deploy", State: v1alpha1.PhaseStateProgressing, Objects: 1, Failing: []v1alpha1.ObjectFailure{failure}}}
+		}
+	}
 	unready := func(r *v1alpha1.ClusterExtensionRevision) {
 		r.Status.Phases = []v1alpha1.PhaseStatus{{Name: "deploy", Failing: []v1alpha1.ObjectFailure{{Reason: "ProbeFailed"}}}}
 	}
@@ -70,7 +82,7 @@ func TestExtension(t *testing.T) {
 			reason: "how far it is", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: Deployment argocd/server: 0 of 1 replicas available")},
 			want: []string{"argocd-1 is rolling out, phase deploy (2 of 2, 4 of 8 objects): Deployment argocd/server: 0 of 1 replicas available. It goes on by itself."},
 		},
-		"Repairing": {reason: "drift", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x")}, want: []string{"argocd-1 is being repaired: x. It goes on by itself."}},
+		"Repairing": {reason: "drift", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x", "Succeeded=True/RolledOut")}, want: []string{"argocd-1 is being repaired: x. It goes on by itself."}},
 		"Soaking": {
 			reason: "only time is missing", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Soaking: until noon")},
 			want: []string{"argocd-1 is complete, and has to stay so for a while: until noon. It succeeds by itself when that time is over."},
@@ -84,8 +96,19 @@ func TestExtension(t *testing.T) {
 			want: []string{"argocd-1 fails: Deployment argocd/server: exists already. Whoever makes the revisions must remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection."},
 		},
 		"Contested": {
-			reason: "two writers", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Repairing", "Failing=True/Contested: hpa changes .spec.replicas back")},
-			want: []string{"argocd-1 fails: hpa changes .spec.replicas back. Whoever makes the revisions must stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			reason:    "two writers, of which conditions say only that it is repaired",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("Contested", ""), "Progressing=True/Repairing: it is repaired", "Succeeded=True/RolledOut")},
+			want:      []string{"argocd-1 is being repaired: Deployment argocd/server: it is so. Whoever makes the revisions must stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+		},
+		"Crashing": {
+			reason:    "a cause that is known does not go away by waiting",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("ProbeFailed", "CrashLoopBackOff"), "Progressing=True/RollingOut: x")},
+			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): Deployment argocd/server: it is so. Whoever makes the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
+		},
+		"Starting": {
+			reason:    "that is how rollouts begin",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("ProbeFailed", "Starting"), "Progressing=True/RollingOut: x")},
+			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): x. It goes on by itself."},
 		},
 		"BudgetExceeded": {
 			reason: "the message has the answer",
@@ -172,11 +195,11 @@ func TestPlan(t *testing.T) {
 		want       string
 	}{
 		"Review":   {hcov1alpha1.PhaseReviewRequired, "2 items", []string{"Ready=False/ReviewRequired"}, "plan a waits for its approval: 2 items. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
-		"Rights":   {hcov1alpha1.PhaseFailed, "alice approved the plan and may not create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and may not create x. Whoever may approve plans must have somebody approve it who may do what it does, after it was computed anew (retry). The command: kubectl penstock plan show a"},
-		"Drifted":  {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, and its targets were changed since: bob changed .spec. Whoever made the plan must settle with whoever changed it, or have the plan computed anew (retry), and review it."},
+		"Rights":   {hcov1alpha1.PhaseFailed, "alice approved the plan and may not create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and may not create x. Whoever may approve plans must have it computed anew (retry), and approved by somebody who may do what it does. The command: kubectl penstock plan run a"},
+		"Drifted":  {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, and its targets were changed since: bob changed .spec. Whoever made the plan must settle with whoever changed it, or have the plan computed anew (retry), and review it. The command: kubectl penstock plan run a"},
 		"Progress": {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
 		"Done":     {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
-		"Outdated": {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, and would be another one today. Whoever made the plan must have the plan computed anew (retry), and review it: it would be another one today."},
+		"Outdated": {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, and would be another one today. Whoever made the plan must have the plan computed anew (retry), and review it: it would be another one today. The command: kubectl penstock plan run a"},
 		"Young":    {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, see that a replica of Penstock leads."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,6 +249,55 @@ func TestEveryReasonHasAdvice(t *testing.T) {
 			}
 		})
 	}
+}
+
+var update = flag.Bool("update", false, "write the tables of docs/reference/reasons.md")
+
+// The page of reasons has the tables that the code goes by.
+func TestPage(t *testing.T) {
+	const page = "../../../docs/reference/reasons.md"
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(content)
+	for _, part := range []struct {
+		after string
+		steps map[string]step
+	}{{"## Of revisions\n\n", revisionSteps()}, {"## Of plans\n\n", planSteps()}} {
+		before, rest, found := strings.Cut(want, part.after)
+		if !found {
+			t.Fatalf("%s has no section %q", page, part.after)
+		}
+		next := strings.Index(rest, "\n\n")
+		if next < 0 {
+			next = len(rest) - 1
+		}
+		want = before + part.after + rows(part.steps) + rest[next+1:]
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, string(content)); diff != "" {
+		t.Errorf("%s (-want +got, write it with -update):\n%s", page, diff)
+	}
+}
+
+// rows is a table in Markdown.
+func rows(steps map[string]step) string {
+	out := "| reason | who must do something | what |\n|---|---|---|\n"
+	for _, reason := range slices.Sorted(maps.Keys(steps)) {
+		s := steps[reason]
+		do := s.do
+		if s.command != "" {
+			do += fmt.Sprintf(" (`%s`)", strings.NewReplacer("{extension}", "argocd", "{revision}", "argocd-2", "{plan}", "rebalance").Replace(s.command))
+		}
+		out += fmt.Sprintf("| `%s` | %s | %s |\n", reason, s.who, do)
+	}
+	return out
 }
 
 // reasonsIn collects the constants of a package that are named Reason… or reason…, and

@@ -76,7 +76,7 @@ func revisionSteps() map[string]step {
 const (
 	anew    = "have the plan computed anew (retry), and review it"
 	approve = "kubectl penstock plan approve {plan}"
-	show    = "kubectl penstock plan show {plan}"
+	run     = "kubectl penstock plan run {plan}" // computes it anew, shows it and asks
 )
 
 // planSteps are the reasons of plans.
@@ -96,14 +96,14 @@ func planSteps() map[string]step {
 		"MissingDependency":    {who: Administrator, do: "install what the message names; the plan notices by itself"},
 		"FieldConflict":        {who: Planner, do: "settle with the owners of these fields, or set onConflict to Take"},
 		"ProfileLocked":        {who: Planner, do: "wait for the plan that has the profile, or take the profile from it"},
-		"ApproverLacksRights":  {who: Approver, do: "have somebody approve it who may do what it does, after it was computed anew (retry)", command: show},
-		"ItemFailed":           {who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: show},
-		"CompletedWithErrors":  {who: Planner, do: "see which items failed, and " + anew + "; or undo the run", command: show},
-		"PlanStale":            {who: Planner, do: anew, command: show},
-		"PlanRefused":          {who: Planner, do: "change what the message names, and " + anew},
-		"ConfigurationDrifted": {who: Planner, do: "settle with whoever changed it, or " + anew},
-		"ApprovalExpired":      {who: Planner, do: anew, command: show},
-		"LogicChanged":         {who: Planner, do: anew + ": it would be another one today"},
+		"ApproverLacksRights":  {who: Approver, do: "have it computed anew (retry), and approved by somebody who may do what it does", command: run},
+		"ItemFailed":           {who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: run},
+		"CompletedWithErrors":  {who: Planner, do: "see which items failed, and " + anew + "; or undo the run", command: run},
+		"PlanStale":            {who: Planner, do: anew, command: run},
+		"PlanRefused":          {who: Planner, do: "change what the message names, and " + anew, command: run},
+		"ConfigurationDrifted": {who: Planner, do: "settle with whoever changed it, or " + anew, command: run},
+		"ApprovalExpired":      {who: Planner, do: anew, command: run},
+		"LogicChanged":         {who: Planner, do: anew + ": it would be another one today", command: run},
 		"Unreadable":           {who: Operator, do: "restore the store from a snapshot"},
 	}
 }

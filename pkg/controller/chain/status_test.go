@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
@@ -185,6 +186,9 @@ func TestStatusConditions(t *testing.T) {
 			}
 			again := tc.revision.DeepCopy()
 			again.Status = got
+			if said := advice.Revision(again); said.Reason == "" || strings.Contains(said.Do, "newer version") {
+				t.Errorf("nobody who asks why is told what to do: %+v", said)
+			}
 			if diff := cmp.Diff(got, status(again, tc.found, noon.Add(tc.later+time.Second))); diff != "" {
 				t.Errorf("the same finding again changes status: (-first +second)\n%s", diff)
 			}
