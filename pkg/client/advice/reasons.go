@@ -43,6 +43,7 @@ func revisionSteps() map[string]step {
 		"Held":                     {who: Author, do: "change the owner, so that it rolls something else out, or release the hold"},
 		"BudgetExceeded":           {who: Author, do: "read what would be deleted, and acknowledge it if that is meant"},
 		"InstancesExist":           {who: Author, do: "save or delete the instances, and allow the deletion of their definition if that is meant"},
+		"NotEmpty":                 {who: Author, do: "save or move what would be deleted with it, and acknowledge it if that is meant"},
 		"Collision":                {who: Author, do: "remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection"},
 		"Contested":                {who: Author, do: "stop the other writer, or leave the field to it: list the field in yield in the next revision"},
 		"ApplyRejected":            {who: Author, do: "make the next revision with a manifest that the cluster takes, or have the policy or right changed that the message names"},
