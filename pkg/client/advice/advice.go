@@ -228,6 +228,11 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 		return describe("cannot be read", objectmeta.ReasonUnreadable, plan.Annotations[objectmeta.UnreadableAnnotation])
 	case ready == nil || plan.Status.Phase == "":
 		return describe("has not been looked at yet", objectmeta.ReasonPending, "")
+	case plan.Status.Phase == hcov1alpha1.PhaseInProgress && strings.HasPrefix(plan.Status.Message, frozenBy):
+		a := describe("waits for the end of a freeze", ready.Reason, plan.Status.Message)
+		freeze := revisionSteps()["Frozen"]
+		a.Who, a.Do, a.Command = freeze.who, freeze.do, freeze.command
+		return a
 	case plan.Status.Phase == hcov1alpha1.PhaseCompleted && is(upgrade, metav1.ConditionTrue):
 		return describe("is carried out, and would be another one today", upgrade.Reason, plan.Status.Message)
 	default:
@@ -238,6 +243,10 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 		return describe(inWords(plan.Status.Phase), ready.Reason, message)
 	}
 }
+
+// frozenBy begins the message of a plan that is being executed while the cluster is frozen:
+// its conditions have no reason of their own for that.
+const frozenBy = "frozen by "
 
 // inWords says what a phase means for who waits.
 func inWords(phase hcov1alpha1.Phase) string {

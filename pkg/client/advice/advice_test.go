@@ -21,6 +21,7 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
 type change func(*v1alpha1.ClusterExtensionRevision)
@@ -194,9 +195,11 @@ func TestPlan(t *testing.T) {
 		conditions []string
 		want       string
 	}{
-		"Review":   {hcov1alpha1.PhaseReviewRequired, "2 items", []string{"Ready=False/ReviewRequired"}, "plan a waits for its approval: 2 items. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
-		"Rights":   {hcov1alpha1.PhaseFailed, "alice approved the plan and may not create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and may not create x. Whoever may approve plans must have it computed anew (retry), and approved by somebody who may do what it does. The command: kubectl penstock plan run a"},
-		"Drifted":  {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, and its targets were changed since: bob changed .spec. Whoever made the plan must settle with whoever changed it, or have the plan computed anew (retry), and review it. The command: kubectl penstock plan run a"},
+		"Review":  {hcov1alpha1.PhaseReviewRequired, "2 items", []string{"Ready=False/ReviewRequired"}, "plan a waits for its approval: 2 items. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
+		"Rights":  {hcov1alpha1.PhaseFailed, "alice approved the plan and may not create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and may not create x. Whoever may approve plans must have it computed anew (retry), and approved by somebody who may do what it does. The command: kubectl penstock plan run a"},
+		"Drifted": {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, and its targets were changed since: bob changed .spec. Whoever made the plan must settle with whoever changed it, or have the plan computed anew (retry), and review it. The command: kubectl penstock plan run a"},
+		"Frozen": {hcov1alpha1.PhaseInProgress, (&rollout.Freeze{Author: "alice", Reason: "the year ends"}).String() + "; nothing is written", []string{"Ready=False/InProgress"},
+			"plan a waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
 		"Progress": {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
 		"Done":     {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
 		"Outdated": {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, and would be another one today. Whoever made the plan must have the plan computed anew (retry), and review it: it would be another one today. The command: kubectl penstock plan run a"},
