@@ -38,6 +38,9 @@ func stick(ctx context.Context, d *demo) error {
 	if err := d.describe(ctx, revision.Name, stuck); err != nil {
 		return err
 	}
+	if err := d.showCause(ctx, revision.Name, stuck); err != nil {
+		return err
+	}
 	if _, err := d.show(ctx, d.getDeployments("")); err != nil {
 		return err
 	}
@@ -122,6 +125,16 @@ func (d *demo) describe(ctx context.Context, name string, stuck culprit) error {
 	return d.claim(len(missing) == 0,
 		fmt.Sprintf("the first screen names phase, object and message: %s, %s, %q", stuck.phase, short(stuck.id), firstClause(stuck.message)),
 		"all three", "without "+strings.Join(missing, ", "))
+}
+
+// showCause shows the objects that are not as they should be, and why.
+func (d *demo) showCause(ctx context.Context, name string, stuck culprit) error {
+	out, err := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=objects | grep Unready", name))
+	if err != nil {
+		return err
+	}
+	missing := missingFrom(out, stuck.id.Name, "Unready", "ImagePull")
+	return d.claim(len(missing) == 0, "the object that is not ready, and why, without a look at its Pods: the image cannot be pulled", "both", "without "+strings.Join(missing, ", "))
 }
 
 // missingFrom returns the parts that a text does not have, however it is broken

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -47,11 +48,39 @@ func upgrade(ctx context.Context, d *demo) error {
 	if err := d.pruned(ctx, before, change.Pruned); err != nil {
 		return err
 	}
+	if err := d.showEvents(ctx, name, "RolloutBegun", "PhaseAvailable", "Succeeded"); err != nil {
+		return err
+	}
 	if _, err = d.show(ctx, "kubectl get cer"); err != nil {
 		return err
 	}
 	_, err = d.show(ctx, "kubectl get revisionhistories")
 	return err
+}
+
+// showEvents shows the events of a revision once those of some reasons are there: they are
+// written on the side.
+func (d *demo) showEvents(ctx context.Context, name string, reasons ...string) error {
+	command := fmt.Sprintf("kubectl events --for cer/%s -o jsonpath='{range .items[*]}{.reason}: {.message}{\"\\n\"}{end}'", name)
+	for began := time.Now(); ; {
+		out, err := d.shell.run(ctx, command)
+		if err != nil {
+			return err
+		}
+		missing := missingFrom(out.Stdout, reasons...)
+		if len(missing) == 0 {
+			_, err := d.show(ctx, command)
+			return err
+		}
+		if time.Since(began) > patience {
+			return &failure{claim: "events say how the rollout of " + name + " went on", want: strings.Join(reasons, ", "), got: "without " + strings.Join(missing, ", ")}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(again):
+		}
+	}
 }
 
 // setState is the command that changes what is done with a revision.

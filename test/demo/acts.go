@@ -63,6 +63,11 @@ func acts() []act {
 				"Penstock puts back what it owns, and says who had changed which field.",
 		},
 		{
+			title: "an operator with other names in each version", skip: always, play: names,
+			why: "OLM names roles by a hash, so every upgrade deletes dozens of objects, and an alarm that always rings is switched off. " +
+				"Penstock counts what is lost, not what is replaced, and asks when a version lacks what it had.",
+		},
+		{
 			title: "kill -9 in the middle of a rollout", skip: withoutUpgradeOrDeployment, play: crash,
 			why: "Whatever rolls out software gets killed while it does. No workload may depend on it, and what it began it must finish.",
 		},
