@@ -54,9 +54,11 @@ func (e *HeldError) Error() string {
 // Unwrap returns which record, and why.
 func (e *HeldError) Unwrap() error { return e.Err }
 
-// Rebaser makes a pack whole that is compressed against another one.
+// Rebaser makes packs need another one no more that they are compressed against.
 type Rebaser interface {
 	Rebase(ctx context.Context, root string) (bool, error)
+	// RebaseOnto compresses it against another one instead, when that pays.
+	RebaseOnto(ctx context.Context, root, onto string) (bool, error)
 }
 
 // Collector deletes packs.
@@ -65,6 +67,8 @@ type Collector struct {
 	keys   store.Keys
 	source *references.Source
 	rebase Rebaser
+	// tried has, by root, the pack against which compressing it did not pay.
+	tried map[string]string
 	// term is etcd's revision of the write of the collector's key by this one, 0 before.
 	term int64
 }
@@ -72,7 +76,7 @@ type Collector struct {
 // New returns a collector of the packs in a source. Rebase may be nil where no pack is
 // compressed against another one.
 func New(kv clientv3.KV, source *references.Source, rebase Rebaser) *Collector {
-	return &Collector{kv: kv, keys: source.Keys(), source: source, rebase: rebase}
+	return &Collector{kv: kv, keys: source.Keys(), source: source, rebase: rebase, tried: map[string]string{}}
 }
 
 // Result is what a collection did.
@@ -125,7 +129,7 @@ func (c *Collector) round(ctx context.Context, result *Result) (again bool, err 
 	if err != nil {
 		return false, err
 	}
-	// 2. Packs that alone need another one, which nothing else does, are made whole.
+	// 2. Packs that need another one, which nothing refers to, are made to need it no more.
 	rebased, err := c.rebaseLast(ctx, first)
 	result.Rebased += rebased
 	if err != nil {
@@ -169,7 +173,8 @@ type seen struct {
 type state struct {
 	packs map[string]*seen
 	// referred has the roots that records refer to, kept those that stay.
-	referred, kept map[string]bool
+	referred references.Set
+	kept     map[string]bool
 }
 
 // unneeded are the roots of the packs that are there and not kept, in order.
@@ -257,10 +262,7 @@ func (s *state) keep(referred references.Set) {
 			packs = append(packs, one.Pack)
 		}
 	}
-	s.kept, s.referred = references.Kept(packs, referred), make(map[string]bool, len(referred))
-	for root := range referred {
-		s.referred[root] = true
-	}
+	s.kept, s.referred = references.Kept(packs, referred), referred
 }
 
 // readPacks fills in what the records of packs say.

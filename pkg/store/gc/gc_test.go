@@ -222,6 +222,31 @@ func TestBases(t *testing.T) {
 	}
 }
 
+// TestRebaseOnto: a base that is no revision any more goes as soon as its chain has a newer
+// pack that is whole, and its deltas are deltas against that one. What another chain has
+// too is no such delta.
+func TestRebaseOnto(t *testing.T) {
+	s := on(t, storetest.Client(t))
+	ctx := t.Context()
+	for _, name := range []string{"argocd-1", "argocd-2", "argocd-3"} {
+		s.must(s.create(ctx, name, name))
+	}
+	s.must(s.create(ctx, "other-1", "argocd-3"))
+	// A newer one that is whole.
+	root, err := s.packs.Put(ctx, content("argocd-4"))
+	s.must(err)
+	_, _, err = store.Swap(ctx, s.kv, s.record("argocd-4"), []byte(root), 0)
+	s.must(err)
+	s.must(s.delete(ctx, "argocd-1"))
+	if got := s.collect(); got != (Result{Packs: 1, Rebased: 2, Present: 3}) {
+		t.Errorf("collected %+v", got)
+	}
+	s.holds("rebased", true)
+	if got := s.collect(); got != (Result{Present: 3}) {
+		t.Errorf("once more: %+v", got)
+	}
+}
+
 // TestReserved: what is being imported stays, until the import is over.
 func TestReserved(t *testing.T) {
 	etcd := storetest.Client(t)

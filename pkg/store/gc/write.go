@@ -133,9 +133,9 @@ func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 	return c.write(ctx, "deleting parts of packs that were never finished", parts)
 }
 
-// rebaseLast makes packs whole that are the only ones to need another pack, when nothing
-// else refers to that. A base that two or more need stays: to make one of them whole would
-// take as much as the base does.
+// rebaseLast rebases packs that need another pack, when nothing else refers to that: onto a
+// newer one, or, when one alone is left, so that it is whole. A base that two or more need
+// stays: to make one of them whole would take as much as the base does.
 func (c *Collector) rebaseLast(ctx context.Context, s state) (int, error) {
 	if c.rebase == nil {
 		return 0, nil
@@ -146,23 +146,31 @@ func (c *Collector) rebaseLast(ctx context.Context, s state) (int, error) {
 			needs[one.Base] = append(needs[one.Base], root)
 		}
 	}
-	rebased := 0
+	rebased, newest := 0, newestWhole(s)
 	for _, base := range slices.Sorted(maps.Keys(needs)) {
-		if one := s.packs[base]; one == nil || s.referred[base] || one.Reserved || len(needs[base]) != 1 || !s.kept[needs[base][0]] {
+		if one := s.packs[base]; one == nil || len(s.referred[base]) > 0 || one.Reserved {
 			continue
 		}
-		done, err := c.rebase.Rebase(ctx, needs[base][0])
-		var missing *pack.MissingError
-		var corrupt *pack.CorruptError
-		switch {
-		case errors.As(err, &missing) || errors.As(err, &corrupt):
-			continue // it stays as it is, and its base with it
-		case err != nil:
-			return rebased, fmt.Errorf("making pack %s whole, which alone needs %s: %w", needs[base][0], base, err)
+		left, err := c.rebaseOnto(ctx, s, needs[base], newest)
+		if err != nil {
+			return rebased, fmt.Errorf("making packs not need %s: %w", base, err)
+		}
+		rebased += len(needs[base]) - len(left)
+		if len(left) != 1 || !s.kept[left[0]] {
+			continue
+		}
+		done, err := c.rebase.Rebase(ctx, left[0])
+		if err != nil && !isDamage(err) {
+			return rebased, fmt.Errorf("making pack %s whole, which alone needs %s: %w", left[0], base, err)
 		}
 		if done {
 			rebased++
 		}
 	}
 	return rebased, nil
+}
+
+// isDamage tells that a pack cannot be read: it stays as it is, and its base with it.
+func isDamage(err error) bool {
+	return errors.As(err, new(*pack.MissingError)) || errors.As(err, new(*pack.CorruptError))
 }

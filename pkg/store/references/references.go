@@ -19,8 +19,8 @@ import (
 // Set has, for each root that is referred to, the keys of records that do.
 type Set map[string][]string
 
-// maxNamed is how many records are remembered of each root.
-const maxNamed = 3
+// MaxNamed is how many records are remembered of each root.
+const MaxNamed = 3
 
 // Add notes that a record refers to packs. Empty roots are none.
 func (s Set) Add(key string, roots ...string) {
@@ -28,7 +28,7 @@ func (s Set) Add(key string, roots ...string) {
 		if root == "" {
 			continue
 		}
-		if len(s[root]) < maxNamed {
+		if len(s[root]) < MaxNamed {
 			s[root] = append(s[root], key)
 		}
 	}

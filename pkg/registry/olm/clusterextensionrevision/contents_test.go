@@ -22,7 +22,9 @@ type brokenBodies struct {
 	err error
 }
 
-func (b brokenBodies) PutInChain(context.Context, []manifest.Object, []string) (string, error) { return "", b.err }
+func (b brokenBodies) PutInChain(context.Context, []manifest.Object, []string) (string, error) {
+	return "", b.err
+}
 
 // TestCollectCountsSecrets: entries do not show the size of Secrets, so only
 // whoever has the manifests can tell that they are too large together.
