@@ -102,6 +102,7 @@ func fences() []fence {
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},
 		{"pkg/catalog/compare", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/resolve"}, "for whom something changes, the resolver says"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},
+		{"pkg/crdsafety", nil, "two definitions in, what is not safe out"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"pkg/plugin", append([]string{"pkg/client", "pkg/source"}, api...), "it is for a laptop: what it knows, it asks our API"},
 		{"cmd/kubectl-penstock", []string{"pkg/plugin"}, "it is for a laptop: without the server"},

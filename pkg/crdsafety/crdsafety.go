@@ -1,0 +1,190 @@
+// Package crdsafety says whether a CustomResourceDefinition may take the place of the one in
+// the cluster without breaking objects that are stored and clients that write them. The
+// checks are those of sigs.k8s.io/crdify with OLM v1's settings, and one for oneOf. It is
+// pure: the definition of the cluster, with its status, is given.
+//
+// crdify's own walk keeps one schema for a property and for its alternatives (anyOf, oneOf),
+// which hides changes of such a property; the walk here is our own.
+package crdsafety
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/crdify/pkg/config"
+	"sigs.k8s.io/crdify/pkg/validations"
+	"sigs.k8s.io/crdify/pkg/validations/crd/existingfieldremoval"
+	"sigs.k8s.io/crdify/pkg/validations/crd/scope"
+	"sigs.k8s.io/crdify/pkg/validations/crd/storedversionremoval"
+	"sigs.k8s.io/crdify/pkg/validations/property"
+)
+
+// unhandled is the check that fails for every change that no other check knows.
+const unhandled = "unhandled"
+
+// mostFindings is how many findings the text of an error has.
+const mostFindings = 20
+
+// Finding is a change that is not safe.
+type Finding struct {
+	// Check is the name of the check, one of Checks.
+	Check string `json:"check"`
+	// Version is empty for the definition as a whole, and "v1alpha1 -> v1" when two versions
+	// that are served at the same time differ.
+	Version string `json:"version,omitempty"`
+	// Property is the path of the field, ^.spec.size, and [*] for every element.
+	Property string `json:"property,omitempty"`
+	Message  string `json:"message"`
+	// Warning is set when the check was downgraded: the change is told and not refused.
+	Warning bool `json:"warning,omitempty"`
+}
+
+// String is as OLM v1 writes it: "v1: ^.spec.size: type: type changed …".
+func (f Finding) String() string {
+	var parts []string
+	for _, part := range []string{f.Version, f.Property, f.Check, f.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Error is a definition that must not take the place of the one in the cluster.
+type Error struct {
+	// Name is that of the definition.
+	Name     string
+	Findings []Finding
+}
+
+// Error has the first findings, and how many more there are.
+func (e *Error) Error() string {
+	var lines []string
+	for _, finding := range e.Findings[:min(len(e.Findings), mostFindings)] {
+		lines = append(lines, finding.String())
+	}
+	if more := len(e.Findings) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("validating upgrade for CRD %q: %s", e.Name, strings.Join(lines, "\n"))
+}
+
+// Checker has the checks, with their settings. It is safe for concurrent use.
+type Checker struct {
+	definition []validations.Comparator[apiextensionsv1.CustomResourceDefinition]
+	properties []validations.Comparator[apiextensionsv1.JSONSchemaProps]
+	warn       map[string]bool
+}
+
+// Checks returns the names of all checks, sorted.
+func Checks() []string {
+	names := append(newRegistry().Registered(), unhandled)
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "description" })
+}
+
+// New makes a checker with OLM v1's settings: every check refuses, but descriptions may
+// change and enums may grow. The checks in warn find and do not refuse.
+func New(warn []string) (*Checker, error) {
+	for _, name := range warn {
+		if allowed := Checks(); !slices.Contains(allowed, name) {
+			return nil, fmt.Errorf("check %q does not exist: want one of %s", name, strings.Join(allowed, ", "))
+		}
+	}
+	registry := newRegistry()
+	all, err := validations.LoadValidationsFromRegistry(registry)
+	if err != nil {
+		return nil, fmt.Errorf("making the checks of definitions: %w", err)
+	}
+	all, err = validations.ConfigureValidations(all, registry, config.Config{Validations: []config.ValidationConfig{
+		{Name: "description", Enforcement: config.EnforcementPolicyNone},
+		{Name: "enum", Enforcement: config.EnforcementPolicyError, Configuration: map[string]any{"additionPolicy": property.AdditionPolicyAllow}},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("setting the checks of definitions: %w", err)
+	}
+	checker := &Checker{warn: map[string]bool{}}
+	for _, name := range warn {
+		checker.warn[name] = true
+	}
+	// One after the other by name: some blank what they have compared, and the map has no
+	// order.
+	names := registry.Registered()
+	slices.Sort(names)
+	for _, name := range names {
+		one := all[name]
+		checker.definition = append(checker.definition, validations.ComparatorsForValidations[apiextensionsv1.CustomResourceDefinition](one)...)
+		checker.properties = append(checker.properties, validations.ComparatorsForValidations[apiextensionsv1.JSONSchemaProps](one)...)
+	}
+	return checker, nil
+}
+
+// newRegistry has the checks that OLM v1 uses.
+func newRegistry() validations.Registry {
+	registry := validations.NewRegistry()
+	for _, register := range []func(validations.Registry){
+		existingfieldremoval.Register, scope.Register, storedversionremoval.Register,
+		property.RegisterDefault, property.RegisterEnum, property.RegisterRequired, property.RegisterType, property.RegisterDescription,
+		property.RegisterMaximum, property.RegisterMaxItems, property.RegisterMaxLength, property.RegisterMaxProperties,
+		property.RegisterMinimum, property.RegisterMinItems, property.RegisterMinLength, property.RegisterMinProperties,
+		registerOneOf,
+	} {
+		register(registry)
+	}
+	return registry
+}
+
+// Compare returns what is not safe, sorted: warnings too. Live is the definition as it is in
+// the cluster: status.storedVersions counts.
+func (c *Checker) Compare(live, next *apiextensionsv1.CustomResourceDefinition) []Finding {
+	live, next = withSchemas(live), withSchemas(next)
+	var found []Finding
+	for _, check := range c.definition {
+		found = append(found, c.findings("", "", check.Compare(live, next))...)
+	}
+	for _, before := range live.Spec.Versions {
+		if after := validations.GetCRDVersionByName(next, before.Name); after != nil {
+			found = append(found, c.compareVersions(before.Name, before, *after, false)...)
+		}
+	}
+	found = append(found, c.compareServed(live, next)...)
+	slices.SortFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Property, b.Property), cmp.Compare(a.Check, b.Check), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(found)
+}
+
+// Check returns the warnings, and an error of type *Error when a change must be refused.
+func (c *Checker) Check(live, next *apiextensionsv1.CustomResourceDefinition) ([]Finding, error) {
+	var warnings, refused []Finding
+	for _, finding := range c.Compare(live, next) {
+		if finding.Warning {
+			warnings = append(warnings, finding)
+		} else {
+			refused = append(refused, finding)
+		}
+	}
+	if len(refused) == 0 {
+		return warnings, nil
+	}
+	return warnings, &Error{Name: next.Name, Findings: refused}
+}
+
+// AsError returns the findings of an error, or nil.
+func AsError(err error) *Error {
+	var refused *Error
+	errors.As(err, &refused)
+	return refused
+}
+
+func (c *Checker) findings(version, path string, result validations.ComparisonResult) []Finding {
+	var out []Finding
+	for _, message := range result.Errors {
+		out = append(out, Finding{Check: result.Name, Version: version, Property: path, Message: message, Warning: c.warn[result.Name]})
+	}
+	return out
+}

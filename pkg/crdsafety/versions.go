@@ -1,0 +1,213 @@
+package crdsafety
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// longestValue is in bytes, of a value in a message.
+const longestValue = 80
+
+// compareVersions looks at every property of one schema. What the other one does not have is
+// reported by the check for removed fields when it is the same version; between versions it
+// counts as a schema that says nothing.
+func (c *Checker) compareVersions(name string, from, to apiextensionsv1.CustomResourceDefinitionVersion, absent bool) []Finding {
+	before, after := flatten(from.Schema.OpenAPIV3Schema), flatten(to.Schema.OpenAPIV3Schema)
+	var found []Finding
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		other, there := after[path]
+		if !there {
+			if !absent {
+				continue
+			}
+			other = &apiextensionsv1.JSONSchemaProps{}
+		}
+		if !equality.Semantic.DeepEqual(before[path], other) {
+			found = append(found, c.compareProperty(name, path, before[path], other)...)
+		}
+	}
+	return found
+}
+
+// compareProperty asks all checks. Each blanks what it has compared; what is different then
+// is known to none of them.
+func (c *Checker) compareProperty(name, path string, before, after *apiextensionsv1.JSONSchemaProps) []Finding {
+	before, after = before.DeepCopy(), after.DeepCopy()
+	var found []Finding
+	for _, check := range c.properties {
+		found = append(found, c.findings(name, path, check.Compare(before, after))...)
+	}
+	if !equality.Semantic.DeepEqual(before, after) {
+		found = append(found, Finding{Check: unhandled, Version: name, Property: path, Message: unhandledMessage(before, after), Warning: c.warn[unhandled]})
+	}
+	return found
+}
+
+// unhandledMessage names the fields that differ.
+func unhandledMessage(before, after *apiextensionsv1.JSONSchemaProps) string {
+	old, now := fieldsOf(before), fieldsOf(after)
+	names := map[string]bool{}
+	for name := range old {
+		names[name] = true
+	}
+	for name := range now {
+		names[name] = true
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if a, b := shown(old, name), shown(now, name); a != b {
+			parts = append(parts, fmt.Sprintf("%s: %s -> %s", name, a, b))
+		}
+	}
+	return "no check knows whether this is safe: " + strings.Join(parts, ", ")
+}
+
+func fieldsOf(schema *apiextensionsv1.JSONSchemaProps) map[string]json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	encoded, err := json.Marshal(schema)
+	if err != nil || json.Unmarshal(encoded, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+func shown(fields map[string]json.RawMessage, name string) string {
+	if value, found := fields[name]; found {
+		return text.Clip(string(value), longestValue)
+	}
+	return "none"
+}
+
+// compareServed looks at versions that are served at the same time and not converted by a
+// webhook: an object that is written in one must be readable in the other. What is so in
+// the cluster already is not reported again.
+func (c *Checker) compareServed(live, next *apiextensionsv1.CustomResourceDefinition) []Finding {
+	if next.Spec.Conversion != nil && next.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
+		return nil
+	}
+	known := map[Finding]bool{}
+	for _, finding := range c.servedPairs(live) {
+		known[finding] = true
+	}
+	return slices.DeleteFunc(c.servedPairs(next), func(finding Finding) bool { return known[finding] })
+}
+
+func (c *Checker) servedPairs(definition *apiextensionsv1.CustomResourceDefinition) []Finding {
+	served := slices.DeleteFunc(slices.Clone(definition.Spec.Versions), func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Served })
+	slices.SortFunc(served, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+		return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
+	})
+	var found []Finding
+	for i, from := range served {
+		for _, to := range served[i+1:] {
+			found = append(found, c.compareVersions(from.Name+" -> "+to.Name, from, to, true)...)
+		}
+	}
+	return found
+}
+
+// flatten returns every property by its path, without the properties below it.
+func flatten(schema *apiextensionsv1.JSONSchemaProps) map[string]*apiextensionsv1.JSONSchemaProps {
+	all := map[string]*apiextensionsv1.JSONSchemaProps{}
+	addProperties(all, field.NewPath("^"), schema)
+	return all
+}
+
+func addProperties(to map[string]*apiextensionsv1.JSONSchemaProps, path *field.Path, schema *apiextensionsv1.JSONSchemaProps) {
+	if schema == nil {
+		return
+	}
+	own := *schema
+	own.Properties, own.Items = nil, nil
+	if own.AdditionalProperties != nil && own.AdditionalProperties.Schema != nil {
+		own.AdditionalProperties = nil
+	}
+	to[path.String()] = normalised(own.DeepCopy())
+	for name := range schema.Properties {
+		below := schema.Properties[name]
+		addProperties(to, path.Child(name), &below)
+	}
+	if items := schema.Items; items != nil {
+		addProperties(to, path.Key("*"), items.Schema)
+		for i := range items.JSONSchemas {
+			addProperties(to, path.Index(i), &items.JSONSchemas[i])
+		}
+	}
+	if more := schema.AdditionalProperties; more != nil {
+		addProperties(to, path.Key("*"), more.Schema)
+	}
+}
+
+// normalised leaves out what is no difference: descriptions and examples within
+// alternatives, and how JSON values are written. It changes what it is given.
+func normalised(schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	for _, list := range [][]apiextensionsv1.JSONSchemaProps{schema.AllOf, schema.AnyOf, schema.OneOf} {
+		for i := range list {
+			withoutWords(&list[i])
+		}
+	}
+	if schema.Not != nil {
+		withoutWords(schema.Not)
+	}
+	if schema.Default != nil {
+		schema.Default.Raw = canonical(schema.Default.Raw)
+	}
+	for i := range schema.Enum {
+		schema.Enum[i].Raw = canonical(schema.Enum[i].Raw)
+	}
+	return schema
+}
+
+func withoutWords(schema *apiextensionsv1.JSONSchemaProps) {
+	schema.Description, schema.Example = "", nil
+	normalised(schema)
+	for name, below := range schema.Properties {
+		withoutWords(&below)
+		schema.Properties[name] = below
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		withoutWords(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		withoutWords(schema.AdditionalProperties.Schema)
+	}
+}
+
+// canonical is the same JSON with keys in order and without space.
+func canonical(raw []byte) []byte {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return raw
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return raw
+	}
+	return encoded
+}
+
+// withSchemas is a copy in which every version has a schema: the checks of the library rely
+// on it, and a definition may have been written without.
+func withSchemas(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	definition = definition.DeepCopy()
+	for i := range definition.Spec.Versions {
+		one := &definition.Spec.Versions[i]
+		if one.Schema == nil {
+			one.Schema = &apiextensionsv1.CustomResourceValidation{}
+		}
+		if one.Schema.OpenAPIV3Schema == nil {
+			one.Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{}
+		}
+	}
+	return definition
+}
