@@ -63,8 +63,8 @@ func TestCompare(t *testing.T) {
 		"a new version differs": {"spec:\n  versions:\n" + served("v1", "size: {type: integer}"), "spec:\n  versions:\n" + served("v1", "size: {type: integer}") + served("v2", "size: {type: string}"),
 			[]string{`v1 -> v2: ^.spec.size: type: type changed : "integer" -> "string"`}},
 		"a new version differs, and is converted": {"spec:\n  versions:\n" + served("v1", "size: {type: integer}"), "spec:\n  conversion: {strategy: Webhook}\n  versions:\n" + served("v1", "size: {type: integer}") + served("v2", "size: {type: string}"), nil},
-		"versions differed before": {"spec:\n  versions:\n" + served("v1", "size: {type: integer}") + served("v2", "size: {type: string}"), "spec:\n  versions:\n" + served("v1", "size: {type: integer}") + served("v2", "size: {type: string}, color: {type: string}"), nil},
-		"without a schema":         {"spec:\n  versions:\n  - {name: v1, served: true}\n", one("size: {type: integer}"), []string{`scope: scope changed : "" -> "Namespaced"`, `v1: ^: type: type changed : "" -> "object"`}},
+		"versions differed before":                {"spec:\n  versions:\n" + served("v1", "size: {type: integer}") + served("v2", "size: {type: string}"), "spec:\n  versions:\n" + served("v1", "size: {type: integer}") + served("v2", "size: {type: string}, color: {type: string}"), nil},
+		"without a schema":                        {"spec:\n  versions:\n  - {name: v1, served: true}\n", one("size: {type: integer}"), []string{`scope: scope changed : "" -> "Namespaced"`, `v1: ^: type: type changed : "" -> "object"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checker, err := New(nil)
