@@ -60,11 +60,15 @@ func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == ch
 func RunStoreProcess() int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return etcd.ServeChild(os.Stdin, os.Stdout, func(ctx context.Context, server *etcd.Server) {
-		memory.New(func() {
-			if err := server.GiveBack(); err != nil {
-				fmt.Fprintf(os.Stderr, "the pages of the database stay in memory: %s\n", err)
+		var pages func()
+		if server.ReturnsPages() {
+			pages = func() {
+				if err := server.GiveBack(); err != nil {
+					fmt.Fprintf(os.Stderr, "the pages of the database stay in memory: %s\n", err)
+				}
 			}
-		}).GiveBack(ctx)
+		}
+		memory.New(pages).GiveBack(ctx)
 	})
 }
 

@@ -33,9 +33,11 @@ const Prefix = "/penstock"
 
 // Config says which etcd.
 type Config struct {
-	// DataDir and QuotaBytes are of the embedded one, which runs when there is a directory.
-	DataDir    string
-	QuotaBytes int64
+	// DataDir, QuotaBytes and ReturnPages are of the embedded one, which runs when there
+	// is a directory; see etcd.Config.
+	DataDir     string
+	QuotaBytes  int64
+	ReturnPages bool
 	// Transport leads to an etcd elsewhere. Open writes to it where the embedded one is.
 	Transport *storagebackend.TransportConfig
 }
@@ -49,9 +51,10 @@ func Open(ctx context.Context, c Config) (*Database, error) {
 			return nil, err
 		}
 		embedded, err := etcd.StartProcess(ctx, etcd.Config{
-			DataDir:    c.DataDir,
-			QuotaBytes: c.QuotaBytes,
-			Log:        klog.FromContext(ctx).WithName("etcd"),
+			DataDir:     c.DataDir,
+			QuotaBytes:  c.QuotaBytes,
+			ReturnPages: c.ReturnPages,
+			Log:         klog.FromContext(ctx).WithName("etcd"),
 		}, command...)
 		if err != nil {
 			return nil, err

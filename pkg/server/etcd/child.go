@@ -21,8 +21,9 @@ const segmentBytes = 16 << 20
 // order is what the parent writes to the standard input of a child, once. When the
 // input ends, so has the parent.
 type order struct {
-	DataDir    string
-	QuotaBytes int64
+	DataDir     string
+	QuotaBytes  int64
+	ReturnPages bool
 }
 
 // stopOrder is the line after which a child ends in good order.
@@ -66,7 +67,7 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Serv
 		cancel()
 	}()
 	send := sender(out)
-	server, err := Start(ctx, Config{DataDir: config.DataDir, QuotaBytes: config.QuotaBytes, locked: true, write: func(e entry) { send(line{Entry: &e}) }})
+	server, err := Start(ctx, Config{DataDir: config.DataDir, QuotaBytes: config.QuotaBytes, ReturnPages: config.ReturnPages, locked: true, write: func(e entry) { send(line{Entry: &e}) }})
 	if err != nil {
 		if ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -59,6 +59,10 @@ type Config struct {
 	// QuotaBytes is the size of the database at which etcd stops accepting
 	// writes.
 	QuotaBytes int64
+	// ReturnPages has one in a process of its own return the pages of its database to
+	// the kernel while it is idle (see GiveBack). It needs parts of etcd that are not for
+	// users of the library.
+	ReturnPages bool
 	// Log receives etcd's warnings and errors.
 	Log logr.Logger
 	// Fleeting is for data that need not outlive this process, as in tests: nothing is
@@ -79,7 +83,8 @@ type Server struct {
 	core     *logCore
 	close    sync.Once
 	// database is the file that etcd maps.
-	database string
+	database    string
+	returnPages bool
 	// files is the lock of those who have the files open (see lockFiles).
 	files *fileutil.LockedFile
 }
@@ -95,7 +100,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{endpoint: "unix://" + socket}
+	s := &Server{endpoint: "unix://" + socket, returnPages: config.ReturnPages}
 	if !config.locked {
 		if s.lock, err = lockDir(dir); err != nil {
 			return nil, err

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 )
 
+// ReturnsPages tells whether it was asked to call GiveBack while etcd is idle.
+func (s *Server) ReturnsPages() bool { return s.returnPages }
+
 // GiveBack takes the pages of the database out of this process' memory. They stay
 // where the kernel keeps what was read of files: who reads them next gets them from
 // there, unless somebody needed that memory more.
