@@ -169,7 +169,7 @@ func TestExtension(t *testing.T) {
 			reason: "the record is damaged", revisions: []*v1alpha1.ClusterExtensionRevision{revision(0, func(r *v1alpha1.ClusterExtensionRevision) {
 				r.ObjectMeta = objectmeta.Unreadable("argocd-1", os.ErrInvalid)
 			})},
-			want: []string{"argocd-1 cannot be read: invalid argument. Whoever runs Penstock must restore the store from a snapshot, or forget the extension."},
+			want: []string{"argocd-1 cannot be read: invalid argument. Whoever runs Penstock must restore the store from a snapshot, or delete the record (runbook PenstockStoreUnreadable)."},
 		},
 		"ReasonOfTomorrow": {
 			reason: "a newer server", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Tomorrow: do that")},

@@ -58,7 +58,7 @@ func revisionSteps() map[string]step {
 		"TargetUnavailable":        {who: Administrator, do: "make the cluster usable that the revision names, and the Secret with its kubeconfig; it is tried again by itself"},
 		"NotWatchable":             {who: Administrator, do: "grant penstock-engine the rights to list and watch the kind; it is tried again by itself"},
 		"ContentUnreadable":        {who: Operator, do: "restore the store from a snapshot, or make the next revision with the manifests inline"},
-		"Unreadable":               {who: Operator, do: "restore the store from a snapshot, or forget the extension"},
+		"Unreadable":               {who: Operator, do: "restore the store from a snapshot, or delete the record (runbook PenstockStoreUnreadable)"},
 		"PassFailed":               {who: Operator, do: "read the log of the replica that leads; it is tried again by itself"},
 		"Pending":                  {who: Operator, do: "see that a replica leads, if this lasts", command: "kubectl penstock check"},
 
