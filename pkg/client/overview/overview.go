@@ -155,6 +155,6 @@ func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition 
 	return nil
 }
 
-// ReasonAnnotation, on a revision, says why somebody has paused, resumed or archived it.
+// ReasonAnnotation is on a revision, and says why somebody has paused, resumed or archived it.
 // Clients set it, and show it to the next person.
 const ReasonAnnotation = "penstock.dev/lifecycle-reason"

@@ -23,9 +23,9 @@ import (
 )
 
 type statusOptions struct {
-	watch, wait bool
-	timeout     time.Duration
-	output      session.Format
+	watch   bool
+	timeout time.Duration
+	output  session.Format
 }
 
 func newStatus(s *session.Session) *cobra.Command {

@@ -17,7 +17,7 @@ import (
 )
 
 func applied(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 func configMap(version string, entries ...metav1.ManagedFieldsEntry) *corev1.ConfigMap {
