@@ -42,6 +42,7 @@ func fences() []fence {
 		{"pkg/apis", []string{"pkg/manifest"}, "clients of others import the types; validation needs the rules of manifests"},
 		{"pkg/generated", []string{"pkg/apis", "pkg/manifest"}, "it is made of the types"},
 		{"pkg/applycheck", []string{"pkg/diff/schema", "pkg/manifest"}, "what server-side apply takes is told without a cluster"},
+		{"pkg/source/chart/template", nil, "the process that renders a chart knows nothing of what becomes of it"},
 		{"pkg/source/bundle/config", nil, "what may be configured is checked without a bundle"},
 		{"pkg/source", []string{"pkg/applycheck", "pkg/manifest"}, "files in, objects out: also where there is no cluster"},
 		{"pkg/diff/printable", nil, "text is text, whatever it says"},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/penstock-project/penstock/pkg/app"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
@@ -24,6 +25,9 @@ const extensionFlag = "extension"
 
 func main() {
 	app.WithholdBodies()
+	if template.IsProcess(os.Args) {
+		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
 	if database.IsStoreProcess(os.Args) {
 		if os.Getenv("GOGC") == "" {
 			app.LimitGarbage(context.Background())

@@ -28,7 +28,7 @@ func newRenderCommand() *cobra.Command {
 	options := renderOptions{cluster: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
 		Use:   "render DIR|FILE|- --extension NAME --revision N|next",
-		Short: "Turn manifests or a bundle into a ClusterExtensionRevision",
+		Short: "Turn manifests, a bundle or a chart into a ClusterExtensionRevision",
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, except hidden ones.\n" +
 			"With - the manifests come from standard input. Errors and warnings name the file and the line.\n\n" +
@@ -39,13 +39,14 @@ func newRenderCommand() *cobra.Command {
 			"when a flag that an annotation needs is missing. Manifests with release.openshift.io/delete are left out:\n" +
 			"objects that a revision does not list any more are deleted when it has succeeded.\n\n" +
 			"With --bundle the manifests are made of a registry+v1 bundle, installed in the namespace that --install-namespace\n" +
-			"names, which has to exist.",
+			"names, which has to exist. With --chart they are made of a Helm chart; hooks become phases.",
 		Example: "  penstock render ./manifests --extension cert-manager --revision 1 | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision 2 --paused | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision next --on-failure Rollback --progress-deadline-minutes 10 |\n" +
 			"    kubectl create -f -\n" +
 			"  penstock render ./release --layout release --profile self-managed-high-availability --extension cluster --revision 1\n" +
 			"  penstock render --bundle ./bundle --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision 1\n" +
+			"  penstock render --chart ./chart.tgz --values values.yaml --install-namespace shop --extension shop --revision 1\n" +
 			"  kustomize build ./overlay | penstock render - --extension lighthouse --revision 2 | kubectl create -f -",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {

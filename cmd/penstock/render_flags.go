@@ -36,6 +36,8 @@ type renderOptions struct {
 	layout              string
 	release             release.Options
 	bundle              bundleOptions
+	chart               chartOptions
+	installNamespace    string
 	// from is the directory, the file, or - for standard input.
 	from string
 	// number is the revision's: that of the flag, or the next one.
@@ -50,7 +52,7 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.collisionProtection, "collision-protection", "",
 		"Which existing objects may be taken over: none (Prevent), those without a controller (IfNoController), or all (None). The server's default is Prevent.")
 	flags.StringVar(&o.version, "bundle-version", "",
-		"Version of the extension, for the history; stored as an annotation of the revision. Without it that of the bundle.")
+		"Version of the extension, for the history; stored as an annotation of the revision. Without it that of the bundle or chart.")
 	flags.BoolVar(&o.paused, "paused", false,
 		"Create the revision Paused: nothing is written until its lifecycleState is set to Active, so that its changes can be read first.")
 	flags.Int32Var(&o.deadlineMinutes, "progress-deadline-minutes", 0, "Minutes that the rollout may take before status says Stalled; 0 is no deadline.")
@@ -60,7 +62,9 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.target, "target", "", "Secret with the kubeconfig of the cluster to roll out into; without it that of the server's --target-kubeconfig, or the host.")
 	flags.StringVar(&o.layout, "layout", plainLayout, "Layout of the directory: plain, or release for the manifests of an OpenShift release.")
 	o.addReleaseFlags(flags)
+	flags.StringVar(&o.installNamespace, installNamespaceFlag, "", "Namespace of the operator, or of the chart's release; it has to exist (--bundle, --chart).")
 	o.bundle.add(flags)
+	o.chart.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "yaml", "Format: yaml or json.")
 	o.cluster.Add(flags)
 	for _, name := range []string{"kubeconfig", "context"} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,6 @@ import (
 // bundleOptions are the flags of a registry+v1 bundle.
 type bundleOptions struct {
 	dir                string
-	installNamespace   string
 	configFile         string
 	certificates       string
 	acceptRequirements bool
@@ -26,7 +26,6 @@ type bundleOptions struct {
 
 func (o *bundleOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.dir, "bundle", "", "Directory of a registry+v1 bundle, with manifests/ and metadata/, instead of plain manifests.")
-	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace that the operator runs in; it has to exist (--bundle).")
 	flags.StringVar(&o.configFile, "config", "",
 		"File with the configuration, YAML or JSON: watchNamespace and deploymentConfig, as a ClusterExtension has them in spec.config.inline (--bundle).")
 	flags.StringVar(&o.certificates, "certificates", "",
@@ -37,80 +36,98 @@ func (o *bundleOptions) add(flags *pflag.FlagSet) {
 
 // bundleFlags are those that do nothing without --bundle.
 func bundleFlags() []string {
-	return []string{"install-namespace", "config", "certificates", "accept-requirements"}
+	return []string{"config", "certificates", "accept-requirements"}
 }
 
 // validateInput takes the one input, and refuses flags that would do nothing.
 func (o *renderOptions) validateInput(command *cobra.Command, args []string) error {
-	inputs := len(args)
-	if len(args) == 1 {
-		o.from = args[0]
+	inputs := slices.DeleteFunc(append(slices.Clone(args), o.bundle.dir, o.chart.from), func(one string) bool { return one == "" })
+	if len(inputs) != 1 {
+		return fmt.Errorf("%d inputs: want one of DIR, FILE, -, --bundle DIR and --chart DIR|ARCHIVE", len(inputs))
 	}
-	if o.bundle.dir != "" {
-		inputs++
-		o.from = o.bundle.dir
-	}
-	if inputs != 1 {
-		return fmt.Errorf("%d inputs: want one of DIR, FILE, - and --bundle DIR", inputs)
-	}
-	if o.bundle.dir == "" {
-		for _, name := range bundleFlags() {
-			if command.Flags().Changed(name) {
-				return fmt.Errorf("--%s does nothing without --bundle", name)
-			}
+	o.from = inputs[0]
+	switch {
+	case o.bundle.dir != "":
+		if err := refuseFlags(command, "with --bundle", releaseFlags(), chartFlags(), []string{"layout"}); err != nil {
+			return err
 		}
-		return o.validateLayout(command)
-	}
-	for _, name := range append(releaseFlags(), "layout") {
-		if command.Flags().Changed(name) {
-			return fmt.Errorf("--%s does nothing with --bundle", name)
+		return o.bundle.validate(o.installNamespace)
+	case o.chart.from != "":
+		if err := refuseFlags(command, "with --chart", releaseFlags(), bundleFlags(), []string{"layout"}); err != nil {
+			return err
 		}
+		return o.chart.validate(o.installNamespace)
 	}
-	return o.bundle.validate()
+	if err := refuseFlags(command, "without --bundle", bundleFlags()); err != nil {
+		return err
+	}
+	if err := refuseFlags(command, "without --chart", chartFlags()); err != nil {
+		return err
+	}
+	if err := refuseFlags(command, "without --bundle or --chart", []string{installNamespaceFlag}); err != nil {
+		return err
+	}
+	return o.validateLayout(command)
 }
 
-func (o *bundleOptions) validate() error {
-	if o.installNamespace == "" {
+// installNamespaceFlag is of bundles and charts.
+const installNamespaceFlag = "install-namespace"
+
+// refuseFlags refuses flags that would do nothing.
+func refuseFlags(command *cobra.Command, why string, flags ...[]string) error {
+	for _, name := range slices.Concat(flags...) {
+		if command.Flags().Changed(name) {
+			return fmt.Errorf("--%s does nothing %s", name, why)
+		}
+	}
+	return nil
+}
+
+func (o *bundleOptions) validate(installNamespace string) error {
+	if installNamespace == "" {
 		return errors.New("--bundle needs --install-namespace: the namespace that the operator runs in")
 	}
-	for _, allowed := range append(bundle.CertificateProviders(), "") {
-		if o.certificates == allowed {
-			return nil
-		}
+	if o.certificates == "" || slices.Contains(bundle.CertificateProviders(), o.certificates) {
+		return nil
 	}
 	return fmt.Errorf("--certificates %q: want one of %s", o.certificates, strings.Join(bundle.CertificateProviders(), ", "))
 }
 
 // readInput reads what is to be rendered, and says what a person should know of it.
 func readInput(command *cobra.Command, options renderOptions) (rendered source.Rendered, notes string, err error) {
-	if options.bundle.dir != "" {
-		return readBundle(command, options.bundle)
+	switch {
+	case options.bundle.dir != "":
+		rendered, err = readBundle(command, options.bundle, options.installNamespace)
+	case options.chart.from != "":
+		rendered, err = readChart(command, options)
+	default:
+		rendered.Phases, notes, err = readLayout(command, options)
+		return rendered, notes, err
 	}
-	rendered.Phases, notes, err = readLayout(command, options)
-	return rendered, notes, err
+	return rendered, fmt.Sprintf("note: the Namespace %s is not among the objects: it has to exist\n", options.installNamespace), err
 }
 
-func readBundle(command *cobra.Command, options bundleOptions) (source.Rendered, string, error) {
+func readBundle(command *cobra.Command, options bundleOptions, installNamespace string) (source.Rendered, error) {
 	config, err := readConfig(options.configFile)
 	if err != nil {
-		return source.Rendered{}, "", err
+		return source.Rendered{}, err
 	}
 	root, err := os.OpenRoot(options.dir)
 	if err != nil {
-		return source.Rendered{}, "", err
+		return source.Rendered{}, err
 	}
 	defer root.Close()
 	rendered, err := bundle.Renderer{Options: bundle.Options{
-		InstallNamespace:   options.installNamespace,
+		InstallNamespace:   installNamespace,
 		Config:             config,
 		Certificates:       bundle.CertificateProvider(options.certificates),
 		AcceptRequirements: options.acceptRequirements,
 	}}.Render(command.Context(), root.FS())
 	if err != nil {
-		return source.Rendered{}, "", withDirectory(options.dir, err)
+		return source.Rendered{}, withDirectory(options.dir, err)
 	}
 	warnOf(command, options.dir, rendered.Warnings)
-	return rendered, fmt.Sprintf("note: the Namespace %s is not among the objects: it has to exist\n", options.installNamespace), nil
+	return rendered, nil
 }
 
 // readConfig reads YAML or JSON as JSON.

@@ -141,6 +141,29 @@ func Read(ctx context.Context, fsys fs.FS, options Options) ([]Located, error) {
 	return collector.found("no manifests found: looked for *.yaml, *.yml and *.json")
 }
 
+// Text is a file that was made in memory.
+type Text struct {
+	// Name is its slash-separated path, for errors.
+	Name string
+	Data []byte
+}
+
+// ReadTexts is Read of files that were made in memory, in their order. What their names are
+// does not matter, but that .json is JSON. No objects at all is no error.
+func ReadTexts(ctx context.Context, texts []Text, options Options) ([]Located, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	collector := options.collector()
+	for _, one := range texts {
+		collector.file(one.Name, one.Data)
+	}
+	if collector.read == 0 && collector.problems.err() == nil {
+		return nil, nil
+	}
+	return collector.found("")
+}
+
 // RenderStream reads all manifests of one stream, YAML or JSON, under a name to
 // use in errors.
 func RenderStream(ctx context.Context, stream io.Reader, name string, options Options) ([]source.Phase, error) {
@@ -227,7 +250,7 @@ func toolHint(base string) string {
 	case "kustomization.yaml", "kustomization.yml", "Kustomization":
 		return "a kustomization is not rendered here: run `kustomize build` on its folder and give the output to `penstock render -`"
 	case "Chart.yaml":
-		return "a chart is not rendered here: run `helm template` on its folder and give the output to `penstock render -`"
+		return "a chart is not rendered here: give its folder to `penstock render --chart`"
 	}
 	return ""
 }

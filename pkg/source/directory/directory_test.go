@@ -250,7 +250,7 @@ func TestRenderErrors(t *testing.T) {
 			files:  files{"a/kustomization.yaml": "resources: [x.yaml]\n", "a/patch.yaml": "x: y\n", "b/Chart.yaml": "name: x\n", "b/values.yaml": "x: y\n", "c/x.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"},
 			want: []string{
 				"a/kustomization.yaml: a kustomization is not rendered here: run `kustomize build` on its folder and give the output to `penstock render -`",
-				"b/Chart.yaml: a chart is not rendered here: run `helm template` on its folder and give the output to `penstock render -`",
+				"b/Chart.yaml: a chart is not rendered here: give its folder to `penstock render --chart`",
 				"c/x.yaml:1: a kustomization is not rendered here: run `kustomize build` on its folder and give the output to `penstock render -`",
 			},
 		},

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/chart"
+)
+
+// chartOptions are the flags of a Helm chart.
+type chartOptions struct {
+	from        string
+	valueFiles  []string
+	release     string
+	kubeVersion string
+	apiVersions []string
+	generated   []string
+	carryOn     string
+}
+
+func (o *chartOptions) add(flags *pflag.FlagSet) {
+	flags.StringVar(&o.from, "chart", "", "Helm chart, a directory or an archive, instead of plain manifests.")
+	flags.StringSliceVar(&o.valueFiles, "values", nil, "Files with values, YAML or JSON; of a value that is in several the last counts (--chart).")
+	flags.StringVar(&o.release, "release", "", "Name of the release, as templates see it. Without it the name of the extension (--chart).")
+	flags.StringVar(&o.kubeVersion, "kube-version", "", "Version of Kubernetes that the chart is rendered for; without it that of Helm's libraries (--chart).")
+	flags.StringSliceVar(&o.apiVersions, "api-versions", nil, "What the cluster serves besides the kinds of Kubernetes, such as example.com/v1/Lamp (--chart).")
+	flags.StringSliceVar(&o.generated, "generated-secret", nil, "Secrets whose values the chart makes by chance, as NAMESPACE/NAME or NAME. They are made once: see --carry-on (--chart).")
+	flags.StringVar(&o.carryOn, "carry-on", "", "File with the generated Secrets as they are, YAML or JSON: their values stay (--chart).")
+}
+
+// chartFlags are those that do nothing without --chart.
+func chartFlags() []string {
+	return []string{"values", "release", "kube-version", "api-versions", "generated-secret", "carry-on"}
+}
+
+func (o *chartOptions) validate(installNamespace string) error {
+	switch {
+	case installNamespace == "":
+		return errors.New("--chart needs --install-namespace: the namespace of the release")
+	case o.carryOn != "" && len(o.generated) == 0:
+		return errors.New("--carry-on does nothing without --generated-secret")
+	}
+	return nil
+}
+
+func readChart(command *cobra.Command, options renderOptions) (source.Rendered, error) {
+	given := options.chart
+	values, err := readValues(given.valueFiles)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	generated, err := given.readGenerated(options.installNamespace)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	renderer := chart.Renderer{Options: chart.Options{
+		Release: given.release, Namespace: options.installNamespace, Values: values,
+		KubeVersion: given.kubeVersion, APIVersions: given.apiVersions, Generated: generated,
+	}}
+	if given.release == "" {
+		renderer.Options.Release = options.extension
+	}
+	rendered, err := renderChart(command, renderer, given.from)
+	if err != nil {
+		return source.Rendered{}, withDirectory(given.from, err)
+	}
+	warnOf(command, given.from, rendered.Warnings)
+	return rendered, nil
+}
+
+// renderChart renders a directory or an archive.
+func renderChart(command *cobra.Command, renderer chart.Renderer, from string) (source.Rendered, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	if !info.IsDir() {
+		archive, err := os.ReadFile(from)
+		if err != nil {
+			return source.Rendered{}, err
+		}
+		return renderer.RenderArchive(command.Context(), archive)
+	}
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	defer root.Close()
+	return renderer.Render(command.Context(), root.FS())
+}
+
+// readValues joins files as Helm does: maps are merged, everything else is replaced.
+func readValues(files []string) (map[string]any, error) {
+	values := map[string]any{}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("--values: %w", err)
+		}
+		var more map[string]any
+		if err := yaml.UnmarshalStrict(text, &more); err != nil {
+			return nil, fmt.Errorf("--values %s: %w", name, err)
+		}
+		merge(values, more)
+	}
+	return values, nil
+}
+
+func merge(into, more map[string]any) {
+	for key, value := range more {
+		inner, isMap := value.(map[string]any)
+		if there, ok := into[key].(map[string]any); ok && isMap {
+			merge(there, inner)
+			continue
+		}
+		into[key] = value
+	}
+}
+
+// readGenerated reads which Secrets are generated, and what they have been.
+func (o *chartOptions) readGenerated(installNamespace string) ([]chart.GeneratedSecret, error) {
+	previous := map[string]map[string]any{}
+	if o.carryOn != "" {
+		text, err := os.ReadFile(o.carryOn)
+		if err != nil {
+			return nil, fmt.Errorf("--carry-on: %w", err)
+		}
+		for _, document := range strings.Split("\n"+string(text), "\n---") {
+			if err := addSecrets(previous, document, installNamespace); err != nil {
+				return nil, fmt.Errorf("--carry-on %s: %w", o.carryOn, err)
+			}
+		}
+	}
+	var generated []chart.GeneratedSecret
+	for _, one := range o.generated {
+		namespace, name, qualified := strings.Cut(one, "/")
+		if !qualified {
+			namespace, name = installNamespace, one
+		}
+		generated = append(generated, chart.GeneratedSecret{Namespace: namespace, Name: name, Previous: previous[namespace+"/"+name]})
+	}
+	return generated, nil
+}
+
+// addSecrets takes the Secrets of a document, which may be a list of them.
+func addSecrets(to map[string]map[string]any, document, installNamespace string) error {
+	content, err := yaml.YAMLToJSONStrict([]byte(document))
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(content, &object); err != nil {
+		return err
+	}
+	items, _ := object["items"].([]any)
+	for _, item := range append(items, object) {
+		secret, _ := item.(map[string]any)
+		metadata, _ := secret["metadata"].(map[string]any)
+		name, _ := metadata["name"].(string)
+		if secret["kind"] != "Secret" || name == "" {
+			continue
+		}
+		namespace, _ := metadata["namespace"].(string)
+		if namespace == "" {
+			namespace = installNamespace
+		}
+		to[namespace+"/"+name] = secret
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+// Package chart makes phased objects of a Helm chart. Helm's own engine renders it, in a
+// process of its own with limits (package template); hooks become phases, and what would be
+// another manifest each time is refused, or made once and carried on.
+//
+// The same chart and options give the same bytes. docs/reference/charts.md says what is
+// taken, what is refused, and what differs from Helm.
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// Renderer renders Helm charts.
+type Renderer struct {
+	Options Options
+}
+
+var _ source.Renderer = Renderer{}
+
+// Options say how a chart is installed.
+type Options struct {
+	// Release is the name of the release, as templates see it.
+	Release string
+	// Namespace is that of the release. Objects of namespaced kinds that name none are put
+	// into it. It is not made here.
+	Namespace string
+	// Values override those of the chart.
+	Values map[string]any
+	// KubeVersion is the version of the cluster, and APIVersions what it serves besides
+	// the kinds of Kubernetes (example.com/v1, example.com/v1/Lamp). Empty is the version
+	// that Helm was built with.
+	KubeVersion string
+	APIVersions []string
+	// Generated are the Secrets whose values templates may make by chance.
+	Generated []GeneratedSecret
+	// Limits of the process that renders. Zero ones are the defaults.
+	Limits template.Limits
+	// Program is the one that renders, and calls template.RunProcess. Empty is the one
+	// that runs now.
+	Program string
+}
+
+// Defaults of Limits.
+const (
+	DefaultTime   = 30 * time.Second
+	DefaultMemory = 1 << 30
+	DefaultOutput = 64 << 20
+)
+
+func (o Options) limits() template.Limits {
+	limits := o.Limits
+	if limits.Time <= 0 {
+		limits.Time = DefaultTime
+	}
+	if limits.Memory <= 0 {
+		limits.Memory = DefaultMemory
+	}
+	if limits.Output <= 0 {
+		limits.Output = DefaultOutput
+	}
+	return limits
+}
+
+// Render renders a chart that is unpacked: Chart.yaml is at the root. What is wrong with
+// templates and manifests is a *directory.Errors.
+func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, error) {
+	files, err := readFiles(fsys)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	return r.render(ctx, template.Request{Files: files})
+}
+
+// RenderArchive renders a chart as `helm package` makes it.
+func (r Renderer) RenderArchive(ctx context.Context, archive []byte) (source.Rendered, error) {
+	if len(archive) > maxChartBytes {
+		return source.Rendered{}, fmt.Errorf("the archive is larger than %d MiB", maxChartBytes>>20)
+	}
+	return r.render(ctx, template.Request{Archive: archive})
+}
+
+func (r Renderer) render(ctx context.Context, request template.Request) (source.Rendered, error) {
+	if err := r.Options.validate(); err != nil {
+		return source.Rendered{}, err
+	}
+	answer, err := r.execute(ctx, request)
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	out := source.Rendered{Package: answer.Name, Version: answer.Version}
+	for _, text := range answer.Warnings {
+		out.Warnings = append(out.Warnings, source.Warning{Message: text})
+	}
+	var objects objects
+	if objects.definitions, err = directory.ReadTexts(ctx, texts(answer.Definitions), unchecked()); err != nil {
+		return source.Rendered{}, err
+	}
+	if objects.manifests, err = r.readManifests(ctx, answer); err != nil {
+		return source.Rendered{}, err
+	}
+	if err := objects.sortHooks(&out); err != nil {
+		return source.Rendered{}, err
+	}
+	if err := objects.each(scopes(objects, r.Options.Namespace, &out).place, keep); err != nil {
+		return source.Rendered{}, err
+	}
+	if err := objects.check(&out); err != nil {
+		return source.Rendered{}, err
+	}
+	out.Phases, err = objects.phases()
+	if err == nil && source.Count(out.Phases) == 0 {
+		err = errors.New("the chart makes no manifests with these values")
+	}
+	return out, err
+}
+
+func (o Options) validate() error {
+	if problems := validation.IsDNS1123Subdomain(o.Release); len(problems) > 0 {
+		return fmt.Errorf("release %q: %s", o.Release, problems[0])
+	}
+	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
+		return fmt.Errorf("namespace %q: %s", o.Namespace, problems[0])
+	}
+	return nil
+}
+
+// execute has a process render the chart.
+func (r Renderer) execute(ctx context.Context, request template.Request) (template.Answer, error) {
+	request.Release, request.Namespace, request.Values = r.Options.Release, r.Options.Namespace, r.Options.Values
+	request.KubeVersion, request.APIVersions = r.Options.KubeVersion, r.Options.APIVersions
+	if request.Generate = len(r.Options.Generated) > 0; request.Generate {
+		for _, one := range r.Options.Generated {
+			if one.Previous != nil {
+				request.Known = append(request.Known, one.Previous)
+			}
+		}
+	}
+	answer, err := r.run(ctx, request)
+	if err != nil {
+		return answer, err
+	}
+	if answer.Error != "" {
+		return answer, located(answer.Error)
+	}
+	return answer, nil
+}
+
+// unchecked reads objects that are changed before they are judged.
+func unchecked() directory.Options { return directory.Options{Unchecked: true} }
+
+func texts(files []template.File) []directory.Text {
+	out := make([]directory.Text, len(files))
+	for i, file := range files {
+		out[i] = directory.Text(file)
+	}
+	return out
+}
+
+// objects are those of a chart, by when they are applied.
+type objects struct {
+	// definitions are those of the folder crds, before everything else.
+	definitions []directory.Located
+	before      []hook
+	manifests   []directory.Located
+	after       []hook
+}
+
+// each changes every object.
+func (o *objects) each(changes ...func(directory.Located) (directory.Located, error)) error {
+	change := func(object *directory.Located) (err error) {
+		for _, one := range changes {
+			if *object, err = one(*object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range o.definitions {
+		if err := change(&o.definitions[i]); err != nil {
+			return err
+		}
+	}
+	for i := range o.manifests {
+		if err := change(&o.manifests[i]); err != nil {
+			return err
+		}
+	}
+	for _, hooks := range [][]hook{o.before, o.after} {
+		for i := range hooks {
+			if err := change(&hooks[i].Located); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check judges all objects together: definitions say what others may have.
+func (o *objects) check(out *source.Rendered) error {
+	var all []directory.Located
+	if err := o.each(func(one directory.Located) (directory.Located, error) {
+		all = append(all, one)
+		return one, nil
+	}); err != nil {
+		return err
+	}
+	if err := once(all); err != nil {
+		return err
+	}
+	checked, err := directory.Check(all, directory.Options{Warn: func(one directory.Error) { out.Warnings = append(out.Warnings, source.Warning(one)) }})
+	if err != nil {
+		return err
+	}
+	next := 0
+	return o.each(func(directory.Located) (directory.Located, error) {
+		next++
+		return checked[next-1], nil
+	})
+}
+
+// once refuses two objects of one name: which of them counts would be a question of the
+// order in which Helm applies them.
+func once(all []directory.Located) error {
+	first := map[manifest.ID]directory.Located{}
+	for _, one := range all {
+		if other, twice := first[one.ID]; twice {
+			return fail(one, "%s is already made by %s:%d", one.ID, other.File, other.Line)
+		}
+		first[one.ID] = one
+	}
+	return nil
+}
+
+// phases puts definitions first, then hooks that run before, everything else by its kind,
+// and hooks that run after it.
+func (o *objects) phases() ([]source.Phase, error) {
+	var phases []source.Phase
+	if len(o.definitions) > 0 {
+		phases = append(phases, source.Phase{Name: "chart-crds", Objects: plain(o.definitions)})
+	}
+	phases = append(phases, hookPhases("before", o.before)...)
+	sorted, err := source.Sort(plain(o.manifests))
+	if err != nil {
+		return nil, err
+	}
+	phases = append(phases, sorted...)
+	return append(phases, hookPhases("after", o.after)...), nil
+}
+
+func plain(located []directory.Located) []manifest.Object {
+	out := make([]manifest.Object, len(located))
+	for i := range located {
+		out[i] = located[i].Object
+	}
+	return out
+}
+
+// fail is one error about an object, with its place in what a template made.
+func fail(at directory.Located, format string, args ...any) error {
+	return &directory.Errors{List: []*directory.Error{{File: at.File, Line: at.Line, Message: fmt.Sprintf(format, args...)}}}
+}
+
+func describe(object manifest.Object) string {
+	return strings.TrimSpace(object.Kind + " " + object.Name)
+}

@@ -1,0 +1,280 @@
+package chart
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
+)
+
+// TestMain has this test render charts for itself.
+func TestMain(m *testing.M) {
+	if template.IsProcess(os.Args) {
+		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// chart makes a chart of templates, by the rest of their names: pairs of name and text.
+func chart(files ...string) fstest.MapFS {
+	out := fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: lamp\nversion: 1.2.3\n")}}
+	for i := 0; i < len(files); i += 2 {
+		out[files[i]] = &fstest.MapFile{Data: []byte(files[i+1])}
+	}
+	return out
+}
+
+func render(t *testing.T, files fstest.MapFS, options Options) (source.Rendered, error) {
+	t.Helper()
+	options.Release, options.Namespace = "r", "light"
+	return Renderer{options}.Render(t.Context(), files)
+}
+
+func configMap(data string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: " + data + "\n"
+}
+
+func job(name, hooks, more string) string {
+	return "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: " + name + "\n  annotations: {helm.sh/hook: '" + hooks + "'" + more + "}\n" +
+		"spec:\n  ttlSecondsAfterFinished: 5\n  template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}\n"
+}
+
+// lines are the phases of what was rendered, one line each.
+func lines(rendered source.Rendered) []string {
+	var out []string
+	for _, phase := range rendered.Phases {
+		line := phase.Name + ":"
+		for _, object := range phase.Objects {
+			line += " " + object.ID.String()
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestRender(t *testing.T) {
+	files := chart(
+		"values.yaml", "colour: red\n",
+		"crds/lamps.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: lamps.example.com}\nspec:\n  group: example.com\n  scope: Cluster\n  names: {kind: Lamp, plural: lamps}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]\n",
+		"templates/a.yaml", configMap("{{ .Values.colour }}-{{ .Release.Name }}-{{ keys (dict \"b\" 1 \"a\" 2 \"c\" 3) | join \"\" }}"),
+		"templates/lamp.yaml", "apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: l, annotations: {helm.sh/resource-policy: keep}}\n---\napiVersion: other.example.com/v1\nkind: Bulb\nmetadata: {name: b}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n",
+		"templates/before.yaml", job("migrate", "pre-install,pre-upgrade", "")+"---\n"+strings.Replace(configMap("x"), "{name: c}", "{name: early, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: '-5'}}", 1),
+		"templates/after.yaml", job("notify", "post-install", ", helm.sh/hook-weight: '2'")+"---\n"+job("t", "test", ""),
+		"templates/NOTES.txt", "hello",
+		"templates/_helpers.tpl", "{{ define \"x\" }}{{ end }}",
+		".helmignore", "ignored.yaml\n", "templates/ignored.yaml", "{{ fail \"not ignored\" }}",
+	)
+	rendered, err := render(t, files, Options{Values: map[string]any{"colour": "blue"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := lines(rendered)
+	for i, line := range got {
+		for _, name := range []string{"migrate-", "notify-"} {
+			if at := strings.Index(line, name); at >= 0 && len(line) >= at+len(name)+10 {
+				got[i] = line[:at+len(name)] + "DIGEST" + line[at+len(name)+10:]
+			}
+		}
+	}
+	want := []string{
+		"chart-crds: CustomResourceDefinition.apiextensions.k8s.io lamps.example.com",
+		"before-1: ConfigMap light/early",
+		"before-2: Job.batch light/migrate-DIGEST",
+		"configuration: ConfigMap light/c",
+		"roles: ClusterRole.rbac.authorization.k8s.io r",
+		"infrastructure: Lamp.example.com l Bulb.other.example.com light/b",
+		"after-1: Job.batch light/notify-DIGEST",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if rendered.Package != "lamp" || rendered.Version != "1.2.3" {
+		t.Errorf("package %q, version %q", rendered.Package, rendered.Version)
+	}
+	var warnings []string
+	for _, one := range rendered.Warnings {
+		warnings = append(warnings, one.String())
+	}
+	wantWarnings := []string{
+		"templates/after.yaml:1: Job notify: spec.ttlSecondsAfterFinished is left out: a hook that is gone would be run again",
+		"templates/before.yaml:1: Job migrate: spec.ttlSecondsAfterFinished is left out: a hook that is gone would be run again",
+		"test hooks are left out: 1",
+		"templates/lamp.yaml:5: Bulb b: the chart does not say whether Bulb.other.example.com is in a namespace, taken to be in the namespace of the release: set metadata.namespace if it is not",
+	}
+	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
+		t.Errorf("warnings: -want, +got:\n%s", diff)
+	}
+	again, err := render(t, files, Options{Values: map[string]any{"colour": "blue"}})
+	if err != nil || !cmp.Equal(rendered, again) {
+		t.Errorf("rendered twice, it is not the same: %v", err)
+	}
+	other, err := render(t, files, Options{Values: map[string]any{"colour": "green"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines(other)[2] == lines(rendered)[2] || lines(other)[6] != lines(rendered)[6] {
+		t.Errorf("a hook of upgrades is run when something changed, one of installations when it changed itself:\n%s\n%s", lines(rendered), lines(other))
+	}
+
+}
+
+func TestRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		files  fstest.MapFS
+		want   []string
+	}{
+		"Rand":       {"it is another one each time", chart("templates/a.yaml", configMap("\"{{ randAlphaNum 5 }}\"")), []string{"templates/a.yaml:5: ", "randAlphaNum", "makes another value each time"}},
+		"Gen":        {"it is another one each time", chart("templates/a.yaml", "{{ $ca := genCA \"x\" 1 }}\n"), []string{"templates/a.yaml:1: ", "genCA"}},
+		"UUID":       {"it is another one each time", chart("templates/a.yaml", configMap("{{ uuidv4 }}")), []string{"templates/a.yaml:5: ", "uuidv4"}},
+		"Shuffle":    {"it is another one each time", chart("templates/a.yaml", configMap("{{ shuffle \"abc\" }}")), []string{"shuffle"}},
+		"Bcrypt":     {"it is another one each time", chart("templates/a.yaml", configMap("{{ htpasswd \"a\" \"b\" }}")), []string{"htpasswd"}},
+		"Now":        {"it is another one each time", chart("templates/a.yaml", configMap("{{ now | date \"2006\" }}")), []string{"templates/a.yaml:5: ", "<now>", "is another value each time"}},
+		"Date":       {"what is no time is now", chart("templates/a.yaml", configMap("{{ date \"2006\" \"x\" }}")), []string{"templates/a.yaml:5: ", "would take the current one"}},
+		"Lookup":     {"there is no cluster", chart("templates/a.yaml", configMap("{{ (lookup \"v1\" \"Secret\" \"n\" \"s\").x }}")), []string{"templates/a.yaml:5: ", "asks a cluster for v1 Secret n/s"}},
+		"Included":   {"the place is where it is called", chart("templates/_x.tpl", "\n{{ define \"x\" }}{{ randInt 1 5 }}{{ end }}", "templates/a.yaml", configMap("{{ include \"x\" . }}")), []string{"templates/_x.tpl:2: ", "randInt"}},
+		"Subchart":   {"the place is in it", chart("charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "charts/sub/templates/a.yaml", configMap("{{ now }}")), []string{"charts/sub/templates/a.yaml:5: ", "now"}},
+		"Syntax":     {"the line is named", chart("templates/a.yaml", "a: {{ .Values.x }\n"), []string{"templates/a.yaml:1: "}},
+		"Fail":       {"what the chart says is told", chart("templates/a.yaml", "\n{{ fail \"no lamp\" }}"), []string{"templates/a.yaml:2: ", "no lamp"}},
+		"YAML":       {"it is what the template made", chart("templates/a.yaml", "a: [\n"), []string{"templates/a.yaml:1: not valid YAML"}},
+		"Delete":     {"nothing is run then", chart("templates/a.yaml", job("bye", "pre-delete", "")), []string{"templates/a.yaml:1: Job bye: annotation helm.sh/hook: a pre-delete hook cannot be run"}},
+		"Rollback":   {"nothing is run then", chart("templates/a.yaml", job("back", "post-install,post-rollback", "")), []string{"a post-rollback hook cannot be run"}},
+		"Both":       {"an object is applied once", chart("templates/a.yaml", job("both", "pre-install,post-install", "")), []string{"before and after"}},
+		"Unknown":    {"Helm would ignore it", chart("templates/a.yaml", job("x", "pre-instal", "")), []string{`"pre-instal" is no hook`}},
+		"Pod":        {"nobody waits for it", chart("templates/a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: pre-install}}\n"), []string{"make a Job of it"}},
+		"Weight":     {"it is a number", chart("templates/a.yaml", job("x", "pre-install", ", helm.sh/hook-weight: a")), []string{`is "a", want a number`}},
+		"Twice":      {"which counts would be a question of order", chart("templates/a.yaml", configMap("a"), "templates/b.yaml", configMap("b")), []string{"templates/b.yaml:1: ConfigMap c is already at templates/a.yaml:1"}},
+		"Nothing":    {"that is no extension", chart("templates/a.yaml", "{{ if false }}a{{ end }}"), []string{"no manifests"}},
+		"NoChart":    {"it says what was looked for", fstest.MapFS{"a.yaml": {}}, []string{"Chart.yaml is missing"}},
+		"Library":    {"it has nothing to install", chart("Chart.yaml", "apiVersion: v2\nname: l\nversion: 1.0.0\ntype: library\n"), []string{"is a library"}},
+		"Dependency": {"it has to be there", chart("Chart.yaml", "apiVersion: v2\nname: l\nversion: 1.0.0\ndependencies: [{name: base, version: 1.x, repository: https://example.com}]\n", "templates/a.yaml", configMap("a")), []string{"depends on base 1.x", "helm dependency build"}},
+		"Schema":     {"the path is named", chart("values.schema.json", `{"properties":{"a":{"type":"integer"}}}`, "values.yaml", "a: b\n", "templates/a.yaml", configMap("a")), []string{"values.schema.json", "'/a'"}},
+		"Network":    {"a schema does not make us ask somebody", chart("values.schema.json", `{"$ref":"https://example.com/s.json"}`, "templates/a.yaml", configMap("a")), []string{"https://example.com/s.json"}},
+		"Apply":      {"server-side apply cannot take it", chart("templates/a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: none}\n"), []string{"templates/a.yaml:4: Service light/s: spec.ports"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rendered, err := render(t, tc.files, Options{})
+			if err == nil {
+				t.Fatalf("%s: got no error, but %s", tc.reason, lines(rendered))
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %q is missing in: %v", tc.reason, want, err)
+				}
+			}
+		})
+	}
+}
+
+// TestLimits: whatever a template does, its process ends.
+func TestLimits(t *testing.T) {
+	const forever = "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"
+	cases := map[string]struct {
+		template string
+		limits   template.Limits
+		want     string
+	}{
+		"Time":   {forever, template.Limits{Time: 200 * time.Millisecond}, "not rendered after 200ms"},
+		"Memory": {"{{ $a := repeat 3000000000 \"x\" }}", template.Limits{Memory: 256 << 20}, "more than 256 MiB of memory"},
+		"Output": {"# {{ repeat 3000000 \"x\" }}", template.Limits{Output: 1 << 20}, "more than 1 MiB"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := render(t, chart("templates/a.yaml", tc.template), Options{Limits: tc.limits})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestGenerated(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata:\n  p: {{ randAlphaNum 1 | b64enc }}\n  fixed: {{ b64enc \"f\" }}\n"
+	declared := GeneratedSecret{Namespace: "light", Name: "s"}
+	first, err := render(t, chart("templates/a.yaml", secret), Options{Generated: []GeneratedSecret{declared}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(first.Phases[0].Objects[0].JSON, &declared.Previous); err != nil {
+		t.Fatal(err)
+	}
+	later := strings.Replace(secret, "b64enc \"f\"", "b64enc \"g\"", 1)
+	second, err := render(t, chart("templates/a.yaml", later), Options{Generated: []GeneratedSecret{declared}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := declared.Previous["data"].(map[string]any), map[string]any{}
+	var decoded map[string]any
+	if err := json.Unmarshal(second.Phases[0].Objects[0].JSON, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	after = decoded["data"].(map[string]any)
+	if after["p"] != before["p"] || after["fixed"] != "Zw==" {
+		t.Errorf("before %v, after %v: want the generated value as before, and the other one as the chart has it", before, after)
+	}
+
+	t.Run("Lookup", func(t *testing.T) {
+		const looked = "{{ $old := lookup \"v1\" \"Secret\" .Release.Namespace \"s\" }}\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata:\n  p: {{ if $old }}{{ $old.data.p }}{{ else }}{{ randAlphaNum 9 | b64enc }}{{ end }}\n"
+		rendered, err := render(t, chart("templates/a.yaml", looked), Options{Generated: []GeneratedSecret{declared}})
+		if err != nil || !strings.Contains(string(rendered.Phases[0].Objects[0].JSON), fmt.Sprint(before["p"])) {
+			t.Errorf("got %s and %v, want the value as before", lines(rendered), err)
+		}
+	})
+	t.Run("Elsewhere", func(t *testing.T) {
+		_, err := render(t, chart("templates/a.yaml", secret, "templates/b.yaml", configMap("{{ randInt 1 3 }}x")), Options{Generated: []GeneratedSecret{declared}})
+		if err == nil || !strings.Contains(err.Error(), "templates/b.yaml:1: ConfigMap c is another each time") {
+			t.Errorf("got %v, want the object that is no such Secret", err)
+		}
+	})
+	t.Run("Name", func(t *testing.T) {
+		_, err := render(t, chart("templates/a.yaml", strings.Replace(secret, "{name: s}", "{name: s, labels: {a: \"{{ randAlpha 3 }}\"}}", 1)), Options{Generated: []GeneratedSecret{declared}})
+		if err == nil || !strings.Contains(err.Error(), "outside of data and stringData") {
+			t.Errorf("got %v, want that only values are generated", err)
+		}
+	})
+}
+
+func TestArchive(t *testing.T) {
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(zipped)
+	for name, file := range chart("templates/a.yaml", configMap("a")) {
+		if err := archive.WriteHeader(&tar.Header{Name: "lamp/" + name, Mode: 0o644, Size: int64(len(file.Data)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write(file.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	renderer := Renderer{Options{Release: "r", Namespace: "light"}}
+	rendered, err := renderer.RenderArchive(t.Context(), packed.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"configuration: ConfigMap light/c"}, lines(rendered)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if _, err := renderer.RenderArchive(t.Context(), []byte("no archive")); err == nil || !strings.Contains(err.Error(), "reading the archive") {
+		t.Errorf("got %v, want that it is no archive", err)
+	}
+}

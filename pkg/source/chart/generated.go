@@ -1,0 +1,130 @@
+package chart
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// GeneratedSecret is a Secret with values that templates make by chance. They are made once:
+// whoever renders again gives the Secret as it was.
+type GeneratedSecret struct {
+	Namespace, Name string
+	// Previous is the Secret with the values that are carried on, as decoded JSON; nil is
+	// the first time.
+	Previous map[string]any
+}
+
+// readManifests reads what templates made. With generated Secrets everything was made
+// twice: what differs is by chance, and may be in these Secrets only.
+func (r Renderer) readManifests(ctx context.Context, answer template.Answer) ([]directory.Located, error) {
+	first, err := directory.ReadTexts(ctx, texts(answer.Manifests), unchecked())
+	if err != nil || len(r.Options.Generated) == 0 {
+		return first, err
+	}
+	second, err := directory.ReadTexts(ctx, texts(answer.Again), unchecked())
+	if err != nil {
+		return nil, err
+	}
+	if len(first) != len(second) {
+		return nil, fmt.Errorf("the chart makes %d objects, and %d when it is rendered again: what it makes must not depend on generated values", len(first), len(second))
+	}
+	for i := range first {
+		if first[i].ID != second[i].ID {
+			return nil, fail(first[i], "%s is %s when the chart is rendered again: names must not be generated", first[i].ID, second[i].ID)
+		}
+		if bytes.Equal(first[i].JSON, second[i].JSON) {
+			continue
+		}
+		if first[i], err = r.carryOn(first[i], second[i].Object); err != nil {
+			return nil, err
+		}
+	}
+	return first, nil
+}
+
+// carryOn takes the values of a generated Secret from where they were before.
+func (r Renderer) carryOn(one directory.Located, again manifest.Object) (directory.Located, error) {
+	declared := slices.IndexFunc(r.Options.Generated, func(secret GeneratedSecret) bool {
+		namespace := one.Namespace
+		if namespace == "" {
+			namespace = r.Options.Namespace
+		}
+		return one.IsSecret() && secret.Name == one.Name && secret.Namespace == namespace
+	})
+	if declared < 0 {
+		return one, fail(one, "%s is another each time that the chart is rendered: it has a generated value, and is not declared as a generated Secret; give the value, or declare it if it is a Secret", one.ID)
+	}
+	content, err := decode(one.Object)
+	if err != nil {
+		return one, err
+	}
+	other, err := decode(again)
+	if err != nil {
+		return one, err
+	}
+	previous := r.Options.Generated[declared].Previous
+	if err := carryData(content, other, previous); err != nil {
+		return one, fail(one, "%s: %v", one.ID, err)
+	}
+	return changed(one, content)
+}
+
+// carryData replaces each generated value of a Secret by the one that it had. A key that it
+// did not have keeps the new value. Nothing but values may be generated.
+func carryData(content, again, previous map[string]any) error {
+	had, err := valuesOf(previous)
+	if err != nil {
+		return fmt.Errorf("the Secret as it was: %w", err)
+	}
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := content[field].(map[string]any)
+		others, _ := again[field].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if values[key] == others[key] {
+				continue
+			}
+			// From here on the two are alike, but for what may not be generated.
+			if old, found := had[key]; found {
+				values[key] = old
+				if field == "data" {
+					values[key] = base64.StdEncoding.EncodeToString([]byte(old))
+				}
+			}
+			others[key] = values[key]
+		}
+	}
+	if !reflect.DeepEqual(content, again) {
+		return fmt.Errorf("has a generated value outside of data and stringData")
+	}
+	return nil
+}
+
+// valuesOf returns all values of a Secret, decoded.
+func valuesOf(secret map[string]any) (map[string]string, error) {
+	out := map[string]string{}
+	data, _ := secret["data"].(map[string]any)
+	for key, value := range data {
+		text, _ := value.(string)
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("data.%s: %w", key, err)
+		}
+		out[key] = string(decoded)
+	}
+	plain, _ := secret["stringData"].(map[string]any)
+	for key, value := range plain {
+		if text, ok := value.(string); ok {
+			out[key] = text
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,236 @@
+package chart
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/penstock-project/penstock/pkg/applycheck"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// Annotations of Helm that say when an object is applied, and whether it stays.
+const (
+	hookAnnotation   = "helm.sh/hook"
+	weightAnnotation = "helm.sh/hook-weight"
+	policyAnnotation = "helm.sh/resource-policy"
+	// teardownAnnotation is Penstock's for objects that stay.
+	teardownAnnotation = "penstock.dev/teardown-policy"
+)
+
+// maxJobName is the length of a Job's name that its Pods take as a label.
+const maxJobName = 63
+
+// hook is an object that is applied before or after all others, in the order of weights.
+type hook struct {
+	directory.Located
+	weight int
+}
+
+// events of a hook: what becomes of it.
+type event struct {
+	before, after   bool
+	install         bool
+	upgrade         bool
+	test, forbidden bool
+}
+
+func events() map[string]event {
+	return map[string]event{
+		"pre-install":   {before: true, install: true},
+		"pre-upgrade":   {before: true, upgrade: true},
+		"post-install":  {after: true, install: true},
+		"post-upgrade":  {after: true, upgrade: true},
+		"crd-install":   {before: true, install: true},
+		"test":          {test: true},
+		"test-success":  {test: true},
+		"test-failure":  {test: true},
+		"pre-delete":    {forbidden: true},
+		"post-delete":   {forbidden: true},
+		"pre-rollback":  {forbidden: true},
+		"post-rollback": {forbidden: true},
+	}
+}
+
+// sortHooks takes the hooks out of the manifests.
+func (o *objects) sortHooks(out *source.Rendered) error {
+	all, everything := o.manifests, digestOf(o.manifests)
+	o.manifests = nil
+	tests := 0
+	for _, one := range all {
+		content, err := decode(one.Object)
+		if err != nil {
+			return err
+		}
+		names, is := annotation(content, hookAnnotation)
+		if !is {
+			o.manifests = append(o.manifests, one)
+			continue
+		}
+		when, err := whenOf(one, names)
+		if err != nil {
+			return err
+		}
+		if when.test {
+			tests++
+			continue
+		}
+		if err := o.addHook(one, content, when, everything, out); err != nil {
+			return err
+		}
+	}
+	if tests > 0 {
+		out.Warnings = append(out.Warnings, source.Warning{Message: fmt.Sprintf("test hooks are left out: %d", tests)})
+	}
+	return nil
+}
+
+// whenOf joins the events of a hook, and refuses those that have no place in a revision.
+func whenOf(one directory.Located, names string) (event, error) {
+	var when event
+	for _, name := range strings.Split(names, ",") {
+		name = strings.ToLower(strings.TrimSpace(name))
+		known, is := events()[name]
+		switch {
+		case !is:
+			return when, fail(one, "%s: annotation %s: %q is no hook that Helm knows", describe(one.Object), hookAnnotation, name)
+		case known.forbidden:
+			return when, fail(one, "%s: annotation %s: a %s hook cannot be run: a revision is applied and deleted, and runs nothing then; remove the hook, by a value of the chart if it has one",
+				describe(one.Object), hookAnnotation, name)
+		}
+		when.before, when.after = when.before || known.before, when.after || known.after
+		when.install, when.upgrade = when.install || known.install, when.upgrade || known.upgrade
+		when.test = when.test || known.test
+	}
+	if when.before && when.after {
+		return when, fail(one, "%s: annotation %s: %q is before and after the other objects: an object is applied once in a revision; make two of it", describe(one.Object), hookAnnotation, names)
+	}
+	return when, nil
+}
+
+// addHook takes one hook. A Job is named for what it runs: Jobs cannot be changed, and one
+// of the same name is not run again.
+func (o *objects) addHook(one directory.Located, content map[string]any, when event, everything string, out *source.Rendered) error {
+	added := hook{Located: one}
+	if text, is := annotation(content, weightAnnotation); is {
+		weight, err := strconv.Atoi(text)
+		if err != nil {
+			return fail(one, "%s: annotation %s: is %q, want a number", describe(one.Object), weightAnnotation, text)
+		}
+		added.weight = weight
+	}
+	switch one.GroupKind().String() {
+	case "Pod":
+		return fail(one, "%s: a Pod as a hook is never waited for: make a Job of it", describe(one.Object))
+	case "Job.batch":
+		var err error
+		if added.Located, err = nameJob(one, content, when, everything, out); err != nil {
+			return err
+		}
+	}
+	if when.before {
+		o.before = append(o.before, added)
+	} else {
+		o.after = append(o.after, added)
+	}
+	return nil
+}
+
+// nameJob gives a Job a name that ends in a digest: of all manifests when it is to be run at
+// each upgrade, and of itself when only the first installation runs it.
+func nameJob(one directory.Located, content map[string]any, when event, everything string, out *source.Rendered) (directory.Located, error) {
+	digest := digestOf([]directory.Located{one})
+	if when.upgrade {
+		digest = everything
+	}
+	if spec, ok := content["spec"].(map[string]any); ok && spec["ttlSecondsAfterFinished"] != nil {
+		// A Job that deletes itself would be drift, and made again.
+		delete(spec, "ttlSecondsAfterFinished")
+		out.Warnings = append(out.Warnings, source.Warning{File: one.File, Line: one.Line,
+			Message: fmt.Sprintf("%s: spec.ttlSecondsAfterFinished is left out: a hook that is gone would be run again", describe(one.Object))})
+	}
+	if when.upgrade && !when.install {
+		out.Warnings = append(out.Warnings, source.Warning{File: one.File, Line: one.Line,
+			Message: fmt.Sprintf("%s: a hook of upgrades is run in the first installation too", describe(one.Object))})
+	}
+	metadata := content["metadata"].(map[string]any)
+	suffix := "-" + digest[:10]
+	base := one.Name
+	if len(base)+len(suffix) > maxJobName {
+		base = base[:maxJobName-len(suffix)]
+	}
+	metadata["name"] = strings.TrimRight(base, "-.") + suffix
+	return changed(one, content)
+}
+
+// hookPhases makes a phase of the hooks of each weight, the lowest first.
+func hookPhases(name string, hooks []hook) []source.Phase {
+	slices.SortStableFunc(hooks, func(a, b hook) int {
+		return cmp.Or(cmp.Compare(a.weight, b.weight), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	var phases []source.Phase
+	for i, one := range hooks {
+		if i == 0 || one.weight != hooks[i-1].weight {
+			phases = append(phases, source.Phase{Name: fmt.Sprintf("%s-%d", name, len(phases)+1)})
+		}
+		last := &phases[len(phases)-1]
+		last.Objects = append(last.Objects, one.Object)
+	}
+	return phases
+}
+
+// keep maps Helm's policy to keep an object to Penstock's.
+func keep(one directory.Located) (directory.Located, error) {
+	content, err := decode(one.Object)
+	if err != nil {
+		return one, err
+	}
+	if policy, is := annotation(content, policyAnnotation); !is || !strings.EqualFold(strings.TrimSpace(policy), "keep") {
+		return one, nil
+	}
+	content["metadata"].(map[string]any)["annotations"].(map[string]any)[teardownAnnotation] = "Orphan"
+	return changed(one, content)
+}
+
+func annotation(content map[string]any, name string) (value string, found bool) {
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	value, found = annotations[name].(string)
+	return value, found
+}
+
+// digestOf is of the content of objects, in their order.
+func digestOf(all []directory.Located) string {
+	hash := sha256.New()
+	for _, one := range all {
+		hash.Write(one.JSON)
+		hash.Write([]byte("\n"))
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+func decode(object manifest.Object) (map[string]any, error) {
+	content, err := applycheck.Decode(object.JSON)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", object.ID, err)
+	}
+	return content, nil
+}
+
+// changed is an object with other content, at the same place.
+func changed(one directory.Located, content map[string]any) (directory.Located, error) {
+	object, err := manifest.Canonical(runtime.DeepCopyJSON(content))
+	if err != nil {
+		return one, fail(one, "%s: %v", describe(one.Object), err)
+	}
+	one.Object = object
+	return one, nil
+}

@@ -1,0 +1,192 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// mostAttempts is how often a value is made again that happens to be the same as before.
+const mostAttempts = 1000
+
+// functions are those of templates that are not Helm's: what would give another answer each
+// time is refused, or noticed.
+type functions struct {
+	generate bool
+	known    []map[string]any
+	// first are the values that were made the first time, in their order, and made is how
+	// many there are this time.
+	first [][]reflect.Value
+	made  int
+	twice bool
+}
+
+func newFunctions(request Request) *functions {
+	return &functions{generate: request.Generate, known: request.Known}
+}
+
+// again begins the second time.
+func (f *functions) again() { f.made, f.twice = 0, true }
+
+// generators make a random value.
+func generators(name string) bool {
+	switch name {
+	case "uuidv4", "bcrypt", "htpasswd", "encryptAES":
+		return true
+	}
+	return strings.HasPrefix(name, "rand") || strings.HasPrefix(name, "gen")
+}
+
+// all returns the functions that take the place of others.
+func (f *functions) all() template.FuncMap {
+	replaced := template.FuncMap{
+		"lookup": f.lookup,
+		"keys":   sortedKeys,
+		"values": sortedValues,
+	}
+	for name, original := range sprig.TxtFuncMap() {
+		switch {
+		case generators(name) && f.generate:
+			replaced[name] = f.generator(original)
+		case generators(name), name == "shuffle":
+			replaced[name] = refuse(original, errors.New("makes another value each time, so the same chart would make other manifests each time: "+
+				"give the value, or declare the Secret that has it as generated"))
+		case name == "now", name == "ago":
+			replaced[name] = refuse(original, errors.New("is another value each time, so the same chart would make other manifests each time: give the value"))
+		case name == "durationRound":
+			replaced[name] = untimed(original)
+		case strings.HasPrefix(name, "date"), strings.HasPrefix(name, "htmlDate"):
+			if name != "dateModify" && name != "date_modify" {
+				replaced[name] = timed(original)
+			}
+		}
+	}
+	return replaced
+}
+
+// refuse is a function of the same type that fails. A function of a template may return an
+// error beside its value.
+func refuse(original any, err error) any {
+	return wrap(original, func([]reflect.Value) ([]reflect.Value, error) { return nil, err })
+}
+
+// wrap makes a function of the parameters of another, with its first result and an error.
+func wrap(original any, call func([]reflect.Value) ([]reflect.Value, error)) any {
+	of := reflect.TypeOf(original)
+	var in []reflect.Type
+	for i := range of.NumIn() {
+		in = append(in, of.In(i))
+	}
+	failure := reflect.TypeFor[error]()
+	made := reflect.FuncOf(in, []reflect.Type{of.Out(0), failure}, of.IsVariadic())
+	return reflect.MakeFunc(made, func(args []reflect.Value) []reflect.Value {
+		results, err := call(args)
+		if err != nil {
+			return []reflect.Value{reflect.Zero(of.Out(0)), reflect.ValueOf(err)}
+		}
+		if len(results) == 1 {
+			results = append(results, reflect.Zero(failure))
+		}
+		return results
+	}).Interface()
+}
+
+// generator calls the original, and makes sure that its second value is not the first one,
+// when there are others: so what depends on it differs between the two times.
+func (f *functions) generator(original any) any {
+	function := reflect.ValueOf(original)
+	return wrap(original, func(args []reflect.Value) ([]reflect.Value, error) {
+		call := function.Call
+		if function.Type().IsVariadic() {
+			call = function.CallSlice
+		}
+		results := call(args)
+		i := f.made
+		f.made++
+		if !f.twice {
+			f.first = append(f.first, results)
+			return results, nil
+		}
+		for range mostAttempts {
+			if i >= len(f.first) || !reflect.DeepEqual(f.first[i][0].Interface(), results[0].Interface()) {
+				break
+			}
+			results = call(args)
+		}
+		return results, nil
+	})
+}
+
+// lookup finds the Secrets that are known, when values may be generated. There is no
+// cluster to ask.
+func (f *functions) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
+	if !f.generate || apiVersion != "v1" || kind != "Secret" || name == "" {
+		return nil, fmt.Errorf("asks a cluster for %s %s %s/%s, so the same chart would make other manifests elsewhere: give the value, or declare the Secret as generated",
+			apiVersion, kind, namespace, name)
+	}
+	for _, secret := range f.known {
+		metadata, _ := secret["metadata"].(map[string]any)
+		if metadata["namespace"] == namespace && metadata["name"] == name {
+			return secret, nil
+		}
+	}
+	return map[string]any{}, nil
+}
+
+// timed refuses what a date function takes for the current time: anything that is no time.
+func timed(original any) any {
+	function := reflect.ValueOf(original)
+	return wrap(original, func(args []reflect.Value) ([]reflect.Value, error) {
+		isTime := slices.ContainsFunc(args, func(arg reflect.Value) bool {
+			switch arg.Interface().(type) {
+			case time.Time, *time.Time, int64, int, int32:
+				return true
+			}
+			return false
+		})
+		if !isTime {
+			return nil, errors.New("is given no time, and would take the current one: give the value")
+		}
+		return function.Call(args), nil
+	})
+}
+
+// untimed refuses a time: the function would take how long ago it was.
+func untimed(original any) any {
+	function := reflect.ValueOf(original)
+	return wrap(original, func(args []reflect.Value) ([]reflect.Value, error) {
+		for _, arg := range args {
+			if _, isTime := arg.Interface().(time.Time); isTime {
+				return nil, errors.New("is given a time, and would take how long ago it was: give the value")
+			}
+		}
+		return function.Call(args), nil
+	})
+}
+
+// sortedKeys returns the keys of maps. Sprig's have another order each time.
+func sortedKeys(of ...map[string]any) []string {
+	keys := []string{}
+	for _, one := range of {
+		for key := range one {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// sortedValues returns the values of a map, by key.
+func sortedValues(of map[string]any) []any {
+	values := []any{}
+	for _, key := range sortedKeys(of) {
+		values = append(values, of[key])
+	}
+	return values
+}

@@ -1,0 +1,30 @@
+package template
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+)
+
+// limit bounds the memory and the processor time of this process. The kernel ends it when
+// it takes more, whatever a template does.
+func limit(memory, seconds string) error {
+	bytes, err := strconv.ParseUint(memory, 10, 63)
+	if err != nil {
+		return fmt.Errorf("bytes of memory: %w", err)
+	}
+	time, err := strconv.ParseUint(seconds, 10, 32)
+	if err != nil {
+		return fmt.Errorf("seconds: %w", err)
+	}
+	// Before the kernel refuses, garbage is collected.
+	debug.SetMemoryLimit(int64(bytes / 4 * 3))
+	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
+		return fmt.Errorf("memory of %d bytes: %w", bytes, err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: time, Max: time}); err != nil {
+		return fmt.Errorf("%d seconds of processor time: %w", time, err)
+	}
+	return nil
+}

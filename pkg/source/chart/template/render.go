@@ -1,0 +1,140 @@
+package template
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+)
+
+// render renders a chart as Helm does, but for functions whose answer is another one each
+// time.
+func render(request Request) (Answer, error) {
+	chart, err := load(request)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer := Answer{Name: chart.Name(), Version: chart.Metadata.Version}
+	capabilities, err := capabilitiesOf(request)
+	if err != nil {
+		return Answer{}, err
+	}
+	if answer.Warnings, err = checkChart(chart, request, capabilities); err != nil {
+		return Answer{}, err
+	}
+	if err := chartutil.ProcessDependencies(chart, request.Values); err != nil {
+		return Answer{}, fmt.Errorf("reading the dependencies: %w", err)
+	}
+	for _, definition := range chart.CRDObjects() {
+		name := strings.TrimPrefix(definition.Filename, chart.Name()+"/")
+		answer.Definitions = append(answer.Definitions, File{Name: name, Data: definition.File.Data})
+	}
+	functions := newFunctions(request)
+	if answer.Manifests, err = execute(chart, request, capabilities, functions); err != nil {
+		return Answer{}, err
+	}
+	if request.Generate {
+		functions.again()
+		if answer.Again, err = execute(chart, request, capabilities, functions); err != nil {
+			return Answer{}, err
+		}
+	}
+	return answer, nil
+}
+
+func load(request Request) (*chartv2.Chart, error) {
+	if len(request.Archive) > 0 {
+		chart, err := loader.LoadArchive(bytes.NewReader(request.Archive))
+		if err != nil {
+			return nil, fmt.Errorf("reading the archive: %w", err)
+		}
+		return chart, nil
+	}
+	files := make([]*archive.BufferedFile, len(request.Files))
+	for i, file := range request.Files {
+		files[i] = &archive.BufferedFile{Name: file.Name, Data: bytes.TrimPrefix(file.Data, []byte("\ufeff"))}
+	}
+	chart, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart: %w", err)
+	}
+	return chart, nil
+}
+
+// capabilitiesOf says what templates see of the cluster.
+func capabilitiesOf(request Request) (*common.Capabilities, error) {
+	capabilities := common.DefaultCapabilities.Copy()
+	if request.KubeVersion != "" {
+		version, err := common.ParseKubeVersion(request.KubeVersion)
+		if err != nil {
+			return nil, fmt.Errorf("version of Kubernetes %q: %w", request.KubeVersion, err)
+		}
+		capabilities.KubeVersion = *version
+	}
+	capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), request.APIVersions...)
+	return capabilities, nil
+}
+
+// checkChart refuses what cannot be installed, and warns of what should not.
+func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capabilities) (warnings []string, err error) {
+	if chart.Metadata.Type == "library" {
+		return nil, fmt.Errorf("chart %s is a library: it has nothing to install", chart.Name())
+	}
+	if chart.Metadata.Deprecated {
+		warnings = append(warnings, fmt.Sprintf("chart %s is deprecated", chart.Name()))
+	}
+	for _, wanted := range chart.Metadata.Dependencies {
+		if !slices.ContainsFunc(chart.Dependencies(), func(there *chartv2.Chart) bool { return there.Name() == wanted.Name }) {
+			return nil, fmt.Errorf("chart %s depends on %s %s, which is not in its folder charts: run `helm dependency build` first", chart.Name(), wanted.Name, wanted.Version)
+		}
+	}
+	if wanted := chart.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, capabilities.KubeVersion.String()) {
+		text := fmt.Sprintf("chart %s needs Kubernetes %s, and is rendered for %s", chart.Name(), wanted, capabilities.KubeVersion.String())
+		if request.KubeVersion != "" {
+			return nil, errors.New(text)
+		}
+		warnings = append(warnings, text)
+	}
+	return warnings, nil
+}
+
+// execute runs all templates, and returns what they made, by name.
+func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabilities, functions *functions) ([]File, error) {
+	// Nothing of the revision, and nothing of what was there before: the same chart and
+	// values make the same manifests in each revision.
+	release := common.ReleaseOptions{Name: request.Release, Namespace: request.Namespace, Revision: 1, IsInstall: true}
+	values, err := util.ToRenderValuesWithSchemaValidation(chart, request.Values, release, capabilities, true)
+	if err != nil {
+		return nil, fmt.Errorf("reading the values: %w", err)
+	}
+	coalesced, err := values.Table("Values")
+	if err != nil {
+		return nil, fmt.Errorf("reading the values: %w", err)
+	}
+	if err := validate(chart, coalesced); err != nil {
+		return nil, err
+	}
+	made, err := engine.Engine{CustomTemplateFuncs: functions.all()}.Render(chart, values)
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		if path.Base(name) == "NOTES.txt" || strings.TrimSpace(made[name]) == "" {
+			continue
+		}
+		files = append(files, File{Name: strings.TrimPrefix(name, chart.Name()+"/"), Data: []byte(made[name])})
+	}
+	return files, nil
+}

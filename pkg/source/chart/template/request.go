@@ -1,0 +1,101 @@
+// Package template renders a Helm chart with Helm's own engine, in a process of its own:
+// templates cannot be interrupted, and may ask for all memory. It needs nothing but its
+// standard input and output. Package chart starts the process, and reads the answer.
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// processArgument has a program render a chart for another process of it. It is a flag, so
+// that a program that does not know it ends.
+const processArgument = "--render-chart"
+
+// Limits of a process.
+type Limits struct {
+	// Time until it is ended.
+	Time time.Duration
+	// Memory is how many bytes it may have.
+	Memory int64
+	// Output is how many bytes it may answer.
+	Output int64
+}
+
+// Arguments are those of a process with these limits.
+func Arguments(limits Limits) []string {
+	seconds := int64((limits.Time + time.Second - 1) / time.Second)
+	return []string{processArgument, strconv.FormatInt(limits.Memory, 10), strconv.FormatInt(seconds, 10)}
+}
+
+// IsProcess tells whether a program with these arguments is to render a chart: then its
+// main does nothing but RunProcess.
+func IsProcess(args []string) bool { return len(args) == 4 && args[1] == processArgument }
+
+// RunProcess renders the chart that is asked for on in, and answers on out. It returns the
+// code to exit with; a chart that cannot be rendered is an answer too.
+func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
+	if err := limit(args[2], args[3]); err != nil {
+		fmt.Fprintf(errOut, "limiting the process: %v\n", err)
+		return 1
+	}
+	var request Request
+	if err := json.NewDecoder(in).Decode(&request); err != nil {
+		fmt.Fprintf(errOut, "reading the chart: %v\n", err)
+		return 1
+	}
+	answer, err := render(request)
+	if err != nil {
+		answer = Answer{Error: err.Error()}
+	}
+	if err := json.NewEncoder(out).Encode(answer); err != nil {
+		fmt.Fprintf(errOut, "answering: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// Request is what is rendered.
+type Request struct {
+	// Archive is a chart as helm package makes it; Files are one that is unpacked. One of
+	// them is set.
+	Archive []byte `json:"archive,omitempty"`
+	Files   []File `json:"files,omitempty"`
+
+	Release   string `json:"release"`
+	Namespace string `json:"namespace"`
+	// Values override those of the chart.
+	Values map[string]any `json:"values,omitempty"`
+	// KubeVersion and APIVersions are of the cluster; empty is what Helm was built with.
+	KubeVersion string   `json:"kubeVersion,omitempty"`
+	APIVersions []string `json:"apiVersions,omitempty"`
+	// Generate allows functions that make another value each time, and renders twice, so
+	// that it can be seen where their values are. Lookups of Secrets find Known.
+	Generate bool             `json:"generate,omitempty"`
+	Known    []map[string]any `json:"known,omitempty"`
+}
+
+// File is one file of a chart, or what a template made.
+type File struct {
+	// Name is the slash-separated path below the folder of the chart.
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// Answer is what was made.
+type Answer struct {
+	// Name, Version and Dependencies are those of Chart.yaml.
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Definitions are the files of the folder crds, and Manifests what templates made, by
+	// name. Again is the same from the second time.
+	Definitions []File   `json:"definitions,omitempty"`
+	Manifests   []File   `json:"manifests,omitempty"`
+	Again       []File   `json:"again,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"`
+	// Error says why there is nothing else.
+	Error string `json:"error,omitempty"`
+}
