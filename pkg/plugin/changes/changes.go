@@ -91,7 +91,7 @@ func qualified(namespace, name string) string {
 }
 
 func table(changes []v1alpha1.ObjectChange) screen.Table {
-	out := screen.Table{Header: []string{"CHANGE", "+/-", "KIND", "NAMESPACE", "NAME"}}
+	out := screen.Table{Header: []string{"CHANGE", "+/-", "OBJECT"}}
 	for i := range changes {
 		change := &changes[i]
 		style := screen.Yellow
@@ -104,7 +104,7 @@ func table(changes []v1alpha1.ObjectChange) screen.Table {
 		}
 		out.Rows = append(out.Rows, []screen.Cell{
 			{Text: string(change.Change), Style: style}, {Text: fmt.Sprintf("+%d/-%d", change.LinesAdded, change.LinesRemoved)},
-			{Text: Kind(change.APIVersion, change.Kind)}, {Text: change.Namespace}, {Text: change.Name},
+			{Text: Kind(change.APIVersion, change.Kind) + " " + qualified(change.Namespace, change.Name)},
 		})
 	}
 	return out

@@ -14,8 +14,8 @@ import (
 func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) {
 	status := &plan.Status
 	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, status.Phase, orNone(string(status.ImpactSeverity)))))
-	if status.Message != "" {
-		s.Indented(2, screen.Plain, status.Message)
+	if message := remark(status); message != "" {
+		s.Indented(2, screen.Plain, message)
 	}
 	for i := range status.Items {
 		printItem(s, &status.Items[i])
@@ -33,6 +33,19 @@ func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha
 	if status.PlanHash != "" {
 		s.Printf("hash %s\n", status.PlanHash)
 	}
+}
+
+// remark is the message of a plan without the way to approve it by kubectl, which is not
+// what somebody needs who reads this.
+func remark(status *v1alpha1.ConfigurationPlanStatus) string {
+	if status.Phase != v1alpha1.PhaseReviewRequired || status.PlanHash == "" {
+		return status.Message
+	}
+	before, _, found := strings.Cut(status.Message, "review status.items")
+	if !found {
+		return status.Message
+	}
+	return strings.TrimRight(before, " ;:.")
 }
 
 func orNone(text string) string {

@@ -189,7 +189,12 @@ func (d *deployment) review(ctx context.Context, revision *v1alpha1.ClusterExten
 	if d.output != "" {
 		on = d.Err
 	}
-	changes.Print(on, diff, !d.stat)
+	// Of a first install the lines are the manifests, which are there to be read.
+	first := diff.From == ""
+	changes.Print(on, diff, !d.stat && !first)
+	if first && !d.stat {
+		d.Err.Para(screen.Dim, screen.Waiting, "all of it is new; kubectl penstock diff "+revision.Name+" shows the lines")
+	}
 	return diff, nil
 }
 

@@ -5,6 +5,7 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,7 +151,8 @@ func failureText(failure *v1alpha1.ObjectFailure) string {
 	if failure.Message != "" {
 		said += ": " + failure.Message
 	}
-	if cause := failure.Cause; cause != nil {
+	// Mostly the message has it already.
+	if cause := failure.Cause; cause != nil && !strings.Contains(failure.Message, cause.Reason) {
 		said += " (" + causeText(cause) + ")"
 	}
 	return said

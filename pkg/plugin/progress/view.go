@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
@@ -48,6 +49,7 @@ func (v *View) Show(lines []screen.Line, now time.Time) {
 		if line.Glyph != "" {
 			text = line.Glyph + " " + text
 		}
+		text = strings.Repeat(" ", line.Indent) + text
 		said[text] = true
 		if v.head = lines[0].Text; !v.said[text] && !(line.Glyph == screen.Waiting && line.Indent > 0) {
 			v.print(text, now)

@@ -85,7 +85,7 @@ func Crop(text string, columns int) string {
 // Wrap breaks a safe text between words into lines of at most so many columns; a word that
 // is longer has a line of its own. Without a limit (0) it is one line.
 func Wrap(text string, columns int) []string {
-	if columns <= 0 {
+	if columns <= 0 || Width(text) <= columns {
 		return []string{text}
 	}
 	var lines []string

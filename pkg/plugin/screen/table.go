@@ -26,7 +26,8 @@ func (t *Table) Add(texts ...string) {
 // gap is between two columns.
 const gap = 3
 
-// Table prints a table. Where the terminal is too narrow, the last column loses its end.
+// Table prints a table. Where the terminal is too narrow for the last column, that goes on
+// below.
 func (s *Screen) Table(t Table) {
 	widths := make([]int, len(t.Header))
 	for i, name := range t.Header {
@@ -54,23 +55,38 @@ func (s *Screen) row(row []Cell, widths []int) {
 		last--
 	}
 	var line strings.Builder
-	used := 0
-	columns := s.Size().Columns
-	for i := 0; i <= last; i++ {
+	used, columns := 0, s.Size().Columns
+	for i := 0; i < last; i++ {
 		text := row[i].Text
 		if columns > 0 {
 			text = Crop(text, max(1, columns-used))
 		}
 		line.WriteString(string(s.Paint(row[i].Style, text)))
-		taken := Width(text)
-		if i < last {
-			line.WriteString(strings.Repeat(" ", widths[i]-min(widths[i], taken)+gap))
-			taken = max(widths[i], taken) + gap
-		}
-		used += taken
-		if columns > 0 && used >= columns {
+		line.WriteString(strings.Repeat(" ", widths[i]-Width(text)+gap))
+		if used += widths[i] + gap; columns > 0 && used >= columns {
 			break
 		}
 	}
-	s.Printf("%s\n", Styled(strings.TrimRight(line.String(), " ")))
+	switch {
+	case columns == 0 || used+Width(row[last].Text) <= columns:
+		s.Printf("%s%s\n", Styled(line.String()), s.Paint(row[last].Style, row[last].Text))
+	case last == len(widths)-1 && columns-used >= leastRoom:
+		for i, part := range Wrap(row[last].Text, columns-used) {
+			before := strings.Repeat(" ", used)
+			if i == 0 {
+				before = line.String()
+			}
+			s.Printf("%s%s\n", Styled(before), s.Paint(row[last].Style, part))
+		}
+	default:
+		s.Printf("%s\n", Styled(strings.TrimRight(line.String(), " ")))
+		s.Indented(belowIndent, row[last].Style, row[last].Text)
+	}
 }
+
+const (
+	// leastRoom is how many columns the last column needs to be broken in its place.
+	leastRoom = 24
+	// belowIndent is where it stands in a line of its own otherwise.
+	belowIndent = 4
+)

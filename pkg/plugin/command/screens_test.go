@@ -1,0 +1,154 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/plugin/plugintest"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// recordedAt is when the cluster was recorded that the folder testdata/recorded has.
+func recordedAt() time.Time { return time.Date(2026, 11, 23, 1, 46, 0, 0, time.UTC) }
+
+// run runs a command on what was recorded, on a terminal of so many columns, or on none.
+func run(t *testing.T, server *plugintest.Server, columns int, env map[string]string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	code = Main(t.Context(), session.Process{
+		Name: "kubectl-penstock", Args: append(args, "--kubeconfig", server.Kubeconfig()),
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errors,
+		Getenv:   func(name string) string { return env[name] },
+		Terminal: func(any) (screen.Size, bool) { return screen.Size{Columns: columns, Lines: 40}, columns > 0 },
+		Clock:    clocktesting.NewFakeClock(recordedAt()), Version: "v0.0.0-test",
+	})
+	return out.String(), errors.String(), code
+}
+
+// TestScreens: what a person sees, 80 and 160 columns wide. UPDATE=1 writes it anew.
+func TestScreens(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+	}{
+		"status":            {[]string{"status"}, 0},
+		"status-lighthouse": {[]string{"status", "lighthouse"}, 0},
+		"diff":              {[]string{"diff", "lighthouse-1..lighthouse-2"}, 1},
+		"tree":              {[]string{"tree", "lighthouse-3"}, 0},
+		"history":           {[]string{"history", "lighthouse"}, 0},
+		"plan-list":         {[]string{"plan", "list"}, 0},
+		"plan-show":         {[]string{"plan", "show", "rebalance"}, 0},
+		"plan-history":      {[]string{"plan", "history", "rebalance"}, 0},
+	} {
+		for _, columns := range []int{80, 160} {
+			t.Run(fmt.Sprintf("%s/%d", name, columns), func(t *testing.T) {
+				stdout, stderr, code := run(t, server, columns, map[string]string{"NO_COLOR": "1"}, tc.args...)
+				if code != tc.code {
+					t.Errorf("exit %d, want %d", code, tc.code)
+				}
+				golden(t, fmt.Sprintf("%s-%d.txt", name, columns), stdout+stderr)
+				for line := range strings.Lines(stdout) {
+					// Lines of manifests are as long as they are.
+					if line = strings.TrimSuffix(line, "\n"); !strings.Contains("+-@ ", line[:min(1, len(line))]) && screen.Width(line) > columns && strings.Contains(line, "   ") {
+						t.Errorf("%d columns: %s", screen.Width(line), line)
+					}
+				}
+				if strings.Contains(stdout+stderr, "\x1b") {
+					t.Error("NO_COLOR, and there are escapes")
+				}
+			})
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "screens", name)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not the screen any more (UPDATE=1 writes it anew):\n%s", path, got)
+	}
+}
+
+// TestColours: the same words with colours and without, and none where nobody sees them.
+func TestColours(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	plain, _, _ := run(t, server, 0, nil, "diff", "lighthouse-1..lighthouse-2")
+	painted, _, _ := run(t, server, 0, nil, "diff", "lighthouse-1..lighthouse-2", "--color=always")
+	if strings.Contains(plain, "\x1b") || !strings.Contains(painted, "\x1b[32m+") {
+		t.Errorf("colours: %q, %q", plain[:80], painted[:80])
+	}
+	for _, style := range []screen.Style{screen.Bold, screen.Dim, screen.Red, screen.Green, screen.Yellow, screen.Cyan, "\x1b[0m"} {
+		painted = strings.ReplaceAll(painted, string(style), "")
+	}
+	if painted != plain {
+		t.Errorf("without colours it says something else:\n%s", painted)
+	}
+	if _, stderr, code := run(t, server, 0, nil, "status", "--color=blue"); code != 2 || !strings.Contains(stderr, "auto, always or never") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestRequests: what a screen costs the server.
+func TestRequests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		most int
+		args []string
+	}{
+		"status of all": {2, []string{"status"}}, "status of one": {1, []string{"status", "lighthouse"}},
+		"diff": {1, []string{"diff", "lighthouse-1..lighthouse-2"}}, "plan": {2, []string{"plan", "show", "rebalance"}},
+		"tree": {4, []string{"tree", "lighthouse-3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := plugintest.New(t, "testdata/recorded")
+			run(t, server, 0, nil, tc.args...)
+			if asked := server.Requests(); len(asked) > tc.most {
+				t.Errorf("%d requests, want at most %d:\n%s", len(asked), tc.most, strings.Join(asked, "\n"))
+			}
+		})
+	}
+}
+
+// TestOutputs: every command has its output for machines.
+func TestOutputs(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	for _, tc := range []struct {
+		want string
+		args []string
+	}{
+		{"clusterextensionrevision.olm.operatorframework.io/lighthouse-3\n", []string{"status", "lighthouse-3", "-o", "name"}},
+		{`"kind": "List"`, []string{"status", "-o", "json"}},
+		{"kind: RevisionDiff\n", []string{"diff", "lighthouse-1..lighthouse-2", "-o", "yaml"}},
+		{"revisionhistory.olm.operatorframework.io/lighthouse\n", []string{"history", "lighthouse", "-o", "name"}},
+		{`"kind": "RevisionObjects"`, []string{"tree", "lighthouse-3", "-o", "json"}},
+		{"configurationplan.hco.kubevirt.io/rebalance\n", []string{"plan", "list", "-o", "name"}},
+		{"kind: ConfigurationPlan\n", []string{"plan", "show", "rebalance", "-o", "yaml"}},
+		{`"kind": "PlanHistory"`, []string{"plan", "history", "rebalance", "-o", "json"}},
+	} {
+		stdout, stderr, _ := run(t, server, 80, nil, tc.args...)
+		if !strings.Contains(stdout, tc.want) || strings.Contains(stdout, "\x1b") {
+			t.Errorf("%v: %q is not in:\n%s%s", tc.args, tc.want, stdout, stderr)
+		}
+	}
+	if _, stderr, code := run(t, server, 80, nil, "status", "-o", "xml"); code != 2 || !strings.Contains(stderr, "json, yaml or name") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,196 @@
+// Package plugintest serves what was recorded of a cluster, to commands that are tested
+// without one.
+package plugintest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// object is any, as JSON.
+type object = map[string]any
+
+// Server answers with files of a folder.
+type Server struct {
+	*httptest.Server
+	t   testing.TB
+	dir string
+	// Events are sent to whoever watches revisions.
+	Events chan any
+
+	mu       sync.Mutex
+	requests []string
+}
+
+// New serves a folder until the test ends: revisions.json and plans.json are lists,
+// everything else has the kind and the name of what it is.
+func New(t testing.TB, dir string) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: dir, Events: make(chan any)}
+	mux := http.NewServeMux()
+	const olm, hco = "GET /apis/olm.operatorframework.io/v1alpha1/", "GET /apis/hco.kubevirt.io/v1alpha1/"
+	mux.HandleFunc(olm+"clusterextensionrevisions", s.revisions)
+	mux.HandleFunc(olm+"clusterextensionrevisions/{name}/{subresource}", func(w http.ResponseWriter, r *http.Request) {
+		s.file(w, r.PathValue("subresource")+"-"+r.PathValue("name"))
+	})
+	mux.HandleFunc(olm+"revisiondiffs/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "diff-"+r.PathValue("name")) })
+	mux.HandleFunc(olm+"revisionhistories/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "history-"+r.PathValue("name")) })
+	mux.HandleFunc(hco+"configurationplans", func(w http.ResponseWriter, _ *http.Request) {
+		list := s.read("plans")
+		list["kind"], list["apiVersion"] = "ConfigurationPlanList", "hco.kubevirt.io/v1alpha1"
+		s.send(w, list)
+	})
+	mux.HandleFunc(hco+"configurationplans/{name}", func(w http.ResponseWriter, r *http.Request) { s.one(w, "plans", r.PathValue("name")) })
+	mux.HandleFunc(hco+"configurationplans/{name}/{subresource}", func(w http.ResponseWriter, r *http.Request) {
+		s.file(w, "plan"+r.PathValue("subresource")+"-"+r.PathValue("name"))
+	})
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, _ *http.Request) { s.file(w, "pods") })
+	mux.HandleFunc("GET /apis/apps/v1/namespaces/{namespace}/replicasets", func(w http.ResponseWriter, _ *http.Request) { s.file(w, "replicasets") })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, http.StatusNotFound, r.Method+" "+r.URL.Path)
+	})
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests = append(s.requests, r.Method+" "+r.URL.String())
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Close ends the server, and watches before it.
+func (s *Server) Close() {
+	s.CloseClientConnections()
+	s.Server.Close()
+}
+
+// Kubeconfig writes the file that leads to the server.
+func (s *Server) Kubeconfig() string {
+	path := filepath.Join(s.t.TempDir(), "kubeconfig")
+	content := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: %q}}], contexts: [{name: x, context: {cluster: x, user: ""}}]}`, s.URL)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// Requests that were sent, as "GET /path?query".
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.requests...)
+}
+
+// revisions lists and watches what selectors pick.
+func (s *Server) revisions(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("watch") != "" {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case event := <-s.Events:
+				_ = json.NewEncoder(w).Encode(object{"type": "MODIFIED", "object": event})
+				w.(http.Flusher).Flush()
+			}
+		}
+	}
+	list := s.read("revisions")
+	list["kind"], list["apiVersion"] = "ClusterExtensionRevisionList", v1alpha1.SchemeGroupVersion.String()
+	var kept []any
+	for _, item := range list["items"].([]any) {
+		if selected(item.(object), r.URL.Query().Get("labelSelector"), r.URL.Query().Get("fieldSelector")) {
+			kept = append(kept, item)
+		}
+	}
+	list["items"] = kept
+	s.send(w, list)
+}
+
+// Revision is one that was recorded, to be changed and sent as an event.
+func (s *Server) Revision(name string) *v1alpha1.ClusterExtensionRevision {
+	for _, item := range s.read("revisions")["items"].([]any) {
+		if item.(object)["metadata"].(object)["name"] != name {
+			continue
+		}
+		raw, err := json.Marshal(item)
+		revision := &v1alpha1.ClusterExtensionRevision{}
+		if err == nil {
+			err = json.Unmarshal(raw, revision)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return revision
+	}
+	s.t.Fatalf("no revision %s was recorded", name)
+	return nil
+}
+
+// selected is true for what the plugin selects by: extensions, and lifecycle states.
+func selected(item object, labels, fields string) bool {
+	if state, not := strings.CutPrefix(fields, v1alpha1.LifecycleStateField+"!="); not && item["spec"].(object)["lifecycleState"] == state {
+		return false
+	}
+	if labels == "" {
+		return true
+	}
+	chain, _ := item["metadata"].(object)["labels"].(object)[v1alpha1.ChainLabel].(string)
+	for _, wanted := range regexp.MustCompile(`[^=( ,)]+`).FindAllString(labels, -1) {
+		if wanted == chain {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) one(w http.ResponseWriter, list, name string) {
+	for _, item := range s.read(list)["items"].([]any) {
+		if item.(object)["metadata"].(object)["name"] == name {
+			s.send(w, item)
+			return
+		}
+	}
+	s.refuse(w, http.StatusNotFound, name)
+}
+
+func (s *Server) read(name string) object {
+	raw, err := os.ReadFile(filepath.Join(s.dir, name+".json"))
+	out := object{}
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		s.t.Errorf("reading what was recorded: %v", err)
+	}
+	return out
+}
+
+func (s *Server) file(w http.ResponseWriter, name string) {
+	raw, err := os.ReadFile(filepath.Join(s.dir, name+".json"))
+	if err != nil {
+		s.refuse(w, http.StatusNotFound, name)
+		return
+	}
+	_, _ = w.Write(raw)
+}
+
+func (s *Server) send(w http.ResponseWriter, answer any) { _ = json.NewEncoder(w).Encode(answer) }
+
+func (s *Server) refuse(w http.ResponseWriter, code int, what string) {
+	w.WriteHeader(code)
+	s.send(w, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "NotFound", "message": what + " not found", "details": object{"name": what}})
+}
