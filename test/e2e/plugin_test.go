@@ -97,6 +97,7 @@ func byPlugin(w sharedPlane) {
 	out = w.typesAs(nobody, 124, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 2s`, names...)
 	w.says(out.Stderr, "beacon-6 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
 	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "beacon-6", "beacon-5", "Deployment beacon-system/beacon-webhook")
+	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-6 is rolling out, phase deploy", "It goes on by itself.")
 	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-6"}, names...)...)
 
 	// Back.
@@ -110,7 +111,11 @@ func byPlugin(w sharedPlane) {
 	w.types(0, `kubectl penstock resume lighthouse --yes`, names...)
 
 	w.says(w.types(2, `kubectl penstock status nothing`).Stderr, `no extension and no revision "nothing"`)
-	w.types(0, `kubectl penstock version`)
+	w.says(w.types(2, `kubectl penstock why nothing`).Stderr, `no extension, revision or plan "nothing"`)
+	w.says(w.types(0, `kubectl penstock version`).Stdout, "kubectl-penstock v0.0.0-test", "penstock         devel")
+	w.says(w.types(0, `kubectl penstock version --client -o json`).Stdout, `"client": "v0.0.0-test"`)
+	w.says(w.types(0, `kubectl penstock check`).Stdout, "✓ apiservice v1alpha1.olm.operatorframework.io", "✓ may deploy and pause: yes")
+	w.says(w.types(0, `kubectl penstock check -o json`).Stdout, `"state": "ok"`)
 	w.typesAs(plugin.User{Folder: w.t.TempDir()}, 0, `kubectl penstock completion install`)
 	w.says(w.types(0, `kubectl penstock completion bash`).Stdout, "kubectl-penstock")
 	w.says(w.types(0, `kubectl penstock __complete status beac`).Stdout, "beacon\n", "beacon-7")
@@ -132,6 +137,7 @@ func reviewByPlugin(w sharedPlane) {
 	w.says(w.types(0, `kubectl penstock plan list`).Stdout, "plan rebalance waits for an approval, impact High", "LoadAwareRebalancing", "0/2")
 	shown := w.types(0, `kubectl penstock plan show rebalance`).Stdout
 	w.says(shown, "ReviewRequired, impact High", "4 nodes reboot in 2 waves, of worker", "takes .spec.deschedulingIntervalSeconds", "-  - LongLifecycle", "hash sha256:")
+	w.says(w.types(0, `kubectl penstock why plan/rebalance`).Stdout, "plan rebalance waits for its approval", "kubectl penstock plan approve rebalance")
 	w.says(w.typesAs(plugin.User{}, 2, `kubectl penstock plan approve rebalance`).Stderr, "--hash is required")
 	w.says(w.typesAs(plugin.User{}, 3, `kubectl penstock plan approve rebalance --hash sha256:0`).Stderr, "read it again")
 	w.typesAs(plugin.User{Answer: "n"}, 1, `kubectl penstock plan approve rebalance`)

@@ -34,6 +34,9 @@ func Main(ctx context.Context, process session.Process) int {
 	}
 	root.SetArgs(args)
 	err = root.ExecuteContext(ctx)
+	if skew := s.Skew(); skew != "" {
+		s.Err.Para(screen.Yellow, screen.Notice, skew)
+	}
 	if err == nil {
 		return int(outcome.OK)
 	}
@@ -76,9 +79,9 @@ func New(s *session.Session) (*cobra.Command, error) {
 	}
 	root.AddGroup(&cobra.Group{ID: reading, Title: "Look:"}, &cobra.Group{ID: changing, Title: "Change:"}, &cobra.Group{ID: helping, Title: "Help yourself:"})
 	for group, commands := range map[string][]*cobra.Command{
-		reading:  {newStatus(s), newDiff(s), newHistory(s), newTree(s)},
+		reading:  {newStatus(s), newDiff(s), newHistory(s), newTree(s), newWhy(s)},
 		changing: {newDeploy(s), newRollback(s), newPlan(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s)},
-		helping:  {newVersion(s), newCompletion(s)},
+		helping:  {newCheck(s), newVersion(s), newCompletion(s)},
 	} {
 		for _, command := range commands {
 			command.GroupID = group

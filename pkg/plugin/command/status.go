@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
@@ -220,6 +222,9 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 		if decisive := overview.Decisive(revision); decisive.Message != "" && overview.NeedsPerson(revision) == nil {
 			s.Out.Indented(2, screen.Dim, decisive.Reason+": "+decisive.Message)
 		}
+	}
+	if given := advice.Extension(found.Revisions)[0]; given.Who != advice.Nobody && found.Revision == nil {
+		s.Out.Para(screen.Yellow, "→", strings.TrimSuffix(given.Do+": "+given.Command, ": "))
 	}
 	if archived := len(found.Revisions) - len(shown); archived > 0 && found.Revision == nil {
 		s.Out.Printf("%s\n", s.Out.Paint(screen.Dim, text.Count(archived, "archived revision")+": kubectl penstock history "+found.Name))

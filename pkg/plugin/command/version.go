@@ -3,18 +3,66 @@ package command
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
+// versions are those of the plugin and of the Penstock that answers.
+type versions struct {
+	Client string `json:"client"`
+	Server string `json:"server,omitempty"`
+}
+
 func newVersion(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "The version of this plugin",
-		Example: "  kubectl penstock version",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			s.Out.Printf("kubectl-penstock %s\n", s.Version)
-			return nil
+	var output session.Format
+	onlyClient := false
+	command := &cobra.Command{
+		Use:   "version",
+		Short: "The versions of this plugin and of the Penstock that answers",
+		Long:  "Print both versions. Exit code: 1 when their minors differ, 2 when the server does not tell.",
+		Example: "  kubectl penstock version\n" +
+			"  kubectl penstock version --client -o json",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			found := versions{Client: s.Version}
+			if !onlyClient {
+				cluster, err := s.Connect()
+				if err != nil {
+					return err
+				}
+				// Any answer has the header, a refusal too.
+				_, err = cluster.REST.Get().AbsPath("/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(command.Context()).Raw()
+				if found.Server = s.Server.Get(); found.Server == "" && err != nil {
+					return err
+				}
+			}
+			switch output {
+			case "":
+				s.Out.Printf("kubectl-penstock %s\n", found.Client)
+				if found.Server != "" {
+					s.Out.Printf("penstock         %s\n", found.Server)
+				}
+			case session.Name:
+				s.Out.Printf("%s\n", found.Client)
+			default:
+				if err := s.PrintValue(output, found); err != nil {
+					return err
+				}
+			}
+			switch {
+			case onlyClient:
+				return nil
+			case found.Server == "":
+				return outcome.Errorf(outcome.Unknown, "the version of the Penstock that answers is unknown: it is too old to name it, or something else answers")
+			case s.Skew() != "":
+				return outcome.Quiet(outcome.No)
+			default:
+				return nil
+			}
 		},
 	}
+	command.Flags().BoolVar(&onlyClient, "client", false, "Only the version of this plugin; nothing is asked.")
+	output.Add(command.Flags())
+	return command
 }

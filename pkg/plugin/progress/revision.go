@@ -134,8 +134,14 @@ func phaseLines(name string, widest int, status *v1alpha1.PhaseStatus) []screen.
 
 // phaseText is how far a phase is: Progressing, 1 of 2 available.
 func phaseText(status *v1alpha1.PhaseStatus) string {
+	took := ""
+	if began, ended := status.StartedAt, status.AvailableAt; began != nil && ended != nil && !ended.Before(began) {
+		took = " after " + Elapsed(ended.Sub(began.Time))
+	}
 	switch status.State {
-	case v1alpha1.PhaseStateAvailable, v1alpha1.PhaseStatePending, v1alpha1.PhaseStateSuperseded, v1alpha1.PhaseStateArchived:
+	case v1alpha1.PhaseStateAvailable:
+		return fmt.Sprintf("%s%s, %s", status.State, took, text.Count(status.Objects, "object"))
+	case v1alpha1.PhaseStatePending, v1alpha1.PhaseStateSuperseded, v1alpha1.PhaseStateArchived:
 		return fmt.Sprintf("%s, %s", status.State, text.Count(status.Objects, "object"))
 	default:
 		return fmt.Sprintf("%s, %d of %s available", status.State, status.Available, text.Count(status.Objects, "object"))

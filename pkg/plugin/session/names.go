@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
-	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
 // Found is what a name stands for: an extension, or one revision of it.
@@ -49,7 +49,20 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 			return &Found{Extension: extension}, nil
 		}
 	}
-	return nil, outcome.Errorf(outcome.Unknown, "there is no extension and no revision %q; kubectl penstock status lists them", name)
+	return nil, &unknownName{name}
+}
+
+// unknownName is a name that nothing has.
+type unknownName struct{ name string }
+
+// Error implements error.
+func (e *unknownName) Error() string {
+	return fmt.Sprintf("there is no extension and no revision %q; kubectl penstock status lists them", e.name)
+}
+
+// IsUnknownName tells whether Find found nothing of a name.
+func IsUnknownName(err error) bool {
+	return errors.As(err, new(*unknownName))
 }
 
 // Pointers are those to the elements of a slice.

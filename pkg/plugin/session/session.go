@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -47,8 +48,10 @@ type Session struct {
 	Process
 	// Out has what was asked for, Err what a person should know besides.
 	Out, Err *screen.Screen
-	flags    client.Flags
-	colour   string
+	// Server is the version of the Penstock that answers.
+	Server client.ServerVersion
+	flags  client.Flags
+	colour string
 
 	mu     sync.Mutex
 	warned []string
@@ -105,13 +108,23 @@ type Cluster struct {
 	REST rest.Interface
 }
 
-// Connect is how to talk to the cluster that the flags name. It sends nothing yet.
-func (s *Session) Connect() (*Cluster, error) {
+// Config is how to connect to the cluster that the flags name.
+func (s *Session) Config() (*rest.Config, error) {
 	config, err := s.flags.Config()
 	if err != nil {
 		return nil, err
 	}
 	config.WarningHandler = s
+	s.Server.Listen(config)
+	return config, nil
+}
+
+// Connect is how to talk to the cluster. It sends nothing yet.
+func (s *Session) Connect() (*Cluster, error) {
+	config, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
 	clients, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -130,6 +143,20 @@ func (s *Session) HandleWarningHeader(code int, _, text string) {
 	}
 	s.warned = append(s.warned, text)
 	s.Err.Para(screen.Yellow, screen.Notice, text)
+}
+
+// Skew says in words that the server that has answered is of another minor version than
+// the plugin. Versions that are no releases are not compared.
+func (s *Session) Skew() string {
+	own, err := version.ParseSemantic(s.Version)
+	if err != nil {
+		return ""
+	}
+	other, err := version.ParseSemantic(s.Server.Get())
+	if err != nil || own.Major() == other.Major() && own.Minor() == other.Minor() {
+		return ""
+	}
+	return fmt.Sprintf("this is kubectl-penstock %s, and Penstock %s answers: what one has and the other does not is missing here", s.Version, s.Server.Get())
 }
 
 // Now is the time.

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/client/check"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+func newCheck(s *session.Session) *cobra.Command {
+	var output session.Format
+	command := &cobra.Command{
+		Use:   "check",
+		Short: "Whether Penstock is installed, reachable and well, and what you may do",
+		Long: "Ask the cluster how the installation of Penstock is: registration, certificates, store, controllers, versions, and\n" +
+			"your rights. Exit code: 0 nothing is wrong, 1 something is. What you may not see is unknown, and no failure.",
+		Example: "  kubectl penstock check\n  kubectl penstock check -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			config, err := s.Config()
+			if err != nil {
+				return err
+			}
+			results, err := check.Run(command.Context(), check.Options{Config: config, Version: s.Version, Now: s.Now()})
+			if err != nil {
+				return fmt.Errorf("checking the installation: %w", err)
+			}
+			switch output {
+			case "":
+				s.Out.Lines(checkLines(results))
+			case session.Name:
+				for _, result := range results {
+					s.Out.Printf("%s\n", result.Name)
+				}
+			default:
+				if err := s.PrintValue(output, results); err != nil {
+					return err
+				}
+			}
+			if check.Failing(results) {
+				return outcome.Quiet(outcome.No)
+			}
+			return nil
+		},
+	}
+	output.Add(command.Flags())
+	return command
+}
+
+func checkLines(results []check.Result) []screen.Line {
+	var lines []screen.Line
+	for _, result := range results {
+		line := screen.Line{Glyph: screen.Waiting, Style: screen.Dim, Text: result.Name + ": " + result.Found}
+		switch result.State {
+		case check.OK:
+			line.Glyph, line.Style = screen.Good, screen.Green
+		case check.Failed:
+			line.Glyph, line.Style = screen.Bad, screen.Red
+		case check.Unknown:
+			line.Glyph, line.Style = "?", screen.Yellow
+		case check.Denied:
+		}
+		lines = append(lines, line)
+		if result.Next != "" {
+			lines = append(lines, screen.Line{Indent: 2, Text: "→ " + result.Next})
+		}
+	}
+	return lines
+}

@@ -1,0 +1,184 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/plugintest"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// terminal is a pty of 80 columns and few lines, and what somebody sees on it.
+type terminal struct {
+	master, tty *os.File
+	lines       chan string
+	shown       []string
+}
+
+func openTerminal(t *testing.T, rows uint16) *terminal {
+	t.Helper()
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Skipf("there are no ptys here: %v", err)
+	}
+	t.Cleanup(func() { master.Close(); tty.Close() })
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: rows, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	v := &terminal{master: master, tty: tty, lines: make(chan string)}
+	go func() {
+		defer close(v.lines)
+		for reader := bufio.NewReader(master); ; {
+			line, err := reader.ReadString('\n')
+			if line != "" {
+				v.lines <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return v
+}
+
+// up moves the cursor some lines up and erases what is below.
+var up = regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
+
+// styles are colours.
+var styles = regexp.MustCompile(`\x1b\[\d*m`)
+
+// until reads until a line of the screen contains a text.
+func (v *terminal) until(t *testing.T, text string) {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case line, open := <-v.lines:
+			if !open {
+				t.Fatalf("the end, and no %q in:\n%s", text, strings.Join(v.shown, "\n"))
+			}
+			if moved := up.FindStringSubmatch(line); moved != nil {
+				n, err := strconv.Atoi(moved[1])
+				if err != nil || n > len(v.shown) {
+					t.Fatalf("%d lines up of %d: %v", n, len(v.shown), err)
+				}
+				v.shown = v.shown[:len(v.shown)-n]
+				line = line[len(moved[0]):]
+			}
+			line = strings.TrimRight(styles.ReplaceAllString(line, ""), "\r\n")
+			if strings.Contains(line, "\x1b") || screen.Width(line) >= 80 {
+				t.Errorf("a line that spoils the picture: %q", line)
+			}
+			v.shown = append(v.shown, line)
+			if strings.Contains(line, text) {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("no %q in:\n%s", text, strings.Join(v.shown, "\n"))
+		}
+	}
+}
+
+// start runs a command on the terminal.
+func (v *terminal) start(ctx context.Context, server *plugintest.Server, args ...string) <-chan int {
+	ended := make(chan int, 1)
+	kubeconfig := server.Kubeconfig()
+	go func() {
+		ended <- Main(ctx, session.Process{
+			Name: "kubectl-penstock", Args: append(args, "--kubeconfig", kubeconfig), Stdin: v.tty, Stdout: v.tty, Stderr: v.tty,
+			Getenv: func(string) string { return "" }, Terminal: screen.RealTerminal,
+			Clock: clocktesting.NewFakeClock(recordedAt()), Version: "v0.0.0-test",
+		})
+		fmt.Fprintln(v.tty, "$")
+	}()
+	return ended
+}
+
+// TestLiveView: on a terminal the picture is replaced, fits, ends with the rollout, and
+// stays.
+func TestLiveView(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	v := openTerminal(t, 10)
+	ended := v.start(t.Context(), server, "status", "lighthouse", "-w")
+	v.until(t, "more lines")
+	if len(v.shown) > 9 {
+		t.Errorf("%d lines on a terminal of 10:\n%s", len(v.shown), strings.Join(v.shown, "\n"))
+	}
+	shown := strings.Join(v.shown, "\n")
+	for _, must := range []string{"◎ lighthouse-3 v1.2.0-stuck: Active, 13 of 15 objects available, 0s", "◎ deploy", "Deployment lighthouse-system/lighthouse-controller: ProbeFailed"} {
+		if !strings.Contains(shown, must) {
+			t.Errorf("%q is not in:\n%s", must, shown)
+		}
+	}
+	revision := server.Revision("lighthouse-3")
+	for i := range revision.Status.Phases {
+		phase := &revision.Status.Phases[i]
+		phase.State, phase.Available, phase.Failing = v1alpha1.PhaseStateAvailable, phase.Objects, nil
+	}
+	revision.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	server.Events <- revision
+	v.until(t, "$")
+	if code := <-ended; code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	shown = strings.Join(v.shown, "\n")
+	if !strings.HasPrefix(shown, "✓ lighthouse-3 v1.2.0-stuck: Active, 15 of 15 objects available") || strings.Contains(shown, "ProbeFailed") {
+		t.Errorf("the last picture is:\n%s", shown)
+	}
+}
+
+// TestInterrupted: who interrupts is told so, by the code that shells know.
+func TestInterrupted(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	v := openTerminal(t, 40)
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := v.start(ctx, server, "status", "lighthouse", "-w")
+	v.until(t, "lighthouse-3 v1.2.0-stuck")
+	interrupt()
+	v.until(t, "interrupted")
+	if code := <-ended; code != 130 {
+		t.Errorf("exit %d, want 130", code)
+	}
+}
+
+// TestPiped: without a terminal there is a line for each transition, and no escape.
+func TestPiped(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	reader, writer := io.Pipe()
+	lines := bufio.NewScanner(reader)
+	go func() {
+		Main(t.Context(), session.Process{
+			Name: "kubectl-penstock", Args: []string{"status", "lighthouse", "-w", "--kubeconfig", server.Kubeconfig()}, Stdin: strings.NewReader(""), Stdout: writer, Stderr: writer,
+			Getenv: func(string) string { return "" }, Terminal: func(any) (screen.Size, bool) { return screen.Size{}, false },
+			Clock: clocktesting.NewFakeClock(recordedAt()), Version: "v0.0.0-test",
+		})
+		writer.Close()
+	}()
+	var all []string
+	revision := server.Revision("lighthouse-3")
+	for lines.Scan() {
+		all = append(all, lines.Text())
+		if strings.Contains(lines.Text(), "ProbeFailed") {
+			revision.Status.Conditions = append(revision.Status.Conditions[:0], metav1.Condition{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue, Reason: "Collision", Message: "it is \x1b[31mhis"})
+			server.Events <- revision
+		}
+	}
+	text := strings.Join(all, "\n")
+	if strings.Contains(text, "\x1b") || strings.Count(text, "ProbeFailed") != 1 || !strings.Contains(text, "Error: lighthouse-3 is not rolled out: Collision: it is [31mhis") {
+		t.Errorf("%s", text)
+	}
+}

@@ -1,0 +1,144 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// plugin is the root of all commands.
+func plugin(t *testing.T) *cobra.Command {
+	t.Helper()
+	root, err := New(session.New(session.Process{
+		Name: "kubectl-penstock", Stdin: strings.NewReader(""), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{},
+		Getenv: func(string) string { return "" }, Terminal: func(any) (screen.Size, bool) { return screen.Size{}, false },
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// each calls a function for the commands below one, in the order of the help.
+func each(command *cobra.Command, do func(*cobra.Command)) {
+	for _, child := range command.Commands() {
+		if child.Name() != "help" && !child.Hidden {
+			do(child)
+			each(child, do)
+		}
+	}
+}
+
+// examples are the lines of a command's help that somebody types.
+func examples(command *cobra.Command) []string {
+	return regexp.MustCompile(`kubectl penstock .*`).FindAllString(command.Example, -1)
+}
+
+// TestExamples: each command has an example, and test/e2e runs it as it is written.
+func TestExamples(t *testing.T) {
+	var run strings.Builder
+	files, err := filepath.Glob("../../../test/e2e/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests: %v", err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Write(source)
+	}
+	each(plugin(t), func(command *cobra.Command) {
+		lines := examples(command)
+		if len(lines) == 0 {
+			t.Errorf("%s has no example", command.CommandPath())
+		}
+		for _, line := range lines {
+			if !strings.HasPrefix(line, strings.Replace(command.CommandPath(), "kubectl-penstock", "kubectl penstock", 1)) {
+				t.Errorf("%s has an example of another command: %s", command.CommandPath(), line)
+			}
+			if !strings.Contains(run.String(), "`"+line+"`") {
+				t.Errorf("no test of test/e2e runs %s", line)
+			}
+		}
+	})
+}
+
+// TestNamedCommands: commands that other packages name exist.
+func TestNamedCommands(t *testing.T) {
+	root := plugin(t)
+	named := regexp.MustCompile(`kubectl penstock ([a-z]+)(?: ([a-z]+))?`)
+	for _, pattern := range []string{"../../client/*/*.go", "*.go", "../../../docs/*/*.md", "../../../docs/*/*/*.md", "../../../README.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files: %v", pattern, err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, words := range named.FindAllStringSubmatch(string(source), -1) {
+				found, _, err := root.Find(words[1:2])
+				if words[1] == "plan" && words[2] != "" && err == nil {
+					found, _, err = root.Find(words[1:])
+				}
+				if err != nil || found == root || words[1] == "plan" && words[2] != "" && found.Name() == "plan" {
+					t.Errorf("%s names %q, which does not exist", file, words[0])
+				}
+			}
+		}
+	}
+}
+
+// mark is where the generated part of the reference begins.
+const mark = "<!-- From here on this page is the help of the commands: UPDATE=1 go test ./pkg/plugin/command writes it. -->\n"
+
+// TestReference: docs/reference/plugin.md has the help of every command.
+func TestReference(t *testing.T) {
+	const path = "../../../docs/reference/plugin.md"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intro, have, found := strings.Cut(string(page), mark)
+	if !found {
+		t.Fatalf("%s has no mark", path)
+	}
+	var want strings.Builder
+	each(plugin(t), func(command *cobra.Command) { want.WriteString(section(command)) })
+	if have == want.String() {
+		return
+	}
+	if os.Getenv("UPDATE") == "" {
+		t.Fatalf("%s does not say what the help says: UPDATE=1 go test ./pkg/plugin/command", path)
+	}
+	if err := os.WriteFile(path, []byte(intro+mark+want.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func section(command *cobra.Command) string {
+	name := strings.TrimPrefix(command.CommandPath(), "kubectl-penstock ")
+	name = strings.TrimPrefix(name, "kubectl penstock ")
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n## %s\n\n%s.\n", name, command.Short)
+	if command.Long != "" {
+		fmt.Fprintf(&out, "\n%s\n", command.Long)
+	}
+	fmt.Fprintf(&out, "\n```\n%s\n", strings.TrimSpace(command.UseLine()))
+	if flags := command.LocalNonPersistentFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(&out, "\n%s", flags)
+	}
+	fmt.Fprintf(&out, "\n%s\n```\n", command.Example)
+	return out.String()
+}

@@ -1,0 +1,100 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/client/advice"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+func newWhy(s *session.Session) *cobra.Command {
+	var output session.Format
+	command := &cobra.Command{
+		Use:   "why EXTENSION|REVISION|PLAN",
+		Short: "What holds it back, and who must do what",
+		Long: "Say in one paragraph what holds an extension, a revision or a plan back, who must do what, and by which command.\n" +
+			"What else needs somebody follows. plan/NAME is the plan, when an extension has the same name.",
+		Example: "  kubectl penstock why lighthouse\n" +
+			"  kubectl penstock why plan/rebalance",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: extensionNames(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			given, err := adviceOf(command.Context(), cluster, args[0])
+			if err != nil {
+				return err
+			}
+			switch output {
+			case "":
+				printAdvice(s, given)
+				return nil
+			case session.Name:
+				for _, one := range given {
+					s.Out.Printf("%s\n", one.Subject)
+				}
+				return nil
+			default:
+				return s.PrintValue(output, given)
+			}
+		},
+	}
+	output.Add(command.Flags())
+	return command
+}
+
+// adviceOf finds what a name stands for.
+func adviceOf(ctx context.Context, cluster *session.Cluster, name string) ([]advice.Advice, error) {
+	plan, named := strings.CutPrefix(name, "plan/")
+	if !named {
+		found, err := cluster.Find(ctx, name)
+		switch {
+		case err == nil && found.Revision != nil:
+			return []advice.Advice{advice.Revision(found.Revision)}, nil
+		case err == nil:
+			return advice.Extension(found.Revisions), nil
+		case !session.IsUnknownName(err):
+			return nil, err
+		}
+	}
+	read, err := cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, plan, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, outcome.Errorf(outcome.Unknown, "there is no extension, revision or plan %q; kubectl penstock status lists them", plan)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading plan %s: %w", plan, err)
+	}
+	return []advice.Advice{advice.Plan(read)}, nil
+}
+
+// printAdvice prints a paragraph each, and the command that does it in a line of its own.
+func printAdvice(s *session.Session, given []advice.Advice) {
+	for i, one := range given {
+		if i > 0 {
+			s.Out.Printf("\n")
+		}
+		style, glyph := screen.Red, screen.Bad
+		if one.Who == advice.Nobody {
+			style, glyph = screen.Green, screen.Good
+			if one.Do != "" {
+				style, glyph = screen.Cyan, screen.Working
+			}
+		}
+		command := one.Command
+		one.Command = ""
+		s.Out.Para(style, glyph, one.String())
+		if command != "" {
+			s.Out.Printf("\n    %s\n", command)
+		}
+	}
+}
