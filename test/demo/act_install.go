@@ -66,6 +66,7 @@ func (d *demo) startCluster(ctx context.Context) error {
 	}
 	d.shell, err = newShell(d.dir, d.plane.Kubeconfig(), map[string]string{
 		"penstock": d.Penstock, "kubectl": filepath.Join(tools, "kubectl"),
+		"kubectl-penstock": filepath.Join(filepath.Dir(d.Penstock), "kubectl-penstock"),
 	})
 	if err != nil {
 		return err

@@ -18,13 +18,12 @@ func rollback(ctx context.Context, d *demo) error {
 		return fmt.Errorf("reading revision %s: %w", stuck, err)
 	}
 	name := d.next()
-	out, err := d.show(ctx, fmt.Sprintf("echo '{\"spec\":{\"cause\":\"%s cannot get its image\"}}' |\n"+
-		"kubectl create --raw %s/clusterextensionrevisions/%s/rollback -f - |\n"+
-		"grep -o '\"status\":.*'", stuck, apiPath, worked))
+	began := time.Now()
+	out, err := d.show(ctx, fmt.Sprintf("kubectl penstock rollback %s --cause \"%s cannot get its image\" --stat --yes", d.Name, stuck))
 	if err != nil {
 		return err
 	}
-	if err := d.claim(strings.Contains(out, `"`+name+`"`), fmt.Sprintf("the rollback is a revision of its own, %s", name), name, out); err != nil {
+	if err := d.claim(strings.HasPrefix(out, stuck+" → "+name+": "), fmt.Sprintf("the rollback is a revision of its own, %s; what it changes was shown before", name), name, out); err != nil {
 		return err
 	}
 	revision, err := d.take(ctx, name)
@@ -34,7 +33,6 @@ func rollback(ctx context.Context, d *demo) error {
 	if err := d.sameContent(ctx, worked, revision); err != nil {
 		return err
 	}
-	began := time.Now()
 	if err := d.follow(ctx, name, name+" is rolled out", newProgress(began, nil), rolledOut); err != nil {
 		return err
 	}
@@ -54,9 +52,6 @@ func rollback(ctx context.Context, d *demo) error {
 	_, err = d.show(ctx, "kubectl get revisionhistory "+d.Name)
 	return err
 }
-
-// apiPath is where the API is.
-var apiPath = "/apis/" + v1alpha1.SchemeGroupVersion.String()
 
 // sameContent checks that a revision has the objects of another one, by digest.
 func (d *demo) sameContent(ctx context.Context, name string, revision *v1alpha1.ClusterExtensionRevision) error {

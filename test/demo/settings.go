@@ -111,8 +111,10 @@ func (s *settings) check() error {
 		return fmt.Errorf("finding %s: %w", s.Penstock, err)
 	}
 	s.Penstock = path
-	if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-		errs = append(errs, fmt.Errorf("there is no program %s: run `make build`, or set PENSTOCK to one", path))
+	for _, program := range []string{path, filepath.Join(filepath.Dir(path), "kubectl-penstock")} {
+		if info, err := os.Stat(program); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			errs = append(errs, fmt.Errorf("there is no program %s: run `make build`, or set PENSTOCK to one, with kubectl-penstock beside it", program))
+		}
 	}
 	return errors.Join(errs...)
 }
