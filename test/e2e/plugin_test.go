@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,39 +72,46 @@ func byPlugin(w sharedPlane) {
 	w.says(out.Stderr, "Roll out beacon-1? [y/N]", "nothing was rolled out: beacon-1 was deleted again")
 	w.absent("namespace", "beacon-system")
 
+	// Who interrupts instead of answering leaves nothing behind either.
+	ctx, interrupt := context.WithCancel(w.t.Context())
+	out = plugin.User{Kubeconfig: w.Kubeconfig(), Input: interruption(interrupt)}.RunContext(w.t, ctx, "kubectl penstock deploy "+dir+" --name beacon")
+	if out.ExitCode != 130 || !strings.Contains(out.Stderr, "beacon-2 was deleted again") {
+		w.t.Errorf("interrupted: %s", out)
+	}
+
 	// An install.
 	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
-	w.says(out.Stderr, "✓ beacon-2 v1.0.0: Active, 3 of 3 objects available", "✓ deploy")
-	w.says(w.types(0, `kubectl penstock status`).Stdout, "EXTENSION", "beacon-2")
+	w.says(out.Stderr, "✓ beacon-3 v1.0.0: Active, 3 of 3 objects available", "✓ deploy")
+	w.says(w.types(0, `kubectl penstock status`).Stdout, "EXTENSION", "beacon-3")
 	w.says(w.types(0, `kubectl penstock tree lighthouse`, names...).Stdout, "✓ Deployment.apps beacon-system/beacon-webhook: Available", "✓ Pod beacon-webhook-", "1/1 ready")
-	w.says(w.types(0, `kubectl penstock status beacon -o name`).Stdout, "clusterextensionrevision.olm.operatorframework.io/beacon-2")
+	w.says(w.types(0, `kubectl penstock status beacon -o name`).Stdout, "clusterextensionrevision.olm.operatorframework.io/beacon-3")
 	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
-	w.says(out.Stderr, "nothing changes: beacon-3 was deleted again")
+	w.says(out.Stderr, "nothing changes: beacon-4 was deleted again")
 
 	// An upgrade, in a pipeline.
 	w.beaconManifests(dir, "v1.1.0", "")
-	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run`, names...).Stdout, "beacon-2 → beacon-4: 0 added, 2 changed, 0 removed, 1 unchanged",
+	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run`, names...).Stdout, "beacon-3 → beacon-5: 0 added, 2 changed, 0 removed, 1 unchanged",
 		"registry.example.com/beacon:v1.0.0 -> registry.example.com/beacon:v1.1.0", "-  version: v1.0.0", "+  version: v1.1.0")
 	w.typesAs(nobody, 0, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m`, names...)
 	w.types(0, `kubectl penstock status lighthouse -w --timeout 5m`, names...)
-	w.says(w.types(1, `kubectl penstock diff lighthouse`, names...).Stdout, "beacon-2 → beacon-5", "image of container main")
-	w.says(w.types(0, `kubectl penstock diff lighthouse --live --stat`, names...).Stdout, "live → beacon-5: 0 added, 0 changed, 0 removed")
+	w.says(w.types(1, `kubectl penstock diff lighthouse`, names...).Stdout, "beacon-3 → beacon-6", "image of container main")
+	w.says(w.types(0, `kubectl penstock diff lighthouse --live --stat`, names...).Stdout, "live → beacon-6: 0 added, 0 changed, 0 removed")
 	out = w.types(1, `kubectl penstock diff lighthouse-1..lighthouse-2 --object Deployment.apps/lighthouse-system/lighthouse-webhook`,
-		append([]string{"lighthouse-1..lighthouse-2", "beacon-2..beacon-5"}, names...)...)
-	w.says(out.Stdout, "beacon-2 → beacon-5: 0 added, 1 changed", "+++")
+		append([]string{"lighthouse-1..lighthouse-2", "beacon-3..beacon-6"}, names...)...)
+	w.says(out.Stdout, "beacon-3 → beacon-6: 0 added, 1 changed", "+++")
 
 	// One that gets stuck: it goes on when nobody looks any more, until it is archived.
 	w.beaconManifests(dir, "v1.2.0", "zone: nowhere")
 	out = w.typesAs(nobody, 124, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 2s`, names...)
-	w.says(out.Stderr, "beacon-6 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
-	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "beacon-6", "beacon-5", "Deployment beacon-system/beacon-webhook")
-	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-6 is rolling out, phase deploy", "It goes on by itself.")
-	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-6"}, names...)...)
+	w.says(out.Stderr, "beacon-7 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
+	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "beacon-7", "beacon-6", "Deployment beacon-system/beacon-webhook")
+	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-7 is rolling out, phase deploy", "It goes on by itself.")
+	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-7"}, names...)...)
 
 	// Back.
-	w.says(w.types(1, `kubectl penstock rollback lighthouse --to 1 --dry-run`, append([]string{"--to 1", "--to 2"}, names...)...).Stdout, "beacon-6 → beacon-7")
+	w.says(w.types(1, `kubectl penstock rollback lighthouse --to 1 --dry-run`, append([]string{"--to 1", "--to 3"}, names...)...).Stdout, "beacon-7 → beacon-8")
 	w.types(0, `kubectl penstock rollback lighthouse --cause "v1.1.0 is slow"`, names...)
-	w.says(w.types(0, `kubectl penstock history lighthouse`, names...).Stdout, "rollback to beacon-2: v1.1.0 is slow", "Deleted")
+	w.says(w.types(0, `kubectl penstock history lighthouse`, names...).Stdout, "rollback to beacon-3: v1.1.0 is slow", "Deleted")
 
 	// Paused, and let go on.
 	w.types(0, `kubectl penstock pause lighthouse --reason "INC-7: we look at it by hand"`, names...)
@@ -118,8 +126,17 @@ func byPlugin(w sharedPlane) {
 	w.says(w.types(0, `kubectl penstock check -o json`).Stdout, `"state": "ok"`)
 	w.typesAs(plugin.User{Folder: w.t.TempDir()}, 0, `kubectl penstock completion install`)
 	w.says(w.types(0, `kubectl penstock completion bash`).Stdout, "kubectl-penstock")
-	w.says(w.types(0, `kubectl penstock __complete status beac`).Stdout, "beacon\n", "beacon-7")
+	w.says(w.types(0, `kubectl penstock __complete status beac`).Stdout, "beacon\n", "beacon-8")
 	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=beacon", timeout)
+}
+
+// interruption is somebody who interrupts when they are asked.
+type interruption func()
+
+// Read implements io.Reader.
+func (i interruption) Read([]byte) (int, error) {
+	i()
+	select {} // the process would end
 }
 
 // freezes: the whole cluster, and who tries it again is told who was first.

@@ -23,8 +23,9 @@ func recordedAt() time.Time { return time.Date(2026, 11, 23, 1, 46, 0, 0, time.U
 func run(t *testing.T, server *plugintest.Server, columns int, env map[string]string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errors bytes.Buffer
+	at := []string{"--kubeconfig", server.Kubeconfig()}
 	code = Main(t.Context(), session.Process{
-		Name: "kubectl-penstock", Args: append(args, "--kubeconfig", server.Kubeconfig()),
+		Name: "kubectl-penstock", Args: append(append(args[:1:1], at...), args[1:]...),
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errors,
 		Getenv:   func(name string) string { return env[name] },
 		Terminal: func(any) (screen.Size, bool) { return screen.Size{Columns: columns, Lines: 40}, columns > 0 },
@@ -104,6 +105,37 @@ func TestColours(t *testing.T) {
 	}
 	if _, stderr, code := run(t, server, 0, nil, "status", "--color=blue"); code != 2 || !strings.Contains(stderr, "auto, always or never") {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestSkew: an answer of another minor version is told, once, and never of what is no
+// release.
+func TestSkew(t *testing.T) {
+	for version, want := range map[string]bool{"v0.0.7": false, "v0.1.0": true, "devel-123": false, "": false} {
+		server := plugintest.New(t, "testdata/recorded")
+		server.Version = version
+		_, stderr, code := run(t, server, 0, nil, "status")
+		if got := strings.Count(stderr, "Penstock "+version+" answers") == 1; code != 0 || got != want {
+			t.Errorf("%q: exit %d, told: %t, want %t: %s", version, code, got, want, stderr)
+		}
+	}
+	server := plugintest.New(t, "testdata/recorded")
+	server.Version = "v0.1.0"
+	if stdout, _, code := run(t, server, 0, nil, "version"); code != 1 || !strings.Contains(stdout, "penstock         v0.1.0") {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+}
+
+// TestUnserved: a cluster without Penstock, and who has no way to a cluster, are told what
+// to do; nobody waits for names of a shell.
+func TestUnserved(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	server.Close()
+	if _, stderr, code := run(t, server, 0, nil, "status"); code != 2 || !strings.Contains(stderr, "listing revisions") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if stdout, _, code := run(t, server, 0, nil, "__complete", "status", ""); code != 0 || !strings.Contains(stdout, ":4") {
+		t.Errorf("exit %d: %s", code, stdout)
 	}
 }
 

@@ -27,6 +27,8 @@ type Server struct {
 	dir string
 	// Events are sent to whoever watches revisions.
 	Events chan any
+	// Version is that of the Penstock that answers; empty for one that does not tell.
+	Version string
 
 	mu       sync.Mutex
 	requests []string
@@ -64,6 +66,9 @@ func New(t testing.TB, dir string) *Server {
 		s.requests = append(s.requests, r.Method+" "+r.URL.String())
 		s.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
+		if s.Version != "" {
+			w.Header().Set(v1alpha1.VersionHeader, s.Version)
+		}
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,6 +37,8 @@ type User struct {
 	Kubeconfig string
 	// Answer is what they type when they are asked. Without one there is no terminal.
 	Answer string
+	// Input is what they type instead, when it is no text.
+	Input io.Reader
 	// Folder that the program is in.
 	Folder string
 }
@@ -60,14 +63,21 @@ func (u User) RunContext(t testing.TB, ctx context.Context, line string) Output 
 	}
 	process := session.Process{
 		Name: "kubectl-penstock", Args: args,
-		Stdin: strings.NewReader(u.Answer + "\n"), Stdout: &stdout, Stderr: &stderr,
+		Stdin: u.input(), Stdout: &stdout, Stderr: &stderr,
 		Getenv:   func(name string) string { return map[string]string{"TERM": "dumb"}[name] },
-		Terminal: func(any) (screen.Size, bool) { return screen.Size{}, u.Answer != "" },
+		Terminal: func(any) (screen.Size, bool) { return screen.Size{}, u.Answer != "" || u.Input != nil },
 		Clock:    clock.RealClock{}, Version: "v0.0.0-test",
 		Executable: func() (string, error) { return filepath.Join(u.Folder, "kubectl-penstock"), nil },
 	}
 	code := command.Main(ctx, process)
 	return Output{Line: line, Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: code}
+}
+
+func (u User) input() io.Reader {
+	if u.Input != nil {
+		return u.Input
+	}
+	return strings.NewReader(u.Answer + "\n")
 }
 
 // split is how a shell splits a line of words and double quotes.

@@ -1,0 +1,80 @@
+package rendering
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
+
+// folder has files.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestRevision: manifests are sorted here, all else is rendered by penstock, as what it is
+// to become.
+func TestRevision(t *testing.T) {
+	manifests := folder(t, map[string]string{"a.yaml": configMap})
+	for name, tc := range map[string]struct {
+		reason, from string
+		arguments    []string
+		program      bool
+	}{
+		"directory": {"manifests are plain", manifests, nil, false},
+		"file":      {"one file is too", filepath.Join(manifests, "a.yaml"), nil, false},
+		"input":     {"and what comes from elsewhere", "-", nil, false},
+		"arguments": {"somebody asks for more", manifests, []string{"--layout", "release"}, true},
+		"chart":     {"templates are no manifests", folder(t, map[string]string{"Chart.yaml": "name: a"}), nil, true},
+		"bundle":    {"nor are bundles", folder(t, map[string]string{"metadata/annotations.yaml": "{}"}), nil, true},
+		"image":     {"nor is what is not here", "registry.example.com/lighthouse:v1", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var called []string
+			revision, err := Input{
+				From: tc.from, Arguments: tc.arguments, Stdin: strings.NewReader(configMap), Extension: "lighthouse", Number: 7, Warn: func(warning string) { t.Error(warning) },
+				Program: func(_ context.Context, _ io.Reader, args ...string) ([]byte, error) {
+					called = args
+					return []byte(`{"metadata":{"name":"lighthouse-7"},"spec":{"revision":7,"lifecycleState":"Paused","phases":[{"name":"all","objects":[{"object":{"kind":"ConfigMap"}}]}]}}`), nil
+				},
+			}.Revision(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (called != nil) != tc.program {
+				t.Errorf("%s: penstock was called with %v", tc.reason, called)
+			}
+			if want := append([]string{"render", tc.from, "--extension", "lighthouse", "--revision", "7", "--paused", "--output", "json"}, tc.arguments...); tc.program && !slices.Equal(called, want) {
+				t.Errorf("penstock %v, want %v", called, want)
+			}
+			if revision.Name != "lighthouse-7" || revision.Spec.LifecycleState != v1alpha1.LifecycleStatePaused || len(revision.Spec.Phases) != 1 || revision.Spec.Phases[0].Objects[0].Object == nil {
+				t.Errorf("%+v", revision)
+			}
+		})
+	}
+}
+
+func TestMissingProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Input{From: "./nothing", Extension: "a", Number: 1}.Revision(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "./nothing is no directory and no file of plain manifests") {
+		t.Error(err)
+	}
+}
