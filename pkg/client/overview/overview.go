@@ -138,10 +138,11 @@ func Decisive(revision *v1alpha1.ClusterExtensionRevision) metav1.Condition {
 const reasonFrozen = "Frozen"
 
 // NeedsPerson returns the condition that somebody has to look at, or nil: the revision
-// fails, is stalled or frozen, was to be rolled back and was not, or holds its owner.
+// fails, is stalled or frozen, was to be rolled back and was not, or holds its owner, which
+// is the last: the rollout goes on nevertheless.
 func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition {
 	conditions := revision.Status.Conditions
-	for _, conditionType := range []string{v1alpha1.ConditionFailing, v1alpha1.ConditionStalled, v1alpha1.ConditionHeld} {
+	for _, conditionType := range []string{v1alpha1.ConditionFailing, v1alpha1.ConditionStalled} {
 		if found := meta.FindStatusCondition(conditions, conditionType); found != nil && found.Status == metav1.ConditionTrue {
 			return found
 		}
@@ -150,6 +151,9 @@ func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition 
 		return found
 	}
 	if found := meta.FindStatusCondition(conditions, v1alpha1.ConditionProgressing); found != nil && found.Reason == reasonFrozen {
+		return found
+	}
+	if found := meta.FindStatusCondition(conditions, v1alpha1.ConditionHeld); found != nil && found.Status == metav1.ConditionTrue {
 		return found
 	}
 	return nil

@@ -48,7 +48,8 @@ func RevisionVerdict(revision *v1alpha1.ClusterExtensionRevision) (verdict Verdi
 	if overview.Is(revision, v1alpha1.ConditionSucceeded) && overview.Is(revision, v1alpha1.ConditionReady) {
 		return Done, ""
 	}
-	if found := overview.NeedsPerson(revision); found != nil {
+	// A rollback holds the owner of the extension, and is rolled out meanwhile.
+	if found := overview.NeedsPerson(revision); found != nil && found.Type != v1alpha1.ConditionHeld {
 		return Stopped, found.Reason + ": " + found.Message
 	}
 	return Going, ""
