@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -80,7 +81,7 @@ func New(s *session.Session) (*cobra.Command, error) {
 	root.AddGroup(&cobra.Group{ID: reading, Title: "Look:"}, &cobra.Group{ID: changing, Title: "Change:"}, &cobra.Group{ID: helping, Title: "Help yourself:"})
 	for group, commands := range map[string][]*cobra.Command{
 		reading:  {newStatus(s), newDiff(s), newHistory(s), newTree(s), newWhy(s)},
-		changing: {newDeploy(s), newRollback(s), newPlan(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s)},
+		changing: {newDeploy(s), newRollback(s), plans.New(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s)},
 		helping:  {newCheck(s), newVersion(s), newCompletion(s)},
 	} {
 		for _, command := range commands {

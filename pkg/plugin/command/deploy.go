@@ -250,7 +250,7 @@ func activate(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.
 
 // follow shows the rollout until it has ended.
 func (d *deployment) follow(ctx context.Context, name string) error {
-	following, cancel := within(ctx, d.timeout)
+	following, cancel := session.Within(ctx, d.timeout)
 	defer cancel()
 	err := followRollout(following, d.Session, d.cluster, d.Err, d.name, name)
 	switch outcome.Of(err) {

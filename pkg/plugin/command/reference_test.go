@@ -77,7 +77,7 @@ func TestExamples(t *testing.T) {
 func TestNamedCommands(t *testing.T) {
 	root := plugin(t)
 	named := regexp.MustCompile(`kubectl penstock ([a-z]+)(?: ([a-z]+))?`)
-	for _, pattern := range []string{"../../client/*/*.go", "*.go", "../../../docs/*/*.md", "../../../docs/*/*/*.md", "../../../README.md"} {
+	for _, pattern := range []string{"../../client/*/*.go", "*.go", "../*/*.go", "../../../docs/*/*.md", "../../../docs/*/*/*.md", "../../../README.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no files: %v", pattern, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
@@ -44,7 +45,7 @@ func newStatus(s *session.Session) *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: extensionNames(s),
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx, cancel := within(command.Context(), options.timeout)
+			ctx, cancel := session.Within(command.Context(), options.timeout)
 			defer cancel()
 			cluster, err := s.Connect()
 			if err != nil {
@@ -69,14 +70,6 @@ func newStatus(s *session.Session) *cobra.Command {
 	return command
 }
 
-// within is a context that ends after a time, or by itself when that is 0.
-func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, timeout, outcome.Errorf(outcome.TimedOut, "not done within %s", progress.Elapsed(timeout)))
-}
-
 // unarchived selects revisions that have something in the cluster, or may get it.
 func unarchived() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
@@ -87,10 +80,10 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 	if err != nil {
 		return fmt.Errorf("listing revisions: %w", err)
 	}
-	plans, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
+	listedPlans, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plans are not shown: %v", err))
-		plans = &hcov1alpha1.ConfigurationPlanList{}
+		listedPlans = &hcov1alpha1.ConfigurationPlanList{}
 	} else if err != nil {
 		return fmt.Errorf("listing plans: %w", err)
 	}
@@ -99,22 +92,22 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 		for i := range listed.Items {
 			objects = append(objects, &listed.Items[i])
 		}
-		for i := range plans.Items {
-			objects = append(objects, &plans.Items[i])
+		for i := range listedPlans.Items {
+			objects = append(objects, &listedPlans.Items[i])
 		}
 		return s.PrintObjects(output, objects)
 	}
-	printAll(s, overview.Of(session.Pointers(listed.Items)), plans.Items)
+	printAll(s, overview.Of(session.Pointers(listed.Items)), listedPlans.Items)
 	return nil
 }
 
 // printAll prints one screen: what needs a person, then tables.
-func printAll(s *session.Session, extensions []overview.Extension, plans []hcov1alpha1.ConfigurationPlan) {
-	if len(extensions) == 0 && len(plans) == 0 {
+func printAll(s *session.Session, extensions []overview.Extension, proposed []hcov1alpha1.ConfigurationPlan) {
+	if len(extensions) == 0 && len(proposed) == 0 {
 		s.Out.Printf("Nothing is installed by Penstock. kubectl penstock deploy DIRECTORY --name NAME installs manifests.\n")
 		return
 	}
-	needs := append(extensionsInNeed(extensions), plansInNeed(plans)...)
+	needs := append(extensionsInNeed(extensions), plans.InNeed(proposed)...)
 	if len(needs) > 0 {
 		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, "Needs you"))
 		s.Out.Lines(needs)
@@ -123,11 +116,11 @@ func printAll(s *session.Session, extensions []overview.Extension, plans []hcov1
 	if len(extensions) > 0 {
 		s.Out.Table(extensionTable(extensions, s.Now()))
 	}
-	if len(plans) > 0 {
+	if len(proposed) > 0 {
 		if len(extensions) > 0 {
 			s.Out.Printf("\n")
 		}
-		s.Out.Table(planTable(plans))
+		s.Out.Table(plans.Table(proposed))
 	}
 }
 
@@ -143,23 +136,6 @@ func extensionsInNeed(extensions []overview.Extension) []screen.Line {
 		if proposed := extension.Proposed(); proposed != nil {
 			lines = append(lines, screen.Line{Glyph: screen.Notice, Style: screen.Yellow,
 				Text: fmt.Sprintf("%s is proposed: kubectl penstock diff %s, then kubectl penstock resume %s", proposed.Name, proposed.Name, proposed.Name)})
-		}
-	}
-	return lines
-}
-
-// plansInNeed are lines about plans that wait for somebody.
-func plansInNeed(plans []hcov1alpha1.ConfigurationPlan) []screen.Line {
-	var lines []screen.Line
-	for i := range plans {
-		plan := &plans[i]
-		switch plan.Status.Phase {
-		case hcov1alpha1.PhaseReviewRequired:
-			lines = append(lines, screen.Line{Glyph: screen.Notice, Style: screen.Yellow,
-				Text: fmt.Sprintf("plan %s waits for an approval, impact %s: kubectl penstock plan approve %s", plan.Name, plan.Status.ImpactSeverity, plan.Name)})
-		case hcov1alpha1.PhaseFailed, hcov1alpha1.PhaseCompletedWithErrors, hcov1alpha1.PhasePrerequisiteFailed, hcov1alpha1.PhaseDrifted, hcov1alpha1.PhaseExpired:
-			lines = append(lines, screen.Line{Glyph: screen.Bad, Style: screen.Red, Text: fmt.Sprintf("plan %s: %s: %s", plan.Name, plan.Status.Phase, plan.Status.Message)})
-		default:
 		}
 	}
 	return lines
@@ -185,21 +161,6 @@ func extensionTable(extensions []overview.Extension, now time.Time) screen.Table
 			{Text: fmt.Sprintf("%d/%d", ready, all)}, {Text: duration.HumanDuration(now.Sub(revision.CreationTimestamp.Time))},
 			{Text: decisive.Reason, Style: style},
 		})
-	}
-	return out
-}
-
-func planTable(plans []hcov1alpha1.ConfigurationPlan) screen.Table {
-	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS"}}
-	for i := range plans {
-		plan := &plans[i]
-		done := 0
-		for _, item := range plan.Status.Items {
-			if item.State == hcov1alpha1.ItemCompleted || item.State == hcov1alpha1.ItemSkipped {
-				done++
-			}
-		}
-		out.Add(plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items)))
 	}
 	return out
 }

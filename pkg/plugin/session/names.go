@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -97,11 +98,21 @@ func OfExtension(name string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name}
 }
 
+// Complete completes the first argument of a command by names.
+func (s *Session) Complete(names func(context.Context, *Cluster) ([]string, error)) cobra.CompletionFunc {
+	return func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.suggest(command.Context(), names), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // suggestTime bounds how long a shell waits for names.
 const suggestTime = 2 * time.Second
 
-// Suggest are names for the completion of a shell: a failure is no name.
-func (s *Session) Suggest(ctx context.Context, names func(context.Context, *Cluster) ([]string, error)) []string {
+// suggest are names for the completion of a shell: a failure is no name.
+func (s *Session) suggest(ctx context.Context, names func(context.Context, *Cluster) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTime)
 	defer cancel()
 	cluster, err := s.Connect()

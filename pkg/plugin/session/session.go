@@ -162,6 +162,14 @@ func (s *Session) Skew() string {
 // Now is the time.
 func (s *Session) Now() time.Time { return s.Clock.Now() }
 
+// Within is a context that ends after a time, or by itself when that is 0.
+func Within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, timeout, outcome.Errorf(outcome.TimedOut, "not done within %s", timeout))
+}
+
 // cleanupTime is how long something may take that is done after an interruption.
 const cleanupTime = 15 * time.Second
 

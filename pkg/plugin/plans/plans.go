@@ -1,24 +1,22 @@
-package command
+// Package plans has the commands about ConfigurationPlans: they show a plan, and do with it
+// what somebody who has seen it agrees to.
+package plans
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/client/follow"
-	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-func newPlan(s *session.Session) *cobra.Command {
+// New is the command plan, with those below it.
+func New(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "plan",
 		Short:   "Review, approve, run and undo changes to objects of others",
@@ -58,8 +56,8 @@ func newPlanList(s *session.Session) *cobra.Command {
 				s.Out.Printf("There are no plans. kubectl get configurationprofiles lists what one can be made of.\n")
 				return nil
 			}
-			s.Out.Lines(plansInNeed(plans.Items))
-			s.Out.Table(planTable(plans.Items))
+			s.Out.Lines(InNeed(plans.Items))
+			s.Out.Table(Table(plans.Items))
 			return nil
 		},
 	}
@@ -74,7 +72,7 @@ func newPlanShow(s *session.Session) *cobra.Command {
 		Short:             "What a plan disturbs, takes and changes",
 		Example:           "  kubectl penstock plan show rebalance",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: planNames(s),
+		ValidArgsFunction: names(s),
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, err := s.Connect()
 			if err != nil {
@@ -103,7 +101,7 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 		Short:             "The runs of a plan: who approved them, when, and what became of them",
 		Example:           "  kubectl penstock plan history rebalance",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: planNames(s),
+		ValidArgsFunction: names(s),
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, err := s.Connect()
 			if err != nil {
@@ -136,62 +134,50 @@ func at(time *metav1.Time) string {
 	return time.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// planReview is what is done with one plan.
-type planReview struct {
-	*session.Session
-	cluster *session.Cluster
-	name    string
-}
-
-func (p *planReview) read(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
-	plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("reading plan %s: %w", p.name, err)
+// InNeed are lines about plans that wait for somebody.
+func InNeed(plans []v1alpha1.ConfigurationPlan) []screen.Line {
+	var lines []screen.Line
+	for i := range plans {
+		plan := &plans[i]
+		switch plan.Status.Phase {
+		case v1alpha1.PhaseReviewRequired:
+			lines = append(lines, screen.Line{Glyph: screen.Notice, Style: screen.Yellow,
+				Text: fmt.Sprintf("plan %s waits for an approval, impact %s: kubectl penstock plan approve %s", plan.Name, plan.Status.ImpactSeverity, plan.Name)})
+		case v1alpha1.PhaseFailed, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseDrifted, v1alpha1.PhaseExpired:
+			lines = append(lines, screen.Line{Glyph: screen.Bad, Style: screen.Red, Text: fmt.Sprintf("plan %s: %s: %s", plan.Name, plan.Status.Phase, plan.Status.Message)})
+		default:
+		}
 	}
-	return plan, nil
+	return lines
 }
 
-// show prints a plan with what it would change now, and returns it. Both are of the same
-// hash, or the plan is read again.
-func (p *planReview) show(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
-	for {
-		plan, err := p.read(ctx)
+// Table lists plans.
+func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
+	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS"}}
+	for i := range plans {
+		plan := &plans[i]
+		done := 0
+		for _, item := range plan.Status.Items {
+			if item.State == v1alpha1.ItemCompleted || item.State == v1alpha1.ItemSkipped {
+				done++
+			}
+		}
+		out.Add(plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items)))
+	}
+	return out
+}
+
+// names completes names of plans.
+func names(s *session.Session) cobra.CompletionFunc {
+	return s.Complete(func(ctx context.Context, cluster *session.Cluster) ([]string, error) {
+		listed, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
-		if plan.Status.PlanHash == "" {
-			changes.PrintPlan(p.Out, plan, nil)
-			return plan, nil
+		var names []string
+		for i := range listed.Items {
+			names = append(names, listed.Items[i].Name)
 		}
-		diff, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetDiff(ctx, p.name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsForbidden(err):
-			p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what it would change now is not shown, only what it changed when it was computed: %v", err))
-			diff = nil
-		case err != nil:
-			return nil, fmt.Errorf("asking what plan %s would change: %w", p.name, err)
-		case diff.PlanHash != plan.Status.PlanHash:
-			continue // it was computed anew in between
-		}
-		changes.PrintPlan(p.Out, plan, diff)
-		return plan, nil
-	}
-}
-
-// source follows the plan.
-func (p *planReview) source() follow.Source[*v1alpha1.ConfigurationPlan] {
-	api := p.cluster.HcoV1alpha1().ConfigurationPlans()
-	return follow.Source[*v1alpha1.ConfigurationPlan]{
-		Options: metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.name).String()},
-		List: func(ctx context.Context, options metav1.ListOptions) ([]*v1alpha1.ConfigurationPlan, string, error) {
-			listed, err := api.List(ctx, options)
-			if err != nil {
-				return nil, "", err
-			}
-			return session.Pointers(listed.Items), listed.ResourceVersion, nil
-		},
-		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, options)
-		},
-	}
+		return names, nil
+	})
 }

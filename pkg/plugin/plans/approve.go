@@ -1,0 +1,109 @@
+package plans
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// approvalOptions are the flags of commands that approve.
+type approvalOptions struct {
+	hash, comment string
+	run           int64
+	yes, wait     bool
+	timeout       time.Duration
+	output        session.Format
+}
+
+func (o *approvalOptions) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&o.hash, "hash", "", "Approve the plan of this hash and no other. Required without a terminal, and with --yes.")
+	flags.StringVar(&o.comment, "comment", "", "Why; the history keeps it.")
+	flags.BoolVar(&o.yes, "yes", false, "Do not ask.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "Stop following after this time, with exit code 124; the plan goes on. 0 is no limit.")
+	o.output.Add(flags)
+}
+
+// planCommand is a command about one plan.
+func planCommand(s *session.Session, command *cobra.Command, do func(context.Context, *planReview) error) *cobra.Command {
+	command.Args = cobra.ExactArgs(1)
+	command.ValidArgsFunction = names(s)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		cluster, err := s.Connect()
+		if err != nil {
+			return err
+		}
+		return do(command.Context(), &planReview{Session: s, cluster: cluster, name: args[0]})
+	}
+	return command
+}
+
+func newPlanApprove(s *session.Session) *cobra.Command {
+	var options approvalOptions
+	command := planCommand(s, &cobra.Command{
+		Use:   "approve PLAN",
+		Short: "Show a plan, ask, and approve exactly what was shown",
+		Long: "Show the plan that waits, ask, and approve it by its hash: when it has changed since it was shown, nothing is\n" +
+			"approved (exit code 3). Without a terminal --hash says which plan was reviewed.",
+		Example: "  kubectl penstock plan approve rebalance --comment CHG-4711\n" +
+			"  kubectl penstock plan approve rebalance --hash sha256:e430599c… --comment CHG-4711 --wait",
+	}, func(ctx context.Context, p *planReview) error {
+		if err := p.approve(ctx, options); err != nil || !options.wait {
+			return err
+		}
+		return p.follow(ctx, options.timeout)
+	})
+	options.add(command)
+	command.Flags().BoolVarP(&options.wait, "wait", "w", false, "Follow the run until it has ended.")
+	return command
+}
+
+// approve shows the plan that waits, and approves it when the person agrees.
+func (p *planReview) approve(ctx context.Context, options approvalOptions) error {
+	if options.hash == "" && (options.yes || !p.Person()) {
+		return outcome.Errorf(outcome.Unknown, "--hash is required where nobody is asked: it says which plan was reviewed, as kubectl penstock plan show %s prints it", p.name)
+	}
+	plan, err := p.show(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case plan.Status.Phase != v1alpha1.PhaseReviewRequired:
+		return outcome.Errorf(outcome.No, "plan %s is %s: none waits for an approval", p.name, plan.Status.Phase)
+	case options.hash != "" && options.hash != plan.Status.PlanHash:
+		return outcome.Errorf(outcome.Conflict, "plan %s has the hash %s now, not %s: read it again", p.name, plan.Status.PlanHash, options.hash)
+	}
+	// The server judges beforehand: nobody has to agree to what is refused anyway.
+	api := p.cluster.HcoV1alpha1().ConfigurationPlans()
+	request := &v1alpha1.PlanApprovalRequest{Spec: v1alpha1.PlanApprovalRequestSpec{PlanHash: plan.Status.PlanHash, Comment: options.comment}}
+	if _, err := api.Approve(ctx, p.name, request, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		return fmt.Errorf("plan %s cannot be approved: %w", p.name, err)
+	}
+	if !options.yes && p.Person() {
+		agreed, err := p.Confirm(ctx, fmt.Sprintf("Approve plan %s, impact %s?", p.name, plan.Status.ImpactSeverity))
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			p.Err.Para(screen.Dim, screen.Waiting, "nothing was approved; kubectl penstock plan reject "+p.name+" takes it off the list")
+			return outcome.Quiet(outcome.No)
+		}
+	}
+	approved, err := api.Approve(ctx, p.name, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("approving plan %s: %w", p.name, err)
+	}
+	if options.output != "" {
+		return p.PrintObject(options.output, approved)
+	}
+	p.Err.Para(screen.Green, screen.Good, fmt.Sprintf("plan %s is approved by %s; kubectl penstock plan run %s follows it", p.name, approved.Status.Username, p.name))
+	return nil
+}

@@ -1,0 +1,77 @@
+package plans
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/follow"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// planReview is what is done with one plan.
+type planReview struct {
+	*session.Session
+	cluster *session.Cluster
+	name    string
+}
+
+func (p *planReview) read(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
+	plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading plan %s: %w", p.name, err)
+	}
+	return plan, nil
+}
+
+// show prints a plan with what it would change now, and returns it. Both are of the same
+// hash, or the plan is read again.
+func (p *planReview) show(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
+	for {
+		plan, err := p.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if plan.Status.PlanHash == "" {
+			changes.PrintPlan(p.Out, plan, nil)
+			return plan, nil
+		}
+		diff, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetDiff(ctx, p.name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsForbidden(err):
+			p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what it would change now is not shown, only what it changed when it was computed: %v", err))
+			diff = nil
+		case err != nil:
+			return nil, fmt.Errorf("asking what plan %s would change: %w", p.name, err)
+		case diff.PlanHash != plan.Status.PlanHash:
+			continue // it was computed anew in between
+		}
+		changes.PrintPlan(p.Out, plan, diff)
+		return plan, nil
+	}
+}
+
+// source follows the plan.
+func (p *planReview) source() follow.Source[*v1alpha1.ConfigurationPlan] {
+	api := p.cluster.HcoV1alpha1().ConfigurationPlans()
+	return follow.Source[*v1alpha1.ConfigurationPlan]{
+		Options: metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.name).String()},
+		List: func(ctx context.Context, options metav1.ListOptions) ([]*v1alpha1.ConfigurationPlan, string, error) {
+			listed, err := api.List(ctx, options)
+			if err != nil {
+				return nil, "", err
+			}
+			return session.Pointers(listed.Items), listed.ResourceVersion, nil
+		},
+		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return api.Watch(ctx, options)
+		},
+	}
+}
