@@ -119,7 +119,11 @@ func members(object []byte, found func(key string, value []byte) error) error {
 // valueEnd is the length of the JSON value at the beginning, or negative when it has no end.
 func valueEnd(text []byte) int {
 	var s nesting
-	for i, c := range text {
+	for i := 0; i < len(text); i++ {
+		if i += s.plain(text[i:]); i == len(text) {
+			break
+		}
+		c := text[i]
 		if s.depth == 0 && !s.inString && (c == ',' || c == '}' || c == ']') {
 			return i // the end of a number or of a word
 		}
@@ -137,6 +141,20 @@ type nesting struct {
 	// closed is whether the last character ended a string, an object or an array that is in
 	// nothing else.
 	closed bool
+}
+
+// plain is how many characters from here on are within a string and mean nothing: most of a
+// catalog.
+func (n *nesting) plain(text []byte) int {
+	if !n.inString || n.escaped {
+		return 0
+	}
+	for i, c := range text {
+		if c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 func (n *nesting) step(c byte) {

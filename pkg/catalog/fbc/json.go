@@ -35,6 +35,9 @@ func (d *jsonDocuments) next() ([]byte, int, error) {
 		}
 		taken := 0
 		for taken < len(chunk) && !state.closed {
+			if taken += state.plain(chunk[taken:]); taken == len(chunk) {
+				break
+			}
 			if chunk[taken] == '\n' {
 				d.line++
 			}

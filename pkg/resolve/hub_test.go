@@ -1,0 +1,70 @@
+package resolve
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+)
+
+// TestOperatorHub: in a catalog as large as OperatorHub's every package resolves, and every
+// step of an upgrade path to the newest version is one that the resolver takes when that
+// version is asked for. FULL=1 has it.
+func TestOperatorHub(t *testing.T) {
+	if os.Getenv("FULL") != "1" {
+		t.Skip("set FULL=1: half a minute")
+	}
+	file, err := os.Open(filepath.Join(sharedData, "operatorhub.jsonl.zst"))
+	if os.IsNotExist(err) {
+		t.Skip("no shared data")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	catalog, err := fbc.Load(t.Context(), file, "operatorhub", fbc.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, steps := 0, 0
+	for name, config := range catalog.ByPackage() {
+		withoutDependencies(config)
+		catalogs := []Catalog{{Name: "operatorhub", Config: config}}
+		newest, err := Resolve(Request{Package: name}, catalogs)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		packages++
+		g := graph.New(config, nil)
+		for _, node := range g.Nodes() {
+			at := &Installed{Name: node.Bundle.Name, Version: node.Version.String()}
+			path := g.Path(graph.Installed{Name: at.Name, Version: node.Version}, newest.Bundle.Name)
+			if len(path) == 0 {
+				continue
+			}
+			// The rest of the path is that of the version behind the first step.
+			next := g.Node(path[0].Bundle)
+			got, err := Resolve(Request{Package: name, Version: "=" + next.Version.Version.String(), Installed: at}, catalogs)
+			if err != nil || got.Version.Version.Compare(next.Version.Version) != 0 {
+				t.Errorf("%s: from %s to %s: %v, %v", name, at.Version, next.Bundle.Name, got, err)
+			}
+			steps++
+		}
+	}
+	t.Logf("%d packages, %d steps", packages, steps)
+}
+
+// withoutDependencies: that they are refused is another test's business.
+func withoutDependencies(config *fbc.Config) {
+	for i := range config.Bundles {
+		for j, property := range config.Bundles[i].Properties {
+			switch property.Type {
+			case fbc.PropertyPackageRequired, fbc.PropertyGVKRequired, fbc.PropertyConstraint:
+				config.Bundles[i].Properties[j].Type = "acme.io/required"
+			}
+		}
+	}
+}
