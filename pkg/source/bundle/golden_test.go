@@ -135,3 +135,26 @@ func dropEmpty(of map[string]any, key string) {
 		delete(of, key)
 	}
 }
+
+// TestRealBundles: three versions of a real operator are rendered, in every way that they
+// support.
+func TestRealBundles(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "..", "shared", "data", "bundles", "argocd-operator")
+	versions, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skipf("%s is absent", dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range versions {
+		rendered, err := Renderer{Options{InstallNamespace: "argocd", Certificates: CertManager}}.Render(t.Context(), os.DirFS(filepath.Join(dir, version.Name())))
+		if err != nil {
+			t.Errorf("%s: %v", version.Name(), err)
+			continue
+		}
+		if rendered.Package != "argocd-operator" || rendered.Version != version.Name() || source.Count(rendered.Phases) < 15 {
+			t.Errorf("%s: package %q, version %q, %d objects", version.Name(), rendered.Package, rendered.Version, source.Count(rendered.Phases))
+		}
+	}
+}
