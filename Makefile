@@ -100,6 +100,10 @@ bench-webhooks: tools ## Measure the webhooks beside one that does nothing, 2 mi
 bench-hostile: tools ## Measure the worst that somebody without rights can send, and the worst expressions, 3 minutes
 	@cd test/bench && BENCH=hostile PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestHostile$$' -count 1 -v -timeout 1h ./hostile
 
+.PHONY: bench-store
+bench-store: ## Measure what revisions of real operators take in the store, and writing and reading them, 2 minutes
+	@cd test/bench && BENCH=store go test -run '^TestStore$$' -count 1 -v -timeout 30m ./store
+
 .PHONY: bench
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $$(git grep -l 'func Benchmark' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')

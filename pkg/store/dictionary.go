@@ -8,9 +8,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// farWindow is how far back a frame of CompressWith refers, in bytes: over the dictionary
-// and its own content.
-const farWindow = 8 << 20
+const (
+	// farWindow is how far back a frame of CompressWith refers, in bytes: over the
+	// dictionary and its own content.
+	farWindow = 8 << 20
+	// little is how many bytes, with those of the dictionary, are not worth more effort:
+	// to fill the tables takes longer than to compress.
+	little = 128 << 10
+)
 
 // CompressWith is Compress with more effort, and with a dictionary: what both have in
 // common is not written again. What lies more than 8 MiB back is not found. Only
@@ -25,6 +30,9 @@ func CompressWith(dictionary, data []byte) ([]byte, error) {
 			zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(farWindow), zstd.WithLowerEncoderMem(true)}
 		if len(dictionary) > 0 {
 			options = append(options, zstd.WithEncoderDictRaw(0, dictionary))
+			if len(dictionary)+len(data) < little {
+				options = append(options, zstd.WithEncoderLevel(zstd.SpeedDefault))
+			}
 		}
 		var err error
 		if encoder, err = zstd.NewWriter(nil, options...); err != nil {
