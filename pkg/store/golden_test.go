@@ -20,8 +20,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/claim"
+	"github.com/penstock-project/penstock/pkg/store/gc"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/store/references"
 	"github.com/penstock-project/penstock/pkg/store/run"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
@@ -263,6 +265,34 @@ func TestStoresOfBefore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStoreOfBeforeShrinks: in a store that was written when every pack was whole and none
+// was deleted, the next revision is a delta, and a collection leaves what is referred to.
+func TestStoreOfBeforeShrinks(t *testing.T) {
+	client, s := storetest.Client(t), newSample(t)
+	load(t, client, open(t, filepath.Join("testdata", "stores", "2026-11-targets.json")))
+	identities := identity.NewStore(client, prefix)
+	raised, err := identities.Raise(t.Context())
+	if diff := cmp.Diff(s.identity, raised); diff != "" || err != nil {
+		t.Fatalf("the identity, error %v (-want +got):\n%s", err, diff)
+	}
+	packs := pack.New(client, prefix, s.digester())
+	if _, err := packs.PutInChain(t.Context(), s.next, []string{rootOf(s.objects)}); err != nil {
+		t.Fatal(err)
+	}
+	refer := references.Decoders{"claim": func(string, []byte) ([]string, error) { return []string{rootOf(s.next)}, nil }}
+	collector := gc.New(client, references.NewSource(client, prefix, refer), packs)
+	if err := collector.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done, err := collector.Collect(t.Context())
+	if diff := cmp.Diff(gc.Result{Packs: 1, Rebased: 1, Present: 1}, done); diff != "" || err != nil {
+		t.Errorf("collected, error %v (-want +got):\n%s", err, diff)
+	}
+	if found, err := packs.Objects(t.Context(), rootOf(s.next)); err != nil || len(found) != len(s.next) {
+		t.Errorf("%d objects are left, error %v", len(found), err)
+	}
 }
 
 func save(t *testing.T, path string, records map[string][]byte) {

@@ -466,3 +466,20 @@ func TestDeltasAreRead(t *testing.T) {
 		}
 	})
 }
+
+// The largest delta against the largest base is read, and finds what both have in common
+// although it is 4 MiB back.
+func TestLargestDelta(t *testing.T) {
+	s := New(storetest.NewMemory(), "/p", digester())
+	large := func(n int) []manifest.Object {
+		objects := noise(t, 1, 300_000)
+		filler := object(t, "ConfigMap", "filler", strings.Repeat("filler ", (maxDeltaContent-310_000)/7))
+		return append(append(objects, filler), object(t, "ConfigMap", "version", fmt.Sprint(n)))
+	}
+	base := mustPut(t, s, large(1))
+	root := mustPut(t, s, large(2), base)
+	record := recordOf(t, s, root)
+	if record.Base != base || record.StoredBytes > 2000 || record.ContentBytes < maxDeltaContent-20_000 {
+		t.Errorf("the pack is %+v, its base %+v", record, recordOf(t, s, base))
+	}
+}
