@@ -145,7 +145,7 @@ func (f *follower) lead(ctx context.Context, config *rest.Config) error {
 		return &UnavailableError{Secret: f.named(), Why: err}
 	}
 	f.way.used = config
-	f.log(ctx).Info("Rolling out into another cluster", "server", config.Host, "cluster", cluster)
+	f.log(ctx).Info("Rolling out by the kubeconfig of a Secret", "secret", f.named(), "server", config.Host, "cluster", cluster)
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 )
 
 // deadline returns when a rollout that goes on is Stalled, if ever.
+// In a freeze, and whenever else Penstock itself holds it back, Progressing is not True:
+// the time of the deadline begins anew afterwards.
 func deadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
 	minutes := revision.Spec.ProgressDeadlineMinutes
 	if minutes <= 0 {

@@ -1,28 +1,13 @@
 package etcd
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/snapshot"
-	restore "go.etcd.io/etcd/etcdutl/v3/snapshot"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 )
-
-// revisionBump is by how much a restored database is ahead of its snapshot: more
-// than was ever written after it. A client that watches from a revision which the
-// restored database does not have would otherwise wait for it, or take new events
-// for old ones. The number is the one of etcd's documentation on disaster
-// recovery.
-const revisionBump = 1_000_000_000
 
 // Save writes the database as it is now to a file, with a checksum. The file
 // appears when it is complete and on disk; one that is there is replaced.
@@ -41,133 +26,4 @@ func save(ctx context.Context, endpoint string, log *zap.Logger, path string) er
 		return fmt.Errorf("saving a snapshot to %s: %w", path, err)
 	}
 	return nil
-}
-
-// stagingDir is where a data directory is restored in, until it is complete.
-const stagingDir = "restoring"
-
-// Restore makes the database of a data directory, which must not have one, of a
-// snapshot that Save wrote. Before it is there it is handed to prepare, running, at
-// an endpoint. After an error, or a crash, there is no database; what is damaged,
-// or no snapshot, is an error.
-//
-// The database is at a higher revision than the snapshot was, and all before is
-// marked compacted, so that clients who know later revisions begin anew.
-func Restore(ctx context.Context, file string, config Config, prepare func(ctx context.Context, endpoint string) error) error {
-	dir, err := filepath.Abs(config.DataDir)
-	if err != nil {
-		return fmt.Errorf("resolving data directory %s: %w", config.DataDir, err)
-	}
-	if info, err := os.Stat(file); err != nil {
-		return err
-	} else if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file", file)
-	}
-	lock, err := lockDir(dir)
-	if err != nil {
-		return err
-	}
-	// The kernel drops the lock with the file; an error changes nothing.
-	defer func() { _ = lock.Close() }()
-	switch _, err := os.Lstat(dataDir(dir)); {
-	case err == nil:
-		return fmt.Errorf("data directory %s has a store (%s): name another one, or move that away", dir, dataDir(dir))
-	case !errors.Is(err, os.ErrNotExist):
-		return err
-	}
-	staging := filepath.Join(dir, stagingDir)
-	// One that crashed may have left something.
-	if err := os.RemoveAll(staging); err != nil {
-		return err
-	}
-	defer func() {
-		// What is left is removed the next time.
-		_ = os.RemoveAll(staging)
-	}()
-	if err := checkSum(file); err != nil {
-		return fmt.Errorf("restoring snapshot %s: %w", file, err)
-	}
-	if err := restoreFiles(file, staging, config); err != nil {
-		return fmt.Errorf("restoring snapshot %s: %w", file, err)
-	}
-	config.DataDir = staging
-	if err := prepared(ctx, config, prepare); err != nil {
-		return fmt.Errorf("restoring snapshot %s: %w", file, err)
-	}
-	if err := os.Rename(dataDir(staging), dataDir(dir)); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// blockBytes is what the size of a database is a multiple of; a snapshot has its checksum
-// behind it.
-const blockBytes = 512
-
-// checkSum says what is wrong with a file that is not a whole snapshot. The library says
-// it in its own words, which name a flag of its tool.
-func checkSum(file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	database := info.Size() - sha256.Size
-	if database <= 0 || database%blockBytes != 0 {
-		return fmt.Errorf("it has %d bytes, with no checksum at the end: it is no snapshot, or not all of one; take another snapshot, or copy the file again", info.Size())
-	}
-	sum := sha256.New()
-	if _, err := io.CopyN(sum, f, database); err != nil {
-		return err
-	}
-	want, err := io.ReadAll(f)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(want, sum.Sum(nil)) {
-		return errors.New("it is damaged: its content does not have the checksum that is at its end; take another snapshot, or copy the file again")
-	}
-	return nil
-}
-
-// restoreFiles makes the files of a database.
-func restoreFiles(file, dir string, config Config) error {
-	if err := privateDir(dir); err != nil {
-		return err
-	}
-	defaults := embed.NewConfig()
-	return restore.NewV3(newLogCore(logTo(config.Log)).logger()).Restore(restore.RestoreConfig{
-		SnapshotPath:        file,
-		Name:                memberName,
-		OutputDataDir:       dataDir(dir),
-		PeerURLs:            []string{defaults.AdvertisePeerUrls[0].String()},
-		InitialCluster:      defaults.InitialClusterFromName(memberName),
-		InitialClusterToken: defaults.InitialClusterToken,
-		RevisionBump:        revisionBump,
-		MarkCompacted:       true,
-	})
-}
-
-// prepared runs a database while something is done to it.
-func prepared(ctx context.Context, config Config, prepare func(ctx context.Context, endpoint string) error) error {
-	running, err := Start(ctx, config)
-	if err != nil {
-		return err
-	}
-	defer running.Close()
-	return prepare(ctx, running.Endpoint())
-}
-
-// syncDir makes what was renamed in a directory outlive a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

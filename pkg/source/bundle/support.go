@@ -1,0 +1,55 @@
+package bundle
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+)
+
+// installFirst says what to do about a requirement.
+const installFirst = "Dependencies are not installed: install it first, and accept the requirements of this bundle"
+
+// checkSupport refuses what cannot be installed though the bundle is sound, and warns of
+// what may be.
+func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
+	found := findings{contents: c}
+	for i, one := range c.csv.Spec.APIServices.Owned {
+		found.add([]any{"spec", "apiservicedefinitions", "owned", i},
+			"APIService %s.%s is served by the operator itself, which cannot be installed from a bundle: its CA would have to be kept in the APIService",
+			one.Version, one.Group)
+	}
+	if len(c.csv.Spec.Webhooks) > 0 && r.Options.Certificates == "" {
+		found.add([]any{"spec", "webhookdefinitions"},
+			"webhooks need certificates, and nothing says who makes them: want one of %s", strings.Join(CertificateProviders(), ", "))
+	}
+	for _, one := range c.requirements {
+		text := fmt.Sprintf("%s: requires %s%s", one.field, one, r.providersOf(one))
+		if r.Options.AcceptRequirements {
+			out.Warnings = append(out.Warnings, source.Warning{File: one.file, Line: one.line, Message: text})
+			continue
+		}
+		found.errs.List = append(found.errs.List, &directory.Error{File: one.file, Line: one.line,
+			Message: text + ". " + installFirst})
+	}
+	if c.csv.Spec.MinKubeVersion != "" {
+		out.Warnings = append(out.Warnings, c.kubernetesWarning())
+	}
+	if len(found.errs.List) > 0 {
+		return &found.errs
+	}
+	return nil
+}
+
+// providersOf names the packages that have what is required.
+func (r Renderer) providersOf(one Requirement) string {
+	if r.Options.Providers == nil {
+		return ""
+	}
+	names := r.Options.Providers(one)
+	if len(names) == 0 {
+		return ", which no package of the catalogs has"
+	}
+	return ", which is in package " + strings.Join(names, ", ")
+}
