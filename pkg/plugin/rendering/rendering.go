@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -39,12 +40,12 @@ type Input struct {
 
 // Revision renders a paused revision.
 func (in Input) Revision(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
-	plain, err := in.plain()
+	kind, err := in.kind()
 	if err != nil {
 		return nil, err
 	}
-	if !plain {
-		return in.byProgram(ctx)
+	if kind != manifests || len(in.Arguments) > 0 {
+		return in.byProgram(ctx, kind)
 	}
 	phases, err := in.phases(ctx)
 	if err != nil {
@@ -64,30 +65,39 @@ func (in Input) Revision(ctx context.Context) (*v1alpha1.ClusterExtensionRevisio
 	return revision, nil
 }
 
-// plain is true for manifests; charts, bundles and images are none.
-func (in Input) plain() (bool, error) {
-	if len(in.Arguments) > 0 {
-		return false, nil
-	}
+// kind is what the input is.
+type kind int
+
+const (
+	manifests kind = iota
+	chart
+	bundle
+	// other is what penstock render may know, or refuses.
+	other
+)
+
+// kind looks for the files by which charts and bundles are known.
+func (in Input) kind() (kind, error) {
 	if in.From == "-" {
-		return true, nil
+		return manifests, nil
 	}
 	info, err := os.Stat(in.From)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// An image, or the name of a chart: penstock render knows, and refuses others.
-		return false, nil
+		return other, nil
 	case err != nil:
-		return false, err
+		return other, err
+	case !info.IsDir() && filepath.Ext(in.From) == ".tgz":
+		return chart, nil
 	case !info.IsDir():
-		return filepath.Ext(in.From) != ".tgz", nil
+		return manifests, nil
 	}
-	for _, mark := range []string{"Chart.yaml", filepath.Join("metadata", "annotations.yaml")} {
+	for mark, is := range map[string]kind{"Chart.yaml": chart, filepath.Join("metadata", "annotations.yaml"): bundle} {
 		if _, err := os.Stat(filepath.Join(in.From, mark)); err == nil {
-			return false, nil
+			return is, nil
 		}
 	}
-	return true, nil
+	return manifests, nil
 }
 
 // phases reads manifests.
@@ -119,11 +129,19 @@ func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 }
 
 // byProgram has the program penstock render.
-func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
-	args := append([]string{"render", in.From, "--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json"}, in.Arguments...)
+func (in Input) byProgram(ctx context.Context, kind kind) (*v1alpha1.ClusterExtensionRevision, error) {
+	from := []string{in.From}
+	switch kind {
+	case chart:
+		from = []string{"--chart", in.From}
+	case bundle:
+		from = []string{"--bundle", in.From}
+	case manifests, other:
+	}
+	args := append(append([]string{"render"}, from...), append([]string{"--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json"}, in.Arguments...)...)
 	run := in.Program
 	if run == nil {
-		run = onPath
+		run = in.onPath
 	}
 	out, err := run(ctx, in.Stdin, args...)
 	if err != nil {
@@ -136,17 +154,22 @@ func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevisi
 	return revision, nil
 }
 
-// onPath runs the program penstock.
-func onPath(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+// onPath runs the program penstock, and passes its warnings on.
+func (in Input) onPath(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	path, err := exec.LookPath("penstock")
 	if err != nil {
-		return nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", args[1])
+		return nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", in.From)
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("penstock render: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	for line := range strings.Lines(stderr.String()) {
+		if warning, is := strings.CutPrefix(strings.TrimSpace(line), "warning: "); is {
+			in.Warn(warning)
+		}
 	}
 	return stdout.Bytes(), nil
 }
