@@ -30,7 +30,7 @@ cluster-down: ## End it and remove all it left
 
 .PHONY: build
 build: ## Build bin/penstock and the plugin, bin/kubectl-penstock
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -trimpath -tags containers_image_openpgp -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: tools
 tools: ## Build the control plane's programs into a cache outside the checkout, once

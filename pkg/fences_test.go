@@ -99,6 +99,7 @@ func fences() []fence {
 		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},
 		{"pkg/catalog/fbc", nil, "a catalog is read the same way whatever is done with it"},
 		{"pkg/catalog/graph", []string{"pkg/catalog/fbc"}, "what a catalog says of upgrades does not depend on what somebody asks for"},
+		{"pkg/catalog/image", nil, "an image is pulled and unpacked the same way whatever is in it"},
 		{"pkg/catalog/index", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "what is kept of a catalog does not depend on where it comes from"},
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},
 		{"pkg/catalog/compare", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/resolve"}, "for whom something changes, the resolver says"},

@@ -18,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/rendering"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
-	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // rolloutTime is how long a rollout is followed when nobody says.
@@ -219,7 +218,7 @@ func proposal(ctx context.Context, cluster *session.Cluster, extension string, r
 func question(name string, diff *v1alpha1.RevisionDiff) string {
 	asked := "Roll out " + name
 	if n := diff.Summary.Removed; n > 0 {
-		asked += ", and delete " + text.Count(n, "object")
+		asked += fmt.Sprintf(", and delete the %d removed", n)
 	}
 	return asked + "?"
 }

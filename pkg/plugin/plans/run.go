@@ -24,7 +24,6 @@ var errDeleted = errors.New("it was deleted")
 
 func newPlanReject(s *session.Session) *cobra.Command {
 	reason := ""
-	var output session.Format
 	command := planCommand(s, &cobra.Command{
 		Use:   "reject PLAN",
 		Short: "Set a plan aside: it is not executed and not looked at",
@@ -39,23 +38,18 @@ func newPlanReject(s *session.Session) *cobra.Command {
 		if plan.Status.Phase == v1alpha1.PhaseInProgress {
 			return outcome.Errorf(outcome.No, "plan %s is being executed: kubectl penstock plan stop %s ends that first", p.name, p.name)
 		}
-		if plan, err = p.act(ctx, plan, v1alpha1.ActionIgnore, reason); err != nil {
+		if err := p.act(ctx, plan, v1alpha1.ActionIgnore, reason); err != nil {
 			return err
-		}
-		if output != "" {
-			return p.PrintObject(output, plan)
 		}
 		p.Out.Para(screen.Green, screen.Good, "plan "+p.name+" is set aside")
 		return nil
 	})
-	output.Add(command.Flags())
 	command.Flags().StringVar(&reason, "reason", "", "Why; an annotation of the plan keeps it.")
 	return command
 }
 
 func newPlanStop(s *session.Session) *cobra.Command {
-	var output session.Format
-	command := planCommand(s, &cobra.Command{
+	return planCommand(s, &cobra.Command{
 		Use:     "stop PLAN",
 		Short:   "Stop a run between two steps",
 		Long:    "Set spec.action to DryRun. Changes that were made stay; the rest is planned anew and waits for an approval.",
@@ -65,17 +59,12 @@ func newPlanStop(s *session.Session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if plan, err = p.act(ctx, plan, v1alpha1.ActionDryRun, ""); err != nil {
+		if err := p.act(ctx, plan, v1alpha1.ActionDryRun, ""); err != nil {
 			return err
-		}
-		if output != "" {
-			return p.PrintObject(output, plan)
 		}
 		p.Out.Para(screen.Green, screen.Good, "plan "+p.name+" stops; what it has changed stays. kubectl penstock plan undo "+p.name+" goes back")
 		return nil
 	})
-	output.Add(command.Flags())
-	return command
 }
 
 func newPlanRun(s *session.Session) *cobra.Command {
@@ -97,7 +86,7 @@ func newPlanRun(s *session.Session) *cobra.Command {
 			return p.follow(ctx, options.timeout)
 		case v1alpha1.PhaseReviewRequired:
 		case v1alpha1.PhaseIgnored:
-			_, err = p.act(ctx, plan, v1alpha1.ActionDryRun, "")
+			err = p.act(ctx, plan, v1alpha1.ActionDryRun, "")
 		case v1alpha1.PhasePending, v1alpha1.PhaseDrafting, "":
 		default:
 			_, err = p.cluster.HcoV1alpha1().ConfigurationPlans().Retry(ctx, p.name, &v1alpha1.PlanRetryRequest{}, metav1.CreateOptions{})
@@ -179,20 +168,19 @@ func (p *planReview) computed(ctx context.Context) (*v1alpha1.ConfigurationPlan,
 }
 
 // act sets what is to be done with a plan, unless it has changed since it was read.
-func (p *planReview) act(ctx context.Context, plan *v1alpha1.ConfigurationPlan, action v1alpha1.Action, reason string) (*v1alpha1.ConfigurationPlan, error) {
+func (p *planReview) act(ctx context.Context, plan *v1alpha1.ConfigurationPlan, action v1alpha1.Action, reason string) error {
 	metadata := map[string]any{"uid": plan.UID, "resourceVersion": plan.ResourceVersion}
 	if reason != "" {
 		metadata["annotations"] = map[string]any{overview.ReasonAnnotation: reason}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"action": action}})
 	if err != nil {
-		return nil, fmt.Errorf("encoding the change of plan %s: %w", p.name, err)
+		return fmt.Errorf("encoding the change of plan %s: %w", p.name, err)
 	}
-	changed, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("setting action %s of plan %s: %w", action, p.name, err)
+	if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("setting action %s of plan %s: %w", action, p.name, err)
 	}
-	return changed, nil
+	return nil
 }
 
 // follow shows the run until it has ended.

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -40,12 +39,12 @@ type Input struct {
 
 // Revision renders a paused revision.
 func (in Input) Revision(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
-	kind, err := in.kind()
+	plain, err := in.plain()
 	if err != nil {
 		return nil, err
 	}
-	if kind != manifests || len(in.Arguments) > 0 {
-		return in.byProgram(ctx, kind)
+	if !plain {
+		return in.byProgram(ctx)
 	}
 	phases, err := in.phases(ctx)
 	if err != nil {
@@ -65,39 +64,30 @@ func (in Input) Revision(ctx context.Context) (*v1alpha1.ClusterExtensionRevisio
 	return revision, nil
 }
 
-// kind is what the input is.
-type kind int
-
-const (
-	manifests kind = iota
-	chart
-	bundle
-	// other is what penstock render may know, or refuses.
-	other
-)
-
-// kind looks for the files by which charts and bundles are known.
-func (in Input) kind() (kind, error) {
+// plain is true for manifests; charts, bundles and images are none.
+func (in Input) plain() (bool, error) {
+	if len(in.Arguments) > 0 {
+		return false, nil
+	}
 	if in.From == "-" {
-		return manifests, nil
+		return true, nil
 	}
 	info, err := os.Stat(in.From)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return other, nil
+		// An image, or the name of a chart: penstock render knows, and refuses others.
+		return false, nil
 	case err != nil:
-		return other, err
-	case !info.IsDir() && filepath.Ext(in.From) == ".tgz":
-		return chart, nil
+		return false, err
 	case !info.IsDir():
-		return manifests, nil
+		return filepath.Ext(in.From) != ".tgz", nil
 	}
-	for mark, is := range map[string]kind{"Chart.yaml": chart, filepath.Join("metadata", "annotations.yaml"): bundle} {
+	for _, mark := range []string{"Chart.yaml", filepath.Join("metadata", "annotations.yaml")} {
 		if _, err := os.Stat(filepath.Join(in.From, mark)); err == nil {
-			return is, nil
+			return false, nil
 		}
 	}
-	return manifests, nil
+	return true, nil
 }
 
 // phases reads manifests.
@@ -129,19 +119,11 @@ func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 }
 
 // byProgram has the program penstock render.
-func (in Input) byProgram(ctx context.Context, kind kind) (*v1alpha1.ClusterExtensionRevision, error) {
-	from := []string{in.From}
-	switch kind {
-	case chart:
-		from = []string{"--chart", in.From}
-	case bundle:
-		from = []string{"--bundle", in.From}
-	case manifests, other:
-	}
-	args := append(append([]string{"render"}, from...), append([]string{"--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json"}, in.Arguments...)...)
+func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
+	args := append([]string{"render", in.From, "--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json"}, in.Arguments...)
 	run := in.Program
 	if run == nil {
-		run = in.onPath
+		run = onPath
 	}
 	out, err := run(ctx, in.Stdin, args...)
 	if err != nil {
@@ -154,22 +136,17 @@ func (in Input) byProgram(ctx context.Context, kind kind) (*v1alpha1.ClusterExte
 	return revision, nil
 }
 
-// onPath runs the program penstock, and passes its warnings on.
-func (in Input) onPath(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+// onPath runs the program penstock.
+func onPath(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	path, err := exec.LookPath("penstock")
 	if err != nil {
-		return nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", in.From)
+		return nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", args[1])
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("penstock render: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	for line := range strings.Lines(stderr.String()) {
-		if warning, is := strings.CutPrefix(strings.TrimSpace(line), "warning: "); is {
-			in.Warn(warning)
-		}
 	}
 	return stdout.Bytes(), nil
 }

@@ -1,0 +1,104 @@
+package image
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"go.podman.io/image/v5/manifest"
+
+	specs "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Kind is what an image is for, by its labels.
+type Kind string
+
+const (
+	// Catalog has a file-based catalog in the folder that its label names.
+	Catalog Kind = "catalog"
+	// Bundle has the folders manifests and metadata of a registry+v1 bundle.
+	Bundle Kind = "bundle"
+	// Plain is any other image.
+	Plain Kind = "plain"
+)
+
+// The labels that say what an image is.
+const (
+	catalogLabel   = "operators.operatorframework.io.index.configs.v1"
+	manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
+	metadataLabel  = "operators.operatorframework.io.bundle.metadata.v1"
+)
+
+// contents says what an image is, which folders of it are kept, and which is read.
+func contents(labels map[string]string, limits Limits) (kind Kind, keep []string, root string, err error) {
+	u := &unpacker{limits: limits}
+	folder := func(label string) string {
+		found := strings.TrimSpace(labels[label])
+		if err != nil || found == "" {
+			return ""
+		}
+		var cleaned string
+		if cleaned, err = u.clean(found); err != nil {
+			err = refuse(shortened(found), "the label %s names it; a folder of the image is expected", label)
+		}
+		return cleaned
+	}
+	if configs := folder(catalogLabel); configs != "" || err != nil {
+		return Catalog, []string{configs}, configs, err
+	}
+	manifests, metadata := folder(manifestsLabel), folder(metadataLabel)
+	if manifests == "" && metadata == "" {
+		return Plain, []string{"."}, ".", err
+	}
+	return Bundle, slices.Compact([]string{orElse(manifests, "manifests"), orElse(metadata, "metadata")}), ".", err
+}
+
+func orElse(folder, otherwise string) string {
+	if folder == "" {
+		return otherwise
+	}
+	return path.Clean(folder)
+}
+
+// layerTypes are the media types of layers that are read; how a layer is compressed, its
+// content says. Foreign layers, which are elsewhere than in the registry, are not among them.
+func layerTypes() []string {
+	return []string{
+		specs.MediaTypeImageLayer, specs.MediaTypeImageLayerGzip, specs.MediaTypeImageLayerZstd,
+		manifest.DockerV2SchemaLayerMediaTypeUncompressed, manifest.DockerV2Schema2LayerMediaType,
+	}
+}
+
+func configTypes() []string {
+	return []string{specs.MediaTypeImageConfig, manifest.DockerV2Schema2ConfigMediaType}
+}
+
+// checkManifest judges what a manifest says, before anything it names is asked for.
+func checkManifest(m *specs.Manifest, limits Limits) error {
+	switch {
+	case !slices.Contains(configTypes(), m.Config.MediaType):
+		return refuse("", "its configuration has the media type %q; allowed are %s", shortened(m.Config.MediaType), strings.Join(configTypes(), ", "))
+	case m.Config.Size < 0 || m.Config.Size > limits.Config:
+		return refuse("", "its configuration has %d bytes; at most %d are allowed", m.Config.Size, limits.Config)
+	case len(m.Layers) > limits.Layers:
+		return refuse("", "it has %d layers; at most %d are allowed", len(m.Layers), limits.Layers)
+	}
+	var sum int64
+	for _, of := range append([]specs.Descriptor{m.Config}, m.Layers...) {
+		if err := of.Digest.Validate(); err != nil {
+			return &Refused{Reason: "its manifest names a digest that is none", Err: err}
+		}
+		if of.Size < 0 || of.Size > limits.Download {
+			return &Refused{Layer: of.Digest.String(), Reason: refuse("", "it has %d bytes; an image may have at most %d", of.Size, limits.Download).Reason}
+		}
+		if sum += of.Size; sum > limits.Download {
+			return refuse("", "its layers have more than %d bytes", limits.Download)
+		}
+	}
+	for _, of := range m.Layers {
+		if !slices.Contains(layerTypes(), of.MediaType) {
+			return &Refused{Layer: of.Digest.String(), Reason: refuse("", "it has the media type %q; allowed are %s", shortened(of.MediaType), strings.Join(layerTypes(), ", ")).Reason}
+		}
+	}
+	return nil
+}

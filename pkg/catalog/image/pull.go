@@ -1,0 +1,147 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	specs "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// retried does something again after an outage, with growing pauses.
+func (s *Store) retried(ctx context.Context, do func() error) error {
+	backoff := s.options.Backoff
+	for {
+		err := do()
+		var o *outage
+		if !errors.As(err, &o) || ctx.Err() != nil || backoff.Steps <= 1 {
+			return err
+		}
+		select {
+		case <-s.options.Clock.After(backoff.Step()):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// pull makes the folder of an image: 1. what it is made of, 2. whether it is allowed, 3. what
+// is kept of it, 4. its layers, into a folder without a name, 5. the name.
+func (s *Store) pull(ctx context.Context, o *session, reference, check string) error {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	made, config, err := s.describe(ctx, o)
+	if err != nil {
+		return about(err, reference, "")
+	}
+	kind, keep, root, err := contents(config.Config.Labels, s.options.Limits)
+	if err != nil {
+		return about(err, reference, "")
+	}
+	if len(config.RootFS.DiffIDs) != len(made.Layers) {
+		return about(refuse("", "its manifest has %d layers, and its configuration %d", len(made.Layers), len(config.RootFS.DiffIDs)), reference, "")
+	}
+	folder, err := os.MkdirTemp(s.root, pullPrefix)
+	if err != nil {
+		return fmt.Errorf("pulling image %s: %w", reference, err)
+	}
+	defer os.RemoveAll(folder)
+	if err := s.unpack(ctx, o, made, config, filepath.Join(folder, treeDir), keep); err != nil {
+		return about(err, reference, "")
+	}
+	return s.keep(folder, record{Digest: o.digest.String(), Kind: kind, Root: root, Checked: []string{check}}, reference)
+}
+
+// describe asks for the manifest of this machine's image, checks it, and asks for the labels.
+func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest, config *specs.Image, err error) {
+	err = s.retried(ctx, func() error {
+		unparsed, found, err := o.instance(ctx)
+		if err != nil {
+			return err
+		}
+		if s.options.Registries.Policy != "" {
+			if err := checkSignatures(ctx, s.options.Registries.Policy, unparsed); err != nil {
+				return err
+			}
+		}
+		if err := checkManifest(found, s.options.Limits); err != nil {
+			return err
+		}
+		made = found
+		if config, err = o.config(ctx, found.Config); err != nil {
+			return about(err, "", found.Config.Digest.String())
+		}
+		return nil
+	})
+	return made, config, err
+}
+
+// unpack writes the layers, each of them again after an outage.
+func (s *Store) unpack(ctx context.Context, o *session, made *specs.Manifest, config *specs.Image, tree string, keep []string) error {
+	if err := os.Mkdir(tree, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	u := &unpacker{root: root, limits: s.options.Limits, keep: keep, used: used{folders: map[string]bool{}}}
+	var unpacked int64
+	for i, layer := range made.Layers {
+		err := s.retried(ctx, func() error {
+			before := unpacked
+			err := s.layer(ctx, o, layer, config.RootFS.DiffIDs[i], u, &unpacked)
+			if err != nil {
+				unpacked = before
+			}
+			return err
+		})
+		if err != nil {
+			return about(err, "", layer.Digest.String())
+		}
+	}
+	return nil
+}
+
+// layer reads, checks and writes one layer. Of several errors the one nearest to the registry
+// is told: the others follow from it.
+func (s *Store) layer(ctx context.Context, o *session, layer specs.Descriptor, diffID digest.Digest, u *unpacker, unpacked *int64) error {
+	if err := diffID.Validate(); err != nil {
+		return &Refused{Reason: "the configuration names a digest that is none", Err: err}
+	}
+	b, done, err := o.blob(ctx, layer)
+	if err != nil {
+		return err
+	}
+	defer done()
+	stream, closed, err := decompress(b)
+	if err != nil {
+		return errors.Join(b.failed, &Refused{Reason: "it cannot be decompressed", Err: err})
+	}
+	defer closed()
+	counted := &bounded{from: stream, used: unpacked, limit: s.options.Limits.Unpacked}
+	content := &verified{from: counted, verifier: diffID.Verifier()}
+	err = u.layer(content)
+	if err == nil {
+		err = content.finish()
+	}
+	switch {
+	case b.failed != nil:
+		return b.failed
+	case counted.failed != nil:
+		return counted.failed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
+	}
+	return b.finish()
+}

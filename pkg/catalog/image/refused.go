@@ -1,0 +1,63 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Refused says why an image is not taken. The image has to change, or what this cluster
+// allows: trying again does not help.
+type Refused struct {
+	// Image is the reference that was asked for.
+	Image string
+	// Layer is the digest of a layer, and Path an entry in it; both may be empty.
+	Layer, Path string
+	// Reason says what was found, and what is allowed.
+	Reason string
+	// Err is what a library says, or nil.
+	Err error
+}
+
+func (r *Refused) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "image %s is refused: ", r.Image)
+	if r.Layer != "" {
+		fmt.Fprintf(&b, "layer %s: ", r.Layer)
+	}
+	if r.Path != "" {
+		fmt.Fprintf(&b, "%q: ", r.Path)
+	}
+	b.WriteString(r.Reason)
+	if r.Err != nil {
+		fmt.Fprintf(&b, ": %s", r.Err.Error())
+	}
+	return b.String()
+}
+
+func (r *Refused) Unwrap() error { return r.Err }
+
+// refuse makes a refusal; which image and layer it is about, the caller fills in by about.
+func refuse(path, format string, args ...any) *Refused {
+	return &Refused{Path: path, Reason: fmt.Sprintf(format, args...)}
+}
+
+// about tells a refusal what it is about.
+func about(err error, image, layer string) error {
+	var refused *Refused
+	if errors.As(err, &refused) {
+		if refused.Image == "" {
+			refused.Image = image
+		}
+		if refused.Layer == "" {
+			refused.Layer = layer
+		}
+	}
+	return err
+}
+
+// outage is an error that may be gone when it is tried again.
+type outage struct{ err error }
+
+func (o *outage) Error() string { return o.err.Error() }
+func (o *outage) Unwrap() error { return o.err }

@@ -1,0 +1,237 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/distribution/reference"
+	"github.com/docker/distribution/registry/api/errcode"
+	"github.com/opencontainers/go-digest"
+	specs "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/pkg/blobinfocache/none"
+	"go.podman.io/image/v5/pkg/sysregistriesv2"
+	"go.podman.io/image/v5/types"
+)
+
+// Registries are the files that say how registries are reached, in the formats of podman and
+// CRI-O. A file that is not named is not looked for anywhere else.
+type Registries struct {
+	// Conf is registries.conf: mirrors, blocked registries, and registries without TLS.
+	Conf string
+	// Certs is a folder with a folder for each host:port, with CAs (*.crt) and client
+	// certificates (*.cert, *.key).
+	Certs string
+	// Policy is policy.json: whose signatures an image needs. Without it, none are asked for.
+	Policy string
+	// Lookaside is the folder registries.d: where signatures are.
+	Lookaside string
+	// Helpers lets authentication files name programs that give credentials. A file of
+	// somebody else must not choose which program runs here.
+	Helpers bool
+}
+
+// largestAuthFile is in bytes.
+const largestAuthFile = 1 << 20
+
+// parse reads a reference. As OLM does, it wants the registry's name. A digest makes a tag
+// beside it meaningless.
+func parse(ref string) (named reference.Named, pinned digest.Digest, err error) {
+	if named, err = reference.ParseNamed(ref); err != nil {
+		return nil, "", &Refused{Image: ref, Reason: "a reference with registry, repository, and tag or digest is expected", Err: err}
+	}
+	if canonical, ok := named.(reference.Canonical); ok {
+		if named, err = reference.WithDigest(reference.TrimNamed(named), canonical.Digest()); err != nil {
+			return nil, "", err
+		}
+		return named, canonical.Digest(), nil
+	}
+	return reference.TagNameOnly(named), "", nil
+}
+
+// system is how the library is to reach registries. It names everything that the library
+// would otherwise look for in the folders of whoever runs it.
+func (s *Store) system(auth string) (*types.SystemContext, error) {
+	or := func(file, missing string) string {
+		if file == "" {
+			return missing
+		}
+		return file
+	}
+	nowhere := filepath.Join(s.root, "none")
+	system := &types.SystemContext{
+		SystemRegistriesConfPath:    or(s.options.Registries.Conf, os.DevNull),
+		SystemRegistriesConfDirPath: nowhere,
+		RegistriesDirPath:           or(s.options.Registries.Lookaside, nowhere),
+		DockerPerHostCertDirPath:    or(s.options.Registries.Certs, nowhere),
+		OSChoice:                    "linux",
+		DockerRegistryUserAgent:     "penstock",
+	}
+	if auth == "" {
+		system.DockerAuthConfig = &types.DockerAuthConfig{}
+		return system, nil
+	}
+	if err := s.checkAuthFile(auth); err != nil {
+		return nil, err
+	}
+	system.AuthFilePath = auth
+	return system, nil
+}
+
+func (s *Store) checkAuthFile(file string) error {
+	found, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("reading the authentication file: %w", err)
+	}
+	if found.Size() > largestAuthFile {
+		return fmt.Errorf("the authentication file %s has %d bytes; at most %d are allowed", file, found.Size(), largestAuthFile)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("reading the authentication file: %w", err)
+	}
+	var helpers struct {
+		CredsStore  string            `json:"credsStore"`
+		CredHelpers map[string]string `json:"credHelpers"`
+	}
+	if err := json.Unmarshal(content, &helpers); err != nil {
+		// The decoder's error may have a part of the file in it, which is secret.
+		return fmt.Errorf("the authentication file %s is no JSON in the format of docker's config.json", file)
+	}
+	if !s.options.Registries.Helpers && (helpers.CredsStore != "" || len(helpers.CredHelpers) > 0) {
+		return fmt.Errorf("the authentication file %s names programs in credsStore or credHelpers, which are not run here; auths is allowed", file)
+	}
+	return nil
+}
+
+// session is one image at the registry, or mirror, that has it.
+type session struct {
+	source   types.ImageSource
+	system   *types.SystemContext
+	top      types.UnparsedImage
+	manifest []byte
+	kind     string
+	// digest is that of the manifest, or index, as served: the one to pin.
+	digest digest.Digest
+}
+
+// connect asks for the manifest.
+func (s *Store) connect(ctx context.Context, named reference.Named, auth string) (*session, error) {
+	system, err := s.system(auth)
+	if err != nil {
+		return nil, err
+	}
+	// The library remembers configuration by the names of files.
+	sysregistriesv2.InvalidateCache()
+	ref, err := docker.ParseReference("//" + named.String())
+	if err != nil {
+		return nil, &Refused{Reason: "it is no reference to an image in a registry", Err: err}
+	}
+	source, err := ref.NewImageSource(ctx, system)
+	if err != nil {
+		return nil, remote(err)
+	}
+	o := &session{source: source, system: system, top: image.UnparsedInstance(source, nil)}
+	if o.manifest, o.kind, err = o.top.Manifest(ctx); err == nil {
+		o.digest, err = manifest.Digest(o.manifest)
+	}
+	if err != nil {
+		_ = source.Close()
+		return nil, remote(err)
+	}
+	return o, nil
+}
+
+// remote decides whether an error of a registry may be gone the next time.
+func remote(err error) error {
+	var (
+		unauthorized docker.ErrUnauthorizedForCredentials
+		status       docker.UnexpectedHTTPStatusError
+		coded        errcode.ErrorCoder
+	)
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unauthorized):
+		return err
+	case errors.As(err, &status) && lasting(status.StatusCode), errors.As(err, &coded) && lasting(coded.ErrorCode().Descriptor().HTTPStatusCode):
+		return err
+	case strings.Contains(err.Error(), "does not match provided manifest digest"), strings.Contains(err.Error(), "is blocked in"):
+		return &Refused{Reason: "it is not what was asked for, or not allowed", Err: err}
+	}
+	return &outage{err}
+}
+
+func lasting(status int) bool {
+	return status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
+}
+
+// instance is the manifest of the image for this machine: the top one, or one of its list.
+func (o *session) instance(ctx context.Context) (types.UnparsedImage, *specs.Manifest, error) {
+	chosen, content, kind := o.top, o.manifest, o.kind
+	if manifest.MIMETypeIsMultiImage(kind) {
+		list, err := manifest.ListFromBlob(content, kind)
+		if err != nil {
+			return nil, nil, &Refused{Reason: "its index cannot be read", Err: err}
+		}
+		one, err := list.ChooseInstance(o.system)
+		if err != nil {
+			return nil, nil, &Refused{Reason: "its index has no image for this machine", Err: err}
+		}
+		chosen = image.UnparsedInstance(o.source, &one)
+		if content, kind, err = chosen.Manifest(ctx); err != nil {
+			return nil, nil, remote(err)
+		}
+	}
+	if kind != manifest.DockerV2Schema2MediaType && kind != specs.MediaTypeImageManifest {
+		return nil, nil, refuse("", "its manifest has the media type %q; %s and %s are allowed", kind, specs.MediaTypeImageManifest, manifest.DockerV2Schema2MediaType)
+	}
+	// The formats of Docker and OCI have the same fields here.
+	parsed := &specs.Manifest{}
+	if err := json.Unmarshal(content, parsed); err != nil {
+		return nil, nil, &Refused{Reason: "its manifest is no JSON that can be read", Err: err}
+	}
+	return chosen, parsed, nil
+}
+
+// blob begins to read a blob. The URLs of a descriptor are not given to the library: an image
+// would choose where we connect to.
+func (o *session) blob(ctx context.Context, of specs.Descriptor) (*blob, func(), error) {
+	r, size, err := o.source.GetBlob(ctx, types.BlobInfo{Digest: of.Digest, Size: of.Size, MediaType: of.MediaType}, none.NoCache)
+	if err != nil {
+		return nil, nil, remote(err)
+	}
+	if size >= 0 && size != of.Size {
+		_ = r.Close()
+		return nil, nil, refuse("", "the registry has %d bytes of it, and the manifest says %d", size, of.Size)
+	}
+	return newBlob(r, of.Size, of.Digest), func() { _ = r.Close() }, nil
+}
+
+// config is the configuration of the image, where its labels are.
+func (o *session) config(ctx context.Context, of specs.Descriptor) (*specs.Image, error) {
+	b, done, err := o.blob(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	content, err := io.ReadAll(b)
+	if err == nil {
+		err = b.finish()
+	}
+	if err != nil {
+		return nil, err
+	}
+	parsed := &specs.Image{}
+	if err := json.Unmarshal(content, parsed); err != nil {
+		return nil, &Refused{Reason: "its configuration is no JSON that can be read", Err: err}
+	}
+	return parsed, nil
+}

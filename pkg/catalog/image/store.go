@@ -1,0 +1,368 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+)
+
+// The folders of a store. The format is in the name of an image's folder: one of another
+// format is none, and is collected.
+const (
+	imagePrefix = "v1-"
+	pullPrefix  = "pull-"
+	treeDir     = "tree"
+	recordFile  = "record.json"
+)
+
+// Options are the same for all images of a store.
+type Options struct {
+	Registries Registries
+	Limits     Limits
+	// Backoff are the pauses after outages; Steps is the number of attempts.
+	Backoff wait.Backoff
+	Clock   clock.Clock
+	// Timeout ends a pull, whatever the registry does.
+	Timeout time.Duration
+	// Pulls is the number of images that are unpacked at a time, which bounds memory and disk.
+	Pulls int
+}
+
+// DefaultOptions ask for no signatures, and know no mirrors.
+func DefaultOptions() Options {
+	return Options{
+		Limits: DefaultLimits(), Clock: clock.RealClock{}, Timeout: 10 * time.Minute, Pulls: 2,
+		Backoff: wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 5, Cap: 30 * time.Second},
+	}
+}
+
+// Store is a folder with unpacked images, by digest. One process has it at a time.
+type Store struct {
+	root    string
+	options Options
+	slots   chan struct{}
+
+	mu sync.Mutex
+	// busy has a channel for each digest that somebody looks at or pulls, closed when they are done.
+	busy map[string]chan struct{}
+	// open counts the images of a digest that are not closed, and whole the digests whose
+	// folder was compared with its record since the start.
+	open  map[string]int
+	whole map[string]bool
+}
+
+// Request asks for one image.
+type Request struct {
+	// Reference is registry/repository with a tag or a digest.
+	Reference string
+	// Auth is a file with credentials in the format of docker's config.json, or empty.
+	Auth string
+}
+
+// Image is an unpacked image. It stays on disk until it is closed.
+type Image struct {
+	// Reference has the repository that was asked for, and the digest of the manifest or
+	// index as the registry served it.
+	Reference string
+	Digest    string
+	Kind      Kind
+	// FS is the catalog's folder, or the root of any other image. No link in it leads out.
+	FS fs.FS
+
+	close func() error
+}
+
+// Close lets the image be collected; FS must not be read afterwards.
+func (i *Image) Close() error { return i.close() }
+
+// record is what is known of an unpacked image. A crash may leave files without content
+// behind: their number and size tell.
+type record struct {
+	Digest string `json:"digest"`
+	Kind   Kind   `json:"kind"`
+	// Root is the folder of the image that is read.
+	Root string `json:"root"`
+	// Checked are the repositories that had the image, each with the policy that allowed it.
+	Checked []string `json:"checked"`
+	Files   int      `json:"files"`
+	Bytes   int64    `json:"bytes"`
+}
+
+// Open makes or opens a folder, and removes what a crash left half-pulled.
+func Open(root string, options Options) (*Store, error) {
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the folder of images: %w", err)
+	}
+	half, err := filepath.Glob(filepath.Join(root, pullPrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range half {
+		if err := os.RemoveAll(folder); err != nil {
+			return nil, fmt.Errorf("removing a half-pulled image: %w", err)
+		}
+	}
+	return &Store{root: root, options: options, slots: make(chan struct{}, max(1, options.Pulls)), busy: map[string]chan struct{}{}, open: map[string]int{}, whole: map[string]bool{}}, nil
+}
+
+func (s *Store) folder(digest string) string {
+	return filepath.Join(s.root, imagePrefix+strings.ReplaceAll(digest, ":", "-"))
+}
+
+// Fetch gives an image. A tag is resolved at its registry each time; a digest that is here
+// needs no registry, when the same repository had it before under the same policy. Errors are
+// *Refused when the image, or what is allowed here, has to change.
+func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
+	named, pinned, err := parse(request.Reference)
+	if err != nil {
+		return nil, err
+	}
+	if s.options.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.options.Timeout)
+		defer cancel()
+	}
+	check, err := s.check(named)
+	if err != nil {
+		return nil, err
+	}
+	if pinned != "" {
+		free, err := s.lock(ctx, pinned.String())
+		if err != nil {
+			return nil, err
+		}
+		defer free()
+		if found := s.found(pinned.String()); found != nil && slices.Contains(found.Checked, check) {
+			return s.image(found, named)
+		}
+	}
+	var o *session
+	err = s.retried(ctx, func() error {
+		o, err = s.connect(ctx, named, request.Auth)
+		return err
+	})
+	if err != nil {
+		return nil, told(err, request.Reference)
+	}
+	defer o.source.Close()
+	if pinned == "" {
+		free, err := s.lock(ctx, o.digest.String())
+		if err != nil {
+			return nil, err
+		}
+		defer free()
+	}
+	if err := s.ensure(ctx, o, named, request.Reference, check); err != nil {
+		return nil, told(err, request.Reference)
+	}
+	return s.image(s.found(o.digest.String()), named)
+}
+
+// ensure pulls an image that is not here, and checks one that is, but not from there.
+func (s *Store) ensure(ctx context.Context, o *session, named reference.Named, asked, check string) error {
+	found := s.found(o.digest.String())
+	switch {
+	case found == nil:
+		return s.pull(ctx, o, asked, check)
+	case slices.Contains(found.Checked, check):
+		return nil
+	}
+	if _, _, err := s.describe(ctx, o); err != nil {
+		return about(err, asked, "")
+	}
+	found.Checked = append(found.Checked, check)
+	return writeRecord(s.folder(found.Digest), found)
+}
+
+// told says which image an error is about, and keeps its type.
+func told(err error, asked string) error {
+	var refused *Refused
+	if errors.As(err, &refused) {
+		return about(err, asked, "")
+	}
+	return fmt.Errorf("pulling image %s: %w", asked, err)
+}
+
+// check names a repository under the policy that is in force.
+func (s *Store) check(named reference.Named) (string, error) {
+	policy := ""
+	if file := s.options.Registries.Policy; file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("reading the signature policy: %w", err)
+		}
+		sum := sha256.Sum256(content)
+		policy = hex.EncodeToString(sum[:])
+	}
+	return named.Name() + " " + policy, nil
+}
+
+// lock waits until nobody else is at work on a digest.
+func (s *Store) lock(ctx context.Context, digest string) (free func(), err error) {
+	for {
+		s.mu.Lock()
+		other, busy := s.busy[digest]
+		if !busy {
+			mine := make(chan struct{})
+			s.busy[digest] = mine
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				delete(s.busy, digest)
+				s.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// found is the record of an image that is here, whole. The caller has the lock.
+func (s *Store) found(digest string) *record {
+	folder := s.folder(digest)
+	content, err := os.ReadFile(filepath.Join(folder, recordFile))
+	if err != nil {
+		return nil
+	}
+	r := &record{}
+	if json.Unmarshal(content, r) != nil || r.Digest != digest {
+		return nil
+	}
+	s.mu.Lock()
+	known := s.whole[digest]
+	s.mu.Unlock()
+	if !known {
+		if files, bytes, err := measured(filepath.Join(folder, treeDir)); err != nil || files != r.Files || bytes != r.Bytes {
+			return nil
+		}
+		s.mu.Lock()
+		s.whole[digest] = true
+		s.mu.Unlock()
+	}
+	return r
+}
+
+// measured counts the files of a folder, and their bytes.
+func measured(tree string) (files int, bytes int64, err error) {
+	err = filepath.WalkDir(tree, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			files++
+			bytes += info.Size()
+		}
+		return err
+	})
+	return files, bytes, err
+}
+
+// keep gives a pulled image its name.
+func (s *Store) keep(folder string, r record, asked string) error {
+	var err error
+	if found, statErr := os.Lstat(filepath.Join(folder, treeDir, filepath.FromSlash(r.Root))); statErr != nil || !found.IsDir() {
+		return about(refuse(r.Root, "the label %s names it, and the image has no such folder", catalogLabel), asked, "")
+	}
+	if r.Files, r.Bytes, err = measured(filepath.Join(folder, treeDir)); err != nil {
+		return fmt.Errorf("keeping image %s: %w", asked, err)
+	}
+	if err := writeRecord(folder, &r); err != nil {
+		return fmt.Errorf("keeping image %s: %w", asked, err)
+	}
+	// What is there under this name is not whole, or it would have been used.
+	if err := os.RemoveAll(s.folder(r.Digest)); err != nil {
+		return fmt.Errorf("keeping image %s: %w", asked, err)
+	}
+	return os.Rename(folder, s.folder(r.Digest))
+}
+
+// writeRecord replaces a record.
+func writeRecord(folder string, r *record) error {
+	content, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	half := filepath.Join(folder, recordFile+".half")
+	if err := os.WriteFile(half, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(half, filepath.Join(folder, recordFile))
+}
+
+// image opens what is here.
+func (s *Store) image(r *record, named reference.Named) (*Image, error) {
+	if r == nil {
+		return nil, fmt.Errorf("image %s went from disk while it was opened", named)
+	}
+	root, err := os.OpenRoot(filepath.Join(s.folder(r.Digest), treeDir, filepath.FromSlash(r.Root)))
+	if err != nil {
+		return nil, fmt.Errorf("opening image %s: %w", named, err)
+	}
+	pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(r.Digest))
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	s.mu.Lock()
+	s.open[r.Digest]++
+	s.mu.Unlock()
+	closed := sync.OnceValue(func() error {
+		s.mu.Lock()
+		if s.open[r.Digest]--; s.open[r.Digest] == 0 {
+			delete(s.open, r.Digest)
+		}
+		s.mu.Unlock()
+		return root.Close()
+	})
+	return &Image{Reference: pinned.String(), Digest: r.Digest, Kind: r.Kind, FS: root.FS(), close: closed}, nil
+}
+
+// Collect removes the images whose digest is not named, except those that are open or on
+// their way in.
+func (s *Store) Collect(digests []string) error {
+	keep := map[string]bool{}
+	for _, digest := range digests {
+		keep[filepath.Base(s.folder(digest))] = true
+	}
+	found, err := os.ReadDir(s.root)
+	if err != nil {
+		return fmt.Errorf("collecting images: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for digest := range s.busy {
+		keep[filepath.Base(s.folder(digest))] = true
+	}
+	for digest := range s.open {
+		keep[filepath.Base(s.folder(digest))] = true
+	}
+	var failed []error
+	for _, entry := range found {
+		if keep[entry.Name()] || strings.HasPrefix(entry.Name(), pullPrefix) {
+			continue
+		}
+		delete(s.whole, strings.Replace(strings.TrimPrefix(entry.Name(), imagePrefix), "-", ":", 1))
+		failed = append(failed, os.RemoveAll(filepath.Join(s.root, entry.Name())))
+	}
+	return errors.Join(failed...)
+}
