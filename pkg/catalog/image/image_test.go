@@ -331,3 +331,35 @@ func TestAccess(t *testing.T) {
 		})
 	}
 }
+
+// TestCheck: what a policy allowed for one tag is not allowed for another one, nor under
+// another policy.
+func TestCheck(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	asked := func(s *Store, ref string) string {
+		named, _, err := parse(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check, err := s.check(named)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return check
+	}
+	s := &Store{}
+	if asked(s, "r.example/a:v1") != asked(s, "r.example/a:v2") {
+		t.Error("without a policy, a repository is asked for each tag")
+	}
+	s.options.Registries.Policy = policy
+	seen := map[string]bool{}
+	for _, content := range []string{"{}", "{ }"} {
+		if err := os.WriteFile(policy, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		seen[asked(s, "r.example/a:v1")], seen[asked(s, "r.example/a:v2")] = true, true
+	}
+	if len(seen) != 4 {
+		t.Errorf("two tags under two policies are %d checks", len(seen))
+	}
+}

@@ -97,7 +97,8 @@ type record struct {
 	Kind   Kind   `json:"kind"`
 	// Root is the folder of the image that is read.
 	Root string `json:"root"`
-	// Checked are the repositories that had the image, each with the policy that allowed it.
+	// Checked are the repositories that had the image, or the references that a policy
+	// allowed, each with the digest of that policy.
 	Checked []string `json:"checked"`
 	Files   int      `json:"files"`
 	Bytes   int64    `json:"bytes"`
@@ -125,7 +126,8 @@ func (s *Store) folder(digest string) string {
 }
 
 // Fetch gives an image. A tag is resolved at its registry each time; a digest that is here
-// needs no registry, when the same repository had it before under the same policy. Errors are
+// needs no registry, when the same repository had it before; with a policy, when the same
+// policy allowed the same reference before. Errors are
 // *Refused when the image, or what is allowed here, has to change.
 func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 	named, pinned, err := parse(request.Reference)
@@ -198,18 +200,19 @@ func told(err error, asked string) error {
 	return fmt.Errorf("pulling image %s: %w", asked, err)
 }
 
-// check names a repository under the policy that is in force.
+// check names what was asked for under the policy that is in force. Without a policy that is
+// the repository. A policy judges tags: a signature for one tag allows no other one.
 func (s *Store) check(named reference.Named) (string, error) {
-	policy := ""
-	if file := s.options.Registries.Policy; file != "" {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("reading the signature policy: %w", err)
-		}
-		sum := sha256.Sum256(content)
-		policy = hex.EncodeToString(sum[:])
+	file := s.options.Registries.Policy
+	if file == "" {
+		return named.Name(), nil
 	}
-	return named.Name() + " " + policy, nil
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the signature policy: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return named.String() + " " + hex.EncodeToString(sum[:]), nil
 }
 
 // lock waits until nobody else is at work on a digest.
