@@ -101,8 +101,8 @@ bench-hostile: tools ## Measure the worst that somebody without rights can send,
 	@cd test/bench && BENCH=hostile PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestHostile$$' -count 1 -v -timeout 1h ./hostile
 
 .PHONY: bench-store
-bench-store: ## Measure what revisions of real operators take in the store, and writing and reading them, 2 minutes
-	@cd test/bench && BENCH=store go test -run '^TestStore$$' -count 1 -v -timeout 30m ./store
+bench-store: ## Measure what revisions of real operators take in the store, writing, reading and collecting them, 5 minutes
+	@cd test/bench && BENCH=store go test -p 1 -run '^Test(Store|Collection)$$' -count 1 -v -timeout 1h ./store ./collection
 
 .PHONY: bench
 bench: ## Run the benchmarks

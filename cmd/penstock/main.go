@@ -50,7 +50,7 @@ func newCommand() *cobra.Command {
 			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
 	}
 	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
-		newRestoreCommand(), newUnregisterCommand(), newCatalogCommand(), newVersionCommand())
+		newRestoreCommand(), newFsckCommand(), newUnregisterCommand(), newCatalogCommand(), newVersionCommand())
 	return command
 }
 

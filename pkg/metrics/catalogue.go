@@ -104,7 +104,7 @@ func Catalogue() []Metric {
 		{Name: Degraded, Type: "gauge", EveryReplica: true,
 			Help: "1 while the store is not the one that the cluster knows, or cannot be told to be, or the embedded etcd does not run, and nothing is served; else 0."},
 		{Name: Full, Type: "gauge", EveryReplica: true,
-			Help: "1 while etcd has reached its quota and takes no writes; else 0."},
+			Help: "1 while etcd has reached its quota and takes no writes, or the embedded one nothing that adds to it; else 0."},
 		{Name: Unreadable, Type: "gauge", Labels: []string{"kind"}, EveryReplica: true,
 			Help: "How many records cannot be read from the store, by kind: clusterextensionrevisions, configurationplans, head, inventory, runs, claim; /readyz/store-records names them."},
 		{Name: VolumeFree, Type: "gauge", EveryReplica: true,

@@ -19,7 +19,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	err := process.Register(servermetrics.Process{
 		Leading:    s.term.Leading,
 		Degraded:   func() bool { return s.decision.Degraded != "" || s.database.Down() != nil },
-		Full:       s.health.Full,
+		Full:       s.health.OverQuota,
 		Unreadable: func() map[string]int { return storehealth.UnreadableByKind(s.unreadable, database.Prefix) },
 		Volume:     s.health.Volume,
 		Expiries:   s.expiries,

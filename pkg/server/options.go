@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/initializers"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/pkg/server/snapshots"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apiserver/pkg/server/options"
@@ -213,7 +214,7 @@ func (o *Options) leaseTimes() leadership.Times {
 
 // database says which etcd; Open writes to the transport where the embedded one is.
 func (o *Options) database() database.Config {
-	return database.Config{DataDir: o.DataDir, QuotaBytes: o.DataQuota.Value(), ReturnPages: o.DataReturnPages, Transport: &o.Recommended.Etcd.StorageConfig.Transport}
+	return database.Config{DataDir: o.DataDir, QuotaBytes: storehealth.Reserved(o.DataQuota.Value()), ReturnPages: o.DataReturnPages, Transport: &o.Recommended.Etcd.StorageConfig.Transport}
 }
 
 // ownCertificates tells whether we make our certificates ourselves.

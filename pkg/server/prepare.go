@@ -30,7 +30,7 @@ import (
 func newStoreHealth(o *Options, db *database.Database) *storehealth.Health {
 	options := storehealth.Options{Client: db.Client, Full: clusterextensionrevision.StoreFull}
 	if db.Embedded != nil {
-		options.Down, options.Volume = db.Down, volume.Of(o.DataDir)
+		options.Down, options.Volume, options.Quota = db.Down, volume.Of(o.DataDir), o.DataQuota.Value()
 	}
 	return storehealth.New(options)
 }

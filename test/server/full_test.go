@@ -3,9 +3,11 @@ package server_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +17,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
@@ -125,6 +129,60 @@ func TestEmbeddedStoreFull(t *testing.T) {
 	p = start(t, newOptions(t, c, dir, "--data-quota=128Mi"))
 	goesOn(t, c, p, "larger")
 	c.MustKubectl("delete", "cer", "argocd-1", "--wait=false")
+}
+
+// The embedded etcd is as large as its quota: nothing is added, and revisions can be
+// deleted. What they had is collected, and then there is room again.
+func TestEmbeddedStoreOverQuota(t *testing.T) {
+	if os.Getenv("FULL") != "1" {
+		t.Skip("it waits for a collection, a minute or two; FULL=1 runs it")
+	}
+	t.Parallel()
+	c := borrow(t)
+	dir := dataDir(t)
+	options := newOptions(t, c, dir, "--data-quota=64Mi")
+	for _, controller := range (&app.Settings{}).Controllers() {
+		if controller.Name == "upkeep" {
+			options.Controllers = []leadership.Controller{controller}
+		}
+	}
+	p := start(t, options)
+	client := etcdAt(t, "unix://"+filepath.Join(dir, "run", "etcd.sock"))
+	value := make([]byte, 1<<20)
+	_, _ = rand.Read(value) // never fails
+	for i := range 40 {
+		if _, err := client.Put(t.Context(), fill+fmt.Sprint(i), string(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	created := 0
+	eventually(t, "the store to be as large as its quota", func() error {
+		_, _ = rand.Read(value)
+		out := c.KubectlInput(largeRevision(created, value), "create", "-f", "-")
+		if out.ExitCode == 0 {
+			created++
+			return errors.New("it takes more")
+		}
+		if !strings.Contains(out.Stderr, "as large as its quota") {
+			t.Fatalf("it is refused otherwise: %s", out)
+		}
+		return nil
+	})
+	for i := range created {
+		name := fmt.Sprintf("large%d-1", i)
+		c.MustKubectl("delete", "cer", name, "--wait=false")
+		// No controller of revisions runs here.
+		c.MustKubectl("patch", "cer", name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	}
+	goesOn(t, c, p, "after")
+}
+
+// largeRevision has a manifest that takes as many bytes as the value, which does not
+// compress.
+func largeRevision(n int, value []byte) string {
+	return fmt.Sprintf(`{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"large%d-1"},
+"spec":{"revision":1,"lifecycleState":"Paused","phases":[{"name":"one","objects":[{"object":{"apiVersion":"v1","kind":"ConfigMap",
+"metadata":{"name":"large%d","namespace":"default"},"binaryData":{"k":%q}}}]}]}}`, n, n, base64.StdEncoding.EncodeToString(value[:900<<10]))
 }
 
 // An etcd elsewhere is full: those who run it make room, and Penstock goes on.

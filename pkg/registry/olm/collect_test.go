@@ -216,3 +216,21 @@ func TestCollectedMeanwhile(t *testing.T) {
 		t.Error("an import was never told that its manifests were collected")
 	}
 }
+
+// TestReadOfCollected: who has read a revision and reads its manifests when both are gone
+// is told that it is not found, and not that the store is damaged.
+func TestReadOfCollected(t *testing.T) {
+	etcd := storetest.Client(t)
+	ctx := as(t.Context(), "abc")
+	b := newBenchOn(t, storetest.NewMemory(), etcd)
+	if err := creates(1, "ab")(b, ctx); err != nil {
+		t.Fatal(err)
+	}
+	read := b.all(ctx)["e-1"]
+	if err := errors.Join(deletes("e-1", metav1.DeletePropagationBackground)(b, ctx), updates("e-1", unfinished)(b, ctx), collects(ctx, etcd)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.revisions.Contents(ctx, read); !apierrors.IsNotFound(err) {
+		t.Errorf("its manifests: %v", err)
+	}
+}

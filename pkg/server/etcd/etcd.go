@@ -267,6 +267,26 @@ func lockFiles(ctx context.Context, dir string) (*fileutil.LockedFile, error) {
 	}
 }
 
+// InUse tells whether an error says that another process uses a data directory.
+func InUse(err error) bool {
+	var used *inUseError
+	return errors.As(err, &used)
+}
+
+// EndpointOf is where the etcd that another process runs on a data directory answers. Only
+// its user can connect.
+func EndpointOf(dataDir string) (string, error) {
+	dir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return "", fmt.Errorf("resolving data directory %s: %w", dataDir, err)
+	}
+	socket, err := socketPath(dir)
+	if err != nil {
+		return "", err
+	}
+	return "unix://" + socket, nil
+}
+
 // inUseError says that another process has locked a data directory.
 type inUseError struct{ dir string }
 

@@ -32,7 +32,15 @@ const (
 	spaceTimeout = 2 * time.Second
 	spaceReclaim = 5 * time.Minute
 	// spaceRetry is how long to wait after room was made and it was not enough.
+	// It is shorter while deletions go on.
 	spaceRetry = time.Minute
+	spentRetry = 15 * time.Second
+	// tidyLeast is how many bytes of its file etcd must have free, besides half of the
+	// file, to be worth a defragmentation; tidyMost is how many may be in use, which etcd
+	// copies while it answers nobody; and tidyAgain is how often at most.
+	tidyLeast = 32 << 20
+	tidyMost  = 256 << 20
+	tidyAgain = 10 * time.Minute
 
 	// CheckName is the name of the readiness check that fails while the store is
 	// full. As with that of the store's identity, a kubelet's probe should leave it out: reads
@@ -45,6 +53,10 @@ const (
 // room again, nor for a larger quota. With an etcd elsewhere that is for those who run
 // it. Ours is reached by nobody else, so we do it: drop the history of records, give
 // the space back, and lift the alarm if that was enough.
+//
+// Before it comes to that, ours takes nothing that adds to it once it is as large as its
+// quota (see Reserved). Deletions, and what collects behind them, go on in the reserve, so
+// that it gets smaller again by them.
 type Health struct {
 	client *clientv3.Client
 	// ours is true for the embedded etcd.
@@ -52,6 +64,9 @@ type Health struct {
 	full atomic.Bool
 	// space is that of the volume of ours, nil for an etcd elsewhere.
 	space *space
+	// quota is the size of the database from which on nothing is added to ours, 0 for an
+	// etcd elsewhere.
+	quota int64
 	// answer is what writes get while etcd is full.
 	answer func() *apierrors.StatusError
 	// down says why ours does not run, nil for an etcd elsewhere.
@@ -71,15 +86,29 @@ type Options struct {
 	Down func() error
 	// Volume is where the embedded etcd has its data, nil for an etcd elsewhere.
 	Volume Volume
+	// Quota is the size in bytes of its database from which on nothing is added to the
+	// embedded etcd, which takes Reserved of it; 0 for an etcd elsewhere.
+	Quota int64
 	// Full answers a write that etcd has no room for.
 	Full func() *apierrors.StatusError
 }
+
+const (
+	// reservePart is which part of its quota the embedded etcd has besides, for deletions,
+	// and reserveLeast how many bytes at least: more than is written between two looks.
+	reservePart  = 16
+	reserveLeast = 32 << 20
+)
+
+// Reserved is the quota that the embedded etcd itself has to have, so that deletions go on
+// when it is as large as the quota that people have set.
+func Reserved(quota int64) int64 { return quota + max(quota/reservePart, reserveLeast) }
 
 // New returns the health of a store about which nothing is known yet. Run finds it out.
 func New(o Options) *Health {
 	h := &Health{client: o.Client, ours: o.Down != nil, down: o.Down, answer: o.Full, woken: make(chan struct{}, 1)}
 	if o.Volume != nil {
-		h.space = &space{o.Volume}
+		h.space, h.quota = &space{volume: o.Volume}, o.Quota
 	}
 	return h
 }
@@ -92,6 +121,9 @@ func (h *Health) CutOff() bool { return h.reach.unreachable() }
 
 // Full is true while etcd takes no writes.
 func (h *Health) Full() bool { return h.full.Load() }
+
+// OverQuota is true while etcd takes no writes, or ours nothing that adds to it.
+func (h *Health) OverQuota() bool { return h.Full() || h.space.overQuota() }
 
 // Volume says how many bytes are free where the embedded etcd has its data, and how many
 // must be before anything is added; ok is false where nobody knows.
@@ -117,7 +149,10 @@ func (h *Health) Run(ctx context.Context) {
 func (h *Health) run(ctx context.Context) {
 	log := klog.FromContext(ctx).WithName("store")
 	ctx = klog.NewContext(ctx, log)
-	var reclaimed time.Time
+	// made is when room was made last, by whether an alarm had to be lifted.
+	made := map[bool]time.Time{}
+	var tidied time.Time
+	var revision int64
 	for {
 		status, err := h.look(ctx)
 		if !h.ours && ctx.Err() == nil && h.reach.answered(err) {
@@ -127,11 +162,22 @@ func (h *Health) run(ctx context.Context) {
 				log.Info("etcd answers this replica again")
 			}
 		}
-		if err == nil && h.ours && isFull(status) && time.Since(reclaimed) > spaceRetry {
-			reclaimed = time.Now()
+		if err == nil && h.ours && (isFull(status) || h.spent(status)) && time.Since(made[isFull(status)]) > retryOf(isFull(status)) {
+			made[isFull(status)] = time.Now()
 			if status, err = h.reclaim(ctx, status); err != nil {
 				log.Error(err, "No room could be made in the store; trying again", "after", spaceRetry)
 			}
+		}
+		if err == nil && h.space.setOverQuota(h.spent(status)) {
+			log.Info("Whether the store is as large as its quota has changed", "adds", !h.spent(status), "bytes", status.DbSize, "inUse", status.DbSizeInUse, "quota", h.quota)
+		}
+		// Nothing was written since the last look: nobody waits for anything.
+		if err == nil && h.ours && status.Header.Revision == revision && worthTidying(status) && time.Since(tidied) > tidyAgain {
+			tidied = time.Now()
+			h.tidy(ctx, status)
+		}
+		if err == nil {
+			revision = status.Header.Revision
 		}
 		// Without an answer nothing is known, and nothing new is said.
 		if err == nil && h.full.Swap(isFull(status)) != isFull(status) {
@@ -184,7 +230,8 @@ func isFull(status *pb.StatusResponse) bool {
 //
 //  1. Forget the history of records. Who watches or lists in pages from an earlier
 //     version has to begin anew.
-//  2. Give the space back to the file, whose size is what the quota counts.
+//  2. Give the space back to the file, whose size is what the quota counts, if that is
+//     enough.
 //  3. Lift the alarm.
 func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, spaceReclaim)
@@ -192,21 +239,61 @@ func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.St
 	if _, err := h.client.Compact(ctx, before.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return before, fmt.Errorf("compacting etcd: %w", err)
 	}
+	after, err := h.look(ctx)
+	if err != nil {
+		return before, err
+	}
+	if h.quota > 0 && after.DbSizeInUse >= h.quota/10*9 {
+		return after, fmt.Errorf("the store has %d bytes in use, and its quota is %d: delete revisions, or start penstock with a larger --data-quota", after.DbSizeInUse, h.quota)
+	}
 	if _, err := h.client.Defragment(ctx, h.client.Endpoints()[0]); err != nil {
 		return before, fmt.Errorf("defragmenting etcd: %w", err)
 	}
-	after, err := h.look(ctx)
-	if err != nil {
+	if after, err = h.look(ctx); err != nil {
 		return before, err
 	}
 	klog.FromContext(ctx).Info("Made room in the store", "bytes", after.DbSize, "before", before.DbSize, "quota", after.DbSizeQuota)
 	if !roomy(after) {
 		return after, fmt.Errorf("the store has %d bytes, all of them in use, and its quota is %d: start penstock with a larger --data-quota", after.DbSize, after.DbSizeQuota)
 	}
+	if !isFull(after) {
+		return after, nil
+	}
 	if _, err := h.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
 		return after, fmt.Errorf("lifting etcd's alarm: %w", err)
 	}
 	return h.look(ctx)
+}
+
+// spent tells whether our database is as large as its quota.
+func (h *Health) spent(status *pb.StatusResponse) bool {
+	return h.quota > 0 && status.DbSize >= h.quota
+}
+
+// retryOf is how long to wait after room was made and it was not enough.
+func retryOf(full bool) time.Duration {
+	if full {
+		return spaceRetry
+	}
+	return spentRetry
+}
+
+// worthTidying tells whether a defragmentation gives much back, and takes little time.
+func worthTidying(status *pb.StatusResponse) bool {
+	free := status.DbSize - status.DbSizeInUse
+	return free >= max(tidyLeast, status.DbSize/2) && status.DbSizeInUse <= tidyMost
+}
+
+// tidy gives free pages back to the file.
+func (h *Health) tidy(ctx context.Context, before *pb.StatusResponse) {
+	ctx, cancel := context.WithTimeout(ctx, spaceReclaim)
+	defer cancel()
+	log, begin := klog.FromContext(ctx), time.Now()
+	if _, err := h.client.Defragment(ctx, h.client.Endpoints()[0]); err != nil {
+		log.Info("The file of the store stays as large as it is", "reason", err.Error())
+		return
+	}
+	log.Info("Gave free pages of the store back", "before", before.DbSize, "inUse", before.DbSizeInUse, "took", time.Since(begin).Round(time.Millisecond))
 }
 
 // roomy tells whether it is worth while to take writes again: a tenth is free.

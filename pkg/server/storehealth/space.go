@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +33,17 @@ const bytesPerByte = 2
 
 // space knows whether there is room on the volume of the embedded etcd. A nil one, of an
 // etcd elsewhere, always has room.
-type space struct{ volume Volume }
+type space struct {
+	volume Volume
+	// over is true while the database is as large as its quota.
+	over atomic.Bool
+}
+
+// overQuota tells whether the database is as large as its quota.
+func (s *space) overQuota() bool { return s != nil && s.over.Load() }
+
+// setOverQuota says so, and tells whether that is new.
+func (s *space) setOverQuota(over bool) bool { return s != nil && s.over.Swap(over) != over }
 
 // Volume is that of a directory, as a *volume.Volume is.
 type Volume interface {
@@ -49,6 +60,9 @@ var _ Volume = &volume.Volume{}
 func (s *space) refuse(bytes int64) *apierrors.StatusError {
 	if s == nil {
 		return nil
+	}
+	if s.overQuota() {
+		return noQuota()
 	}
 	usage, err := s.volume.Look()
 	if err != nil {
@@ -77,6 +91,17 @@ func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 	}}
 }
 
+// noQuota is the answer to what cannot be added to a database as large as its quota.
+func noQuota() *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure,
+		Code:   http.StatusInsufficientStorage,
+		Reason: "InsufficientStorage",
+		Message: "the store is as large as its quota, and nothing is added to it. Deleting and archiving go on, and what is installed is kept as it is. " +
+			"What to do: delete revisions that nobody needs, whose room is given back within two minutes, or give it a larger quota (--data-quota)",
+	}}
+}
+
 // quantity is a number of bytes for people.
 func quantity(bytes uint64) string {
 	const mib = 1 << 20
@@ -92,8 +117,8 @@ func (s *space) sizes() (free, reserve uint64, ok bool) {
 	return usage.Free, usage.Reserve(), err == nil
 }
 
-// low tells whether writes are refused.
-func (s *space) low() bool { return s.refuse(0) != nil }
+// low tells whether writes are refused for want of room on the volume.
+func (s *space) low() bool { return !s.overQuota() && s.refuse(0) != nil }
 
 // run keeps the ballast until ctx ends.
 func (s *space) run(ctx context.Context) {

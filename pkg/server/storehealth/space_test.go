@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -53,7 +54,7 @@ func TestRefuse(t *testing.T) {
 		"Large":     {reason: "what is written is in the log and in the database", space: roomOf(60), bytes: 6 * testMiB, says: []string{"60Mi of 1000Mi are free", "62Mi are needed"}},
 		"Fits":      {reason: "with what it needs", space: roomOf(62), bytes: 6 * testMiB},
 		"NoLength":  {reason: "a body of unknown length", space: roomOf(50), bytes: -1},
-		"Unknown":   {reason: "a question without an answer stops nobody", space: &space{usages{}}},
+		"Unknown":   {reason: "a question without an answer stops nobody", space: &space{volume: usages{}}},
 		"Elsewhere": {reason: "an etcd that others run"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +68,47 @@ func TestRefuse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOverQuota: a database as large as its quota gets nothing added, whatever the volume
+// has; what leads to there being more room goes on.
+func TestOverQuota(t *testing.T) {
+	room := roomOf(900)
+	if !room.setOverQuota(true) || room.setOverQuota(true) {
+		t.Error("what changed is not told once")
+	}
+	refused := room.refuse(0)
+	if refused == nil || refused.ErrStatus.Code != http.StatusInsufficientStorage || !strings.Contains(refused.Error(), "--data-quota") {
+		t.Errorf("something may be added: %v", refused)
+	}
+	room.setOverQuota(false)
+	if refused := room.refuse(0); refused != nil {
+		t.Errorf("there is room again: %v", refused)
+	}
+	var elsewhere *space
+	if elsewhere.setOverQuota(true) || elsewhere.overQuota() {
+		t.Error("an etcd elsewhere has its own quota")
+	}
+}
+
+// TestWorthTidying: a defragmentation gives much back, and takes little time.
+func TestWorthTidying(t *testing.T) {
+	for _, tc := range []struct {
+		reason     string
+		size, used int64
+		want       bool
+	}{
+		{"nothing is free", 100, 100, false},
+		{"half is free, and little", 60, 30, false},
+		{"half is free", 64, 32, true},
+		{"less than half is free", 300, 160, false},
+		{"what is in use takes long", 1000, 257, false},
+		{"what is in use takes a moment", 1000, 256, true},
+	} {
+		if got := worthTidying(&pb.StatusResponse{DbSize: tc.size * testMiB, DbSizeInUse: tc.used * testMiB}); got != tc.want {
+			t.Errorf("%s: %t", tc.reason, got)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
@@ -214,6 +215,13 @@ func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevis
 		return nil, nil
 	}
 	objects, err := r.contents.read(ctx, revision, entries)
+	if missing := (*pack.MissingError)(nil); errors.As(err, &missing) {
+		// They are collected with the last revision that has them: it may be gone since
+		// the caller has read it.
+		if _, gone := r.Stored(ctx, revision.Name); apierrors.IsNotFound(gone) {
+			return nil, gone
+		}
+	}
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", revision.Name, err))
 	}

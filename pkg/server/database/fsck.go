@@ -1,0 +1,93 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/etcdclient"
+	"github.com/penstock-project/penstock/pkg/store/fsck"
+	"github.com/penstock-project/penstock/pkg/store/gc"
+	"github.com/penstock-project/penstock/pkg/store/identity"
+)
+
+// Fsck is a check of a whole store.
+type Fsck struct {
+	// DataDir is that of an embedded store. While nobody serves it, its etcd is started for
+	// the check; else the one that runs is asked.
+	DataDir string
+	// Transport leads to an etcd elsewhere, when there is no DataDir.
+	Transport storagebackend.TransportConfig
+	// Repair collects what is left over before the check.
+	Repair bool
+}
+
+// Run checks the store. With Repair it returns also what was collected.
+func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
+	transport := f.Transport
+	if f.DataDir != "" {
+		endpoint, stop, err := f.embedded(ctx)
+		if err != nil {
+			return fsck.Report{}, gc.Result{}, err
+		}
+		defer stop()
+		transport = storagebackend.TransportConfig{ServerList: []string{endpoint}}
+	}
+	client, err := etcdclient.New(transport, maxMessage)
+	if err != nil {
+		return fsck.Report{}, gc.Result{}, err
+	}
+	db := &Database{Client: client}
+	defer db.Close()
+	present, found, err := identity.NewStore(client, Prefix).Read(ctx)
+	var damaged *store.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		// The check says so. Digests of Secrets cannot be compared.
+	case err != nil:
+		return fsck.Report{}, gc.Result{}, fmt.Errorf("reading the identity of the store: %w", err)
+	case !found:
+		return fsck.Report{}, gc.Result{}, errors.New("there is no store: it has no identity")
+	}
+	upkeep := db.Records(present, nil).Upkeep
+	var collected gc.Result
+	if f.Repair {
+		collector := upkeep.Collector()
+		err := collector.Begin(ctx)
+		if err == nil {
+			collected, err = collector.Collect(ctx)
+		}
+		// What cannot be read keeps everything else, and the check names it.
+		if held := (*gc.HeldError)(nil); err != nil && !errors.As(err, &held) {
+			return fsck.Report{}, collected, fmt.Errorf("repairing: %w", err)
+		}
+	}
+	report, err := upkeep.Check(ctx, nil)
+	return report, collected, err
+}
+
+// embedded returns where the etcd of the data directory answers, and what ends it if it was
+// started here.
+func (f Fsck) embedded(ctx context.Context) (endpoint string, stop func(), err error) {
+	if _, err := os.Stat(filepath.Join(f.DataDir, "etcd")); err != nil {
+		return "", nil, fmt.Errorf("data directory %s has no store: %w", f.DataDir, err)
+	}
+	quota := resource.MustParse(DefaultQuota)
+	server, err := etcd.Start(ctx, etcd.Config{DataDir: f.DataDir, QuotaBytes: quota.Value(), Log: klog.FromContext(ctx).WithName("etcd")})
+	if err == nil {
+		return server.Endpoint(), server.Close, nil
+	}
+	if !etcd.InUse(err) {
+		return "", nil, err
+	}
+	endpoint, err = etcd.EndpointOf(f.DataDir)
+	return endpoint, func() {}, err
+}
