@@ -43,9 +43,10 @@ func silence(ctx context.Context, d *demo) error {
 }
 
 // settle waits until Penstock has noted the last change: seconds after it, it
-// writes into a ConfigMap of the cluster how far its store has come.
+// writes into a ConfigMap of the cluster how far its store has come. Ten seconds
+// after the last deletion it also collects what nothing refers to any more.
 func (d *demo) settle(ctx context.Context) error {
-	const quiet = 5 * time.Second
+	const quiet = 14 * time.Second
 	notes, err := d.cluster.core.CoreV1().ConfigMaps("penstock-system").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-store"})
 	if err != nil {
 		return err

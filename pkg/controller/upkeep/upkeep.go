@@ -23,7 +23,7 @@ import (
 
 const (
 	// firstCollection and firstCheck are how long after the beginning of a term.
-	firstCollection = time.Minute
+	firstCollection = 10 * time.Second
 	firstCheck      = 10 * time.Minute
 	// checkInterval is how often the whole store is checked.
 	checkInterval = 24 * time.Hour

@@ -52,37 +52,37 @@ func TestRun(t *testing.T) {
 		"nothing happens": {
 			reason: "once at the beginning, then one check a day and nothing else",
 			until:  49 * time.Hour,
-			want:   []string{"1m0s begin", "1m0s collect", "10m0s check", "24h10m0s check", "48h10m0s check"},
+			want:   []string{"10s begin", "10s collect", "10m0s check", "24h10m0s check", "48h10m0s check"},
 		},
 		"deletions": {
 			reason:  "a collection follows when they have ended",
 			deleted: []time.Duration{5 * time.Minute, 5*time.Minute + 4*time.Second},
 			until:   9 * time.Minute,
-			want:    []string{"1m0s begin", "1m0s collect", "5m14s collect"},
+			want:    []string{"10s begin", "10s collect", "5m14s collect"},
 		},
 		"deletions without end": {
 			reason:  "they put a collection off for a minute at most",
 			deleted: every(7*time.Second, 5*time.Minute, 7*time.Minute),
 			until:   8 * time.Minute,
-			want:    []string{"1m0s begin", "1m0s collect", "6m0s collect", "7m3s collect"},
+			want:    []string{"10s begin", "10s collect", "6m0s collect", "7m3s collect"},
 		},
 		"failures": {
 			reason: "what failed is tried again, and nothing hammers",
 			fail:   map[string]error{"begin": errors.New("no"), "collect": errors.New("no"), "check": errors.New("no")},
 			until:  20 * time.Minute,
-			want:   []string{"1m0s begin", "6m0s begin", "6m0s collect", "10m0s check", "11m0s collect", "15m0s check"},
+			want:   []string{"10s begin", "5m10s begin", "5m10s collect", "10m0s check", "10m10s collect", "15m0s check"},
 		},
 		"superseded": {
 			reason: "who was superseded begins anew",
 			fail:   map[string]error{"collect": fmt.Errorf("x: %w", gc.ErrSuperseded)},
 			until:  9 * time.Minute,
-			want:   []string{"1m0s begin", "1m0s collect", "6m0s begin", "6m0s collect"},
+			want:   []string{"10s begin", "10s collect", "5m10s begin", "5m10s collect"},
 		},
 		"left over": {
 			reason: "what a check finds left over is collected",
 			report: fsck.Report{Problems: []fsck.Problem{{Kind: fsck.LeftOver}}},
 			until:  20 * time.Minute,
-			want:   []string{"1m0s begin", "1m0s collect", "10m0s check", "10m0s collect"},
+			want:   []string{"10s begin", "10s collect", "10m0s check", "10m0s collect"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
