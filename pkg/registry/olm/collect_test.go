@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -24,12 +25,27 @@ import (
 
 // collects is a collection of all that nothing refers to, by a KV.
 func collects(ctx context.Context, kv clientv3.KV) error {
+	_, err := collected(ctx, kv)
+	return err
+}
+
+// collected is collects that tells what was done.
+func collected(ctx context.Context, kv clientv3.KV) (gc.Result, error) {
 	collector := gc.New(kv, references.NewSource(kv, prefix, records.Decoders()), pack.New(kv, prefix, testDigester()))
 	if err := collector.Begin(ctx); err != nil {
-		return err
+		return gc.Result{}, err
 	}
-	_, err := collector.Collect(ctx)
-	return err
+	return collector.Collect(ctx)
+}
+
+// incompressible is so much text that a pack with it is worth a delta.
+func incompressible() string {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 2000)
+	for i := range text {
+		text[i] = byte('0' + random.IntN(64))
+	}
+	return string(text)
 }
 
 func testDigester() manifest.Digester {
@@ -37,8 +53,12 @@ func testDigester() manifest.Digester {
 }
 
 // program is everything that stores manifests, needs them no more, or collects them.
-func program(archive string, kv clientv3.KV) []act {
-	collect := func(_ *bench, ctx context.Context) error { return collects(ctx, kv) }
+func program(archive string, kv clientv3.KV, rebased *int) []act {
+	collect := func(_ *bench, ctx context.Context) error {
+		result, err := collected(ctx, kv)
+		*rebased += result.Rebased
+		return err
+	}
 	gone := func(name string) act {
 		return func(b *bench, ctx context.Context) error {
 			if err := deletes(name, metav1.DeletePropagationBackground)(b, ctx); err != nil {
@@ -62,8 +82,9 @@ func program(archive string, kv clientv3.KV) []act {
 	}
 }
 
-// sound is what fsck finds in a store, all revisions read.
-func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) {
+// sound is what fsck finds in a store, all revisions read. It returns how many packs are
+// deltas.
+func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) (deltas int) {
 	t.Helper()
 	ctx := as(t.Context(), "abc")
 	for name, revision := range b.all(ctx) {
@@ -81,21 +102,25 @@ func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) {
 			t.Errorf("%s: %+v", at, problem)
 		}
 	}
+	return report.Deltas
 }
 
 // TestCollectionCrashes kills a program that creates, upgrades, rolls back, imports,
 // deletes and collects at every write that it makes, on a real etcd: before etcd has done
 // it, and after. Then every revision that is there reads back, no pack is missing, and
-// after one more collection there is none that nothing refers to. It samples every ninth
-// write; FULL=1 makes it every one.
+// after one more collection there is none that nothing refers to. Packs are deltas, and
+// their bases are collected too. It samples every ninth write; FULL=1 makes it every one.
 func TestCollectionCrashes(t *testing.T) {
 	etcd := storetest.Client(t)
-	archive := sample(t).String()
+	text := incompressible()
+	archive := newArchived(t).deleted(1).
+		revision(2, "Archived", nil, configMap("a", text+"a"), secret("s", "x")).
+		revision(3, "Active", nil, configMap("a", text+"b"), secret("s", "x")).String()
 	step := 9
 	if os.Getenv("FULL") == "1" {
 		step = 1
 	}
-	points := 0
+	points, deltas, rebased := 0, 0, 0
 	for i, how := range []storetest.Crash{storetest.BeforeWrite, storetest.AfterWrite} {
 		for k := i; ; k += step {
 			at := fmt.Sprintf("killed %s %d", how, k)
@@ -104,7 +129,8 @@ func TestCollectionCrashes(t *testing.T) {
 			}
 			kv := storetest.NewCrashingKV(etcd, k, how)
 			b := newBenchOn(t, storetest.NewMemory(), kv)
-			for n, do := range program(archive, kv) {
+			b.text = text
+			for n, do := range program(archive, kv, &rebased) {
 				if err := do(b, as(t.Context(), "abc")); err != nil && !kv.Crashed() {
 					t.Fatalf("%s: step %d: %v", at, n, err)
 				}
@@ -113,20 +139,22 @@ func TestCollectionCrashes(t *testing.T) {
 				}
 			}
 			again := newBenchOn(t, storetest.NewMemory(), etcd)
-			sound(t, again, etcd, at, false)
-			if err := collects(t.Context(), etcd); err != nil {
+			deltas += sound(t, again, etcd, at, false)
+			result, err := collected(t.Context(), etcd)
+			if err != nil {
 				t.Fatalf("%s: %v", at, err)
 			}
-			sound(t, again, etcd, at+", collected", true)
+			rebased += result.Rebased
+			deltas += sound(t, again, etcd, at+", collected", true)
 			if !kv.Crashed() {
 				break
 			}
 			points++
 		}
 	}
-	t.Logf("%d points", points)
-	if points < 10 {
-		t.Errorf("%d points were tried", points)
+	t.Logf("%d points, %d deltas, %d rebased", points, deltas, rebased)
+	if points < 10 || deltas < points || rebased < points/4 {
+		t.Errorf("%d points were tried, with %d deltas, and %d packs were rebased", points, deltas, rebased)
 	}
 }
 

@@ -66,6 +66,8 @@ type bench struct {
 	reserve  func(leases pack.Leases)
 	plugin   *privilege.Plugin
 	digester manifest.Digester
+	// text is in every manifest of revision.
+	text string
 }
 
 func newBench(t *testing.T) *bench {
@@ -184,7 +186,7 @@ func (b *bench) revision(number int64, objects string) *hub.ClusterExtensionRevi
 	revision.Spec.CollisionProtection, revision.Spec.OnFailure = hub.CollisionProtectionPrevent, hub.OnFailureNone
 	phase := hub.RevisionPhase{Name: "one"}
 	for _, name := range objects {
-		phase.Objects = append(phase.Objects, hub.RevisionObject{Object: &hub.Manifest{Raw: []byte(toText(configMap(string(name), "1")))}})
+		phase.Objects = append(phase.Objects, hub.RevisionObject{Object: &hub.Manifest{Raw: []byte(toText(configMap(string(name), b.text+"1")))}})
 	}
 	if objects != "" {
 		revision.Spec.Phases = []hub.RevisionPhase{phase}
