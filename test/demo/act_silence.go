@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,17 @@ func silence(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.ok("none of the %s was read, none was written", text.Count(len(d.wanted), "object"))
-	return nil
+	return d.checkStore(ctx)
+}
+
+// checkStore checks the store while it is served: after all that was shown, nothing in it
+// is damaged, and nothing is left over.
+func (d *demo) checkStore(ctx context.Context) error {
+	out, err := d.show(ctx, "penstock fsck --data-dir data")
+	if err != nil {
+		return err
+	}
+	return d.claim(strings.HasPrefix(out, "the store is sound"), "the store is sound, and nothing is left over in it", "no problem", out)
 }
 
 // settle waits until Penstock has noted the last change: seconds after it, it
