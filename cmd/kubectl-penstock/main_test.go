@@ -33,7 +33,7 @@ func TestProgram(t *testing.T) {
 			t.Errorf("%s %s: %v, %q is not in: %s", name, strings.Join(args, " "), err, want, out)
 		}
 	}
-	says("kubectl-penstock v1.2.3", "kubectl-penstock", "version")
+	says("kubectl-penstock v1.2.3", "kubectl-penstock", "version", "--client")
 	says("kubectl_complete-penstock", "kubectl-penstock", "completion", "install")
 	says("rollback\tGo back", "kubectl_complete-penstock", "rollb")
 }

@@ -57,7 +57,7 @@ func TestFsck(t *testing.T) {
 	}
 	defer client.Close()
 	run(1, "there is no store")
-	if _, _, err := identity.NewStore(client, database.Prefix).Create(t.Context(), identity.Identity{ID: "a"}); err != nil {
+	if _, _, err := identity.NewStore(client, database.Prefix).Create(t.Context(), identity.Identity{ID: "a", Format: identity.Format}); err != nil {
 		t.Fatal(err)
 	}
 	run(0, "the store is sound: 1 record, 0 packs")

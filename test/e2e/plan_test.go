@@ -60,12 +60,6 @@ func (w sharedPlane) mustPost(name, subresource, kind, spec string) string {
 	return out
 }
 
-func (w sharedPlane) approvePlan(name string) {
-	w.t.Helper()
-	hash := w.read(".status.planHash", "configplan", name)
-	w.mustPost(name, "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q,"comment":"CHG-1"}`, hash))
-}
-
 func (w sharedPlane) action(name, action string) {
 	w.t.Helper()
 	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"action":%q}}`, action))

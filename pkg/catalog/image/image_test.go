@@ -146,9 +146,10 @@ func TestHostile(t *testing.T) {
 		"size too large":        {changed(func(m *specs.Manifest) { m.Layers[0].Size++ }), []string{"layer sha256:", "the manifest says"}},
 		"digest that is none":   {changed(func(m *specs.Manifest) { m.Layers[0].Digest = "sha256:../../x" }), []string{"digest that is none"}},
 		"layer type":            {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = "application/zip" }), []string{`"application/zip"`}},
-		"foreign layer":         {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = specs.MediaTypeImageLayerNonDistributableGzip }), []string{"nondistributable"}}, //nolint:staticcheck // What is refused is what is deprecated.
-		"configuration type":    {changed(func(m *specs.Manifest) { m.Config.MediaType = "application/vnd.cncf.helm.config.v1+json" }), []string{"helm.config"}},
-		"configuration size":    {changed(func(m *specs.Manifest) { m.Config.Size = 5000 }), []string{"5000 bytes; at most 4096"}},
+		//lint:ignore SA1019 What is refused is what is deprecated.
+		"foreign layer":      {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = specs.MediaTypeImageLayerNonDistributableGzip }), []string{"nondistributable"}},
+		"configuration type": {changed(func(m *specs.Manifest) { m.Config.MediaType = "application/vnd.cncf.helm.config.v1+json" }), []string{"helm.config"}},
+		"configuration size": {changed(func(m *specs.Manifest) { m.Config.Size = 5000 }), []string{"5000 bytes; at most 4096"}},
 		"other layers": {made{layers: [][]byte{good}, config: func(c *specs.Image) { c.RootFS.DiffIDs = nil }},
 			[]string{"its manifest has 1 layers, and its configuration 0"}},
 		"other content": {made{layers: [][]byte{good}, config: func(c *specs.Image) { c.RootFS.DiffIDs[0] = digest.FromString("x") }},

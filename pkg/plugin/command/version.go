@@ -1,6 +1,8 @@
 package command
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -26,16 +28,10 @@ func newVersion(s *session.Session) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			found := versions{Client: s.Version}
+			// Without a cluster the plugin's own version is still an answer.
+			var unanswered error
 			if !onlyClient {
-				cluster, err := s.Connect()
-				if err != nil {
-					return err
-				}
-				// Any answer has the header, a refusal too.
-				_, err = cluster.REST.Get().AbsPath("/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(command.Context()).Raw()
-				if found.Server = s.Server.Get(); found.Server == "" && err != nil {
-					return err
-				}
+				found.Server, unanswered = serverVersion(command.Context(), s)
 			}
 			switch output {
 			case "":
@@ -53,6 +49,8 @@ func newVersion(s *session.Session) *cobra.Command {
 			switch {
 			case onlyClient:
 				return nil
+			case unanswered != nil:
+				return unanswered
 			case found.Server == "":
 				return outcome.Errorf(outcome.Unknown, "the version of the Penstock that answers is unknown: it is too old to name it, or something else answers")
 			case s.Skew() != "":
@@ -65,4 +63,19 @@ func newVersion(s *session.Session) *cobra.Command {
 	command.Flags().BoolVar(&onlyClient, "client", false, "Only the version of this plugin; nothing is asked.")
 	output.Add(command.Flags())
 	return command
+}
+
+// serverVersion asks for the version of the Penstock that answers. It is empty when that
+// is too old to name it.
+func serverVersion(ctx context.Context, s *session.Session) (string, error) {
+	cluster, err := s.Connect()
+	if err != nil {
+		return "", err
+	}
+	// Any answer has the header, a refusal too.
+	_, err = cluster.REST.Get().AbsPath("/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(ctx).Raw()
+	if version := s.Server.Get(); version != "" {
+		return version, nil
+	}
+	return "", err
 }

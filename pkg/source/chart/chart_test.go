@@ -217,12 +217,12 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after := declared.Previous["data"].(map[string]any), map[string]any{}
+	before := declared.Previous["data"].(map[string]any)
 	var decoded map[string]any
 	if err := json.Unmarshal(second.Phases[0].Objects[0].JSON, &decoded); err != nil {
 		t.Fatal(err)
 	}
-	after = decoded["data"].(map[string]any)
+	after := decoded["data"].(map[string]any)
 	if after["p"] != before["p"] || after["fixed"] != "Zw==" {
 		t.Errorf("before %v, after %v: want the generated value as before, and the other one as the chart has it", before, after)
 	}

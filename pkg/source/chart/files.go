@@ -18,7 +18,7 @@ const maxChartBytes = 64 << 20
 // readFiles reads all files of a chart that .helmignore does not exclude.
 func readFiles(fsys fs.FS) ([]template.File, error) {
 	if _, err := fs.Stat(fsys, "Chart.yaml"); err != nil {
-		return nil, errors.New("Chart.yaml is missing: is this the folder of a chart?")
+		return nil, errors.New("the file Chart.yaml is missing: is this the folder of a chart?")
 	}
 	rules, err := ignored(fsys)
 	if err != nil {

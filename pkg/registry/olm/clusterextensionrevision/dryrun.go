@@ -95,8 +95,11 @@ func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
 }
 
 // inWords puts a teardown into words: how much goes and stays, then the names of what goes.
-// Without named, objects are counted only.
+// Without named, objects are counted only. Nothing is said of a revision that has nothing.
 func inWords(found rev.Teardown, named bool) []string {
+	if len(found.Deleted)+len(found.Listed)+len(found.Adopted)+len(found.Orphaned) == 0 {
+		return nil
+	}
 	lines := []string{"would delete no object"}
 	if n := len(found.Deleted); n > 0 {
 		lines[0] = fmt.Sprintf("would delete %s: %s", text.Count(n, "object"), byKind(found.Deleted))

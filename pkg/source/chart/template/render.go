@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -125,7 +126,8 @@ func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabil
 	if err := validate(chart, coalesced); err != nil {
 		return nil, err
 	}
-	made, err := engine.Engine{CustomTemplateFuncs: functions.all()}.Render(chart, values)
+	// The time is limited by the parent, who ends this process.
+	made, err := engine.Engine{CustomTemplateFuncs: functions.all()}.RenderWithContext(context.Background(), chart, values)
 	if err != nil {
 		return nil, err
 	}
