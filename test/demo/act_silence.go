@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func silence(ctx context.Context, d *demo) error {
 // checkStore checks the store while it is served: after all that was shown, nothing in it
 // is damaged, and nothing is left over.
 func (d *demo) checkStore(ctx context.Context) error {
-	out, err := d.show(ctx, "penstock fsck --data-dir data")
+	out, err := d.show(ctx, "penstock fsck --data-dir "+quoted(filepath.Join(d.dir, "data")))
 	if err != nil {
 		return err
 	}
