@@ -57,10 +57,14 @@ func TestFsck(t *testing.T) {
 	}
 	defer client.Close()
 	run(1, "there is no store")
-	if _, _, err := identity.NewStore(client, database.Prefix).Create(t.Context(), identity.Identity{ID: "a", Format: identity.Format}); err != nil {
+	if _, _, err := identity.NewStore(client, database.Prefix).Create(t.Context(), identity.Identity{ID: "a", Format: 1}); err != nil {
 		t.Fatal(err)
 	}
 	run(0, "the store is sound: 1 record, 0 packs")
+	run(1, "an earlier Penstock may serve it", "--repair")
+	if _, err := identity.NewStore(client, database.Prefix).Raise(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	object, err := manifest.Digester{}.FromJSON([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ func startUpkeep(ctx context.Context, term leadership.Term) error {
 		Check:     term.Upkeep.Check,
 		Metrics:   measured,
 		Clock:     clock.RealClock{},
+		Raised:    term.Upkeep.Raised,
 	})
 	for _, example := range []client.Object{&olmv1alpha1.ClusterExtensionRevision{}, &hcov1alpha1.ConfigurationPlan{}} {
 		informer, err := term.Manager.GetCache().GetInformer(ctx, example)

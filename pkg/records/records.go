@@ -25,8 +25,8 @@ func ofRevision(key string, record []byte) ([]string, error) {
 	if err := decode(key, record, found); err != nil {
 		return nil, err
 	}
-	if name := key[strings.LastIndexByte(key, '/')+1:]; found.Name != name {
-		return nil, store.DamagedObject(key, fmt.Errorf("it is the record of %q", found.Name))
+	if err := named(key, found.Name); err != nil {
+		return nil, err
 	}
 	return []string{revision.PackRoot(found)}, nil
 }
@@ -34,6 +34,9 @@ func ofRevision(key string, record []byte) ([]string, error) {
 func ofPlan(key string, record []byte) ([]string, error) {
 	found := &hcov1alpha1.ConfigurationPlan{}
 	if err := decode(key, record, found); err != nil {
+		return nil, err
+	}
+	if err := named(key, found.Name); err != nil {
 		return nil, err
 	}
 	return []string{found.Status.Manifests, found.Status.Captured}, nil
@@ -53,6 +56,15 @@ func ofRuns(key string, record []byte) ([]string, error) {
 		roots = append(roots, did.Manifests, did.Captured)
 	}
 	return roots, nil
+}
+
+// named says that an object is not the one that its key names: what it refers to is then
+// not what the one of the key refers to.
+func named(key, name string) error {
+	if key[strings.LastIndexByte(key, '/')+1:] != name {
+		return store.DamagedObject(key, fmt.Errorf("it is the record of %q", name))
+	}
+	return nil
 }
 
 // decode reads an object of the API as it is stored.

@@ -36,15 +36,16 @@ func TestDecoders(t *testing.T) {
 		want                []string
 		damaged             bool
 	}{
-		"revision":   {reason: "what it lists has a root", key: at("clusterextensionrevisions", "argocd-2"), record: revision, want: []string{pack.Root([]manifest.Ref{{Digest: digest}})}},
-		"another's":  {reason: "a record at the key of another object is damage", key: at("clusterextensionrevisions", "argocd-3"), record: revision, damaged: true},
-		"no JSON":    {reason: "what it refers to is not known", key: at("clusterextensionrevisions", "argocd-2"), record: `{"spec":1}`, damaged: true},
-		"no record":  {reason: "what it refers to is not known", key: at("clusterextensionrevisions", "argocd-2"), record: "?", damaged: true},
-		"plan":       {reason: "what it applies, and what was there", key: at("configurationplans", "p"), record: `{"metadata":{"name":"p"},"status":{"manifests":"m","captured":"c"}}`, want: []string{"m", "c"}},
-		"young plan": {reason: "nothing yet; empty roots are none", key: at("configurationplans", "p"), record: `{"metadata":{"name":"p"}}`, want: []string{"", ""}},
-		"runs":       {reason: "they outlive their plan", key: keys.Runs("plan"), record: string(runs.Bytes), want: []string{"m", "c"}},
-		"head":       {reason: "rows of history keep nothing", key: keys.Head("argocd"), record: "?"},
-		"other":      {reason: "of other resources nothing is known to refer to packs", key: at("others", "x"), record: "?"},
+		"revision":     {reason: "what it lists has a root", key: at("clusterextensionrevisions", "argocd-2"), record: revision, want: []string{pack.Root([]manifest.Ref{{Digest: digest}})}},
+		"another's":    {reason: "a record at the key of another object is damage", key: at("clusterextensionrevisions", "argocd-3"), record: revision, damaged: true},
+		"no JSON":      {reason: "what it refers to is not known", key: at("clusterextensionrevisions", "argocd-2"), record: `{"spec":1}`, damaged: true},
+		"no record":    {reason: "what it refers to is not known", key: at("clusterextensionrevisions", "argocd-2"), record: "?", damaged: true},
+		"plan":         {reason: "what it applies, and what was there", key: at("configurationplans", "p"), record: `{"metadata":{"name":"p"},"status":{"manifests":"m","captured":"c"}}`, want: []string{"m", "c"}},
+		"another plan": {reason: "a record at the key of another object is damage", key: at("configurationplans", "p"), record: `{"metadata":{"name":"q"}}`, damaged: true},
+		"young plan":   {reason: "nothing yet; empty roots are none", key: at("configurationplans", "p"), record: `{"metadata":{"name":"p"}}`, want: []string{"", ""}},
+		"runs":         {reason: "they outlive their plan", key: keys.Runs("plan"), record: string(runs.Bytes), want: []string{"m", "c"}},
+		"head":         {reason: "rows of history keep nothing", key: keys.Head("argocd"), record: "?"},
+		"other":        {reason: "of other resources nothing is known to refer to packs", key: at("others", "x"), record: "?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decoders().Of(keys, tc.key, []byte(tc.record))

@@ -124,6 +124,7 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 		return err
 	}
 	s.records = db.Records(s.decision.Identity, s.unreadable)
+	s.records.Upkeep.Raised = s.decision.Raised
 	// 7. Which cluster revisions are rolled out into.
 	if err := s.findTarget(ctx); err != nil {
 		return err

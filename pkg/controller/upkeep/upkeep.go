@@ -25,6 +25,10 @@ const (
 	// firstCollection and firstCheck are how long after the beginning of a term.
 	firstCollection = 10 * time.Second
 	firstCheck      = 10 * time.Minute
+	// firstRaised is how long after the beginning of a term nothing is collected when this
+	// process has raised the format of the store. In a rolling update, replicas of an earlier
+	// Penstock go on meanwhile, and what one of them is about to refer to is not known.
+	firstRaised = 10 * time.Minute
 	// checkInterval is how often the whole store is checked.
 	checkInterval = 24 * time.Hour
 	// quiet is for how long nothing must have been deleted before a collection, and
@@ -50,7 +54,7 @@ type Metrics interface {
 	Checked(report fsck.Report, at time.Time)
 }
 
-// Options of the loop. All are required.
+// Options of the loop. All but Raised are required.
 type Options struct {
 	// Collector returns one that has not begun.
 	Collector func() Collector
@@ -58,6 +62,8 @@ type Options struct {
 	Check   func(ctx context.Context, pace func(ctx context.Context, bytes int) error) (fsck.Report, error)
 	Metrics Metrics
 	Clock   clock.WithTicker
+	// Raised tells that this process has raised the format of the store.
+	Raised bool
 }
 
 // Loop collects and checks for one term.
@@ -87,7 +93,11 @@ func (l *Loop) Deleted() {
 func (l *Loop) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName("upkeep")
 	start := l.Clock.Now()
-	collectAt, checkAt := start.Add(firstCollection), start.Add(firstCheck)
+	notBefore := start.Add(firstCollection)
+	if l.Raised {
+		notBefore = start.Add(firstRaised)
+	}
+	collectAt, checkAt := notBefore, start.Add(firstCheck)
 	// since is when the first deletion was that no collection has followed yet.
 	var since time.Time
 	collector := l.Collector()
@@ -108,7 +118,9 @@ func (l *Loop) Run(ctx context.Context) error {
 			if since.IsZero() {
 				since = now
 			}
-			collectAt = earlier(now.Add(quiet), since.Add(patience))
+			if collectAt = earlier(now.Add(quiet), since.Add(patience)); l.Raised && collectAt.Before(notBefore) {
+				collectAt = notBefore
+			}
 			continue
 		case <-timer.C():
 		}

@@ -46,6 +46,7 @@ func TestRun(t *testing.T) {
 		report fsck.Report
 		// deleted are the times of deletions.
 		deleted []time.Duration
+		raised  bool
 		until   time.Duration
 		want    []string
 	}{
@@ -65,6 +66,13 @@ func TestRun(t *testing.T) {
 			deleted: every(7*time.Second, 5*time.Minute, 7*time.Minute),
 			until:   8 * time.Minute,
 			want:    []string{"10s begin", "10s collect", "6m0s collect", "7m3s collect"},
+		},
+		"beside an earlier Penstock": {
+			reason:  "nothing is collected while replicas go on that know of no collector",
+			raised:  true,
+			deleted: []time.Duration{time.Second, 20 * time.Minute},
+			until:   21 * time.Minute,
+			want:    []string{"10m0s check", "10m0s begin", "10m0s collect", "20m10s collect"},
 		},
 		"failures": {
 			reason: "what failed is tried again, and nothing hammers",
@@ -89,7 +97,7 @@ func TestRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &diary{start: time.Now(), fail: tc.fail, report: tc.report}
 				loop := New(Options{
-					Collector: func() Collector { return d }, Metrics: d, Clock: clock.RealClock{},
+					Collector: func() Collector { return d }, Metrics: d, Clock: clock.RealClock{}, Raised: tc.raised,
 					Check: func(context.Context, func(context.Context, int) error) (fsck.Report, error) {
 						return d.report, d.note("check")
 					},

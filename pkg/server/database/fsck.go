@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
 
@@ -60,6 +59,15 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 	upkeep := db.Records(present, nil).Upkeep
 	var collected gc.Result
 	if f.Repair {
+		if damaged == nil && present.Format < identity.Format {
+			// Whoever serves it may be about to refer to what nothing refers to yet, and
+			// compares nothing when they do.
+			return fsck.Report{}, gc.Result{}, fmt.Errorf("repairing: the store has format %d, and an earlier Penstock may serve it, beside which nothing may be deleted: "+
+				"start this Penstock on it, which raises the format to %d, or check without --repair", present.Format, identity.Format)
+		}
+		if damaged != nil {
+			return fsck.Report{}, gc.Result{}, fmt.Errorf("repairing: whether anything may be deleted is not known; check without --repair: %w", damaged)
+		}
 		collector := upkeep.Collector()
 		err := collector.Begin(ctx)
 		if err == nil {
@@ -80,8 +88,7 @@ func (f Fsck) embedded(ctx context.Context) (endpoint string, stop func(), err e
 	if _, err := os.Stat(filepath.Join(f.DataDir, "etcd")); err != nil {
 		return "", nil, fmt.Errorf("data directory %s has no store: %w", f.DataDir, err)
 	}
-	quota := resource.MustParse(DefaultQuota)
-	server, err := etcd.Start(ctx, etcd.Config{DataDir: f.DataDir, QuotaBytes: quota.Value(), Log: klog.FromContext(ctx).WithName("etcd")})
+	server, err := etcd.Start(ctx, etcd.Config{DataDir: f.DataDir, QuotaBytes: quotaFor(filepath.Join(f.DataDir, "etcd", "member", "snap", "db")), Log: klog.FromContext(ctx).WithName("etcd")})
 	if err == nil {
 		return server.Endpoint(), server.Close, nil
 	}

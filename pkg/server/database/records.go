@@ -38,6 +38,10 @@ type Records struct {
 
 // Upkeep collects what nothing refers to in a store, and checks the store.
 type Upkeep struct {
+	// Raised tells that an earlier Penstock, which does not know of the collector, may serve
+	// the store still.
+	Raised bool
+
 	kv       clientv3.KV
 	source   *references.Source
 	packs    *pack.Store

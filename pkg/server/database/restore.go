@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"os"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -13,10 +14,20 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
+// quotaFor is a quota in which there is room for something to be written to a database that
+// is as large as a file: which --data-quota it was served with is not known here.
+func quotaFor(file string) int64 {
+	quota := resource.MustParse(DefaultQuota)
+	found, err := os.Stat(file)
+	if err != nil {
+		return quota.Value() // whoever opens it says so
+	}
+	return max(quota.Value(), 2*found.Size())
+}
+
 // Restore makes the store of a data directory of a snapshot, see storeguard.Restore.
 func Restore(ctx context.Context, snapshot, dataDir string) (storeguard.Restored, error) {
-	quota := resource.MustParse(DefaultQuota)
-	config := etcd.Config{DataDir: dataDir, QuotaBytes: quota.Value(), Log: klog.FromContext(ctx).WithName("etcd")}
+	config := etcd.Config{DataDir: dataDir, QuotaBytes: quotaFor(snapshot), Log: klog.FromContext(ctx).WithName("etcd")}
 	return storeguard.Restore(ctx, snapshot, config, Prefix, func(endpoint string) (*clientv3.Client, error) {
 		return etcdclient.New(storagebackend.TransportConfig{ServerList: []string{endpoint}}, maxMessage)
 	})

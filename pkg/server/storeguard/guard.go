@@ -38,6 +38,9 @@ type Decision struct {
 	Again func(ctx context.Context) error
 	// Identity of the store; zero when degraded.
 	Identity identity.Identity
+	// Raised tells that this run gave the store its format: an earlier Penstock may serve
+	// it still.
+	Raised bool
 	// Keeper raises the mark while the store is served; nil when degraded.
 	Keeper *MarkKeeper
 }
@@ -230,7 +233,7 @@ func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 		}
 		mark = &raised
 	}
-	return Decision{Identity: present, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
+	return Decision{Identity: present, Raised: observed.Found && observed.Format < present.Format, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
 // takeOver makes the witness speak of a store that it did not know. What such a
@@ -259,7 +262,7 @@ func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 	if err := g.witness.replace(ctx, *mark, next); err != nil {
 		return Decision{}, err
 	}
-	return Decision{Identity: present, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
+	return Decision{Identity: present, Raised: observed.Found && observed.Format < present.Format, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
 }
 
 // newMark is what is to be remembered of the store as it is now.

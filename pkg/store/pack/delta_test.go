@@ -483,3 +483,35 @@ func TestLargestDelta(t *testing.T) {
 		t.Errorf("the pack is %+v, its base %+v", record, recordOf(t, s, base))
 	}
 }
+
+// TestReadBesideCollector: a pack that is rebased, and whose base is collected, between the
+// two reads that a delta needs is read, and not said to be damaged.
+func TestReadBesideCollector(t *testing.T) {
+	memory := storetest.NewMemory()
+	s := New(memory, "/p", digester())
+	first, second := version(t, "op", 1), version(t, "op", 2)
+	base := mustPut(t, s, first)
+	root := mustPut(t, s, second, base)
+	if recordOf(t, s, root).Base != base {
+		t.Fatal("the second pack is no delta")
+	}
+	operations := 0
+	memory.Before = func(ctx context.Context) {
+		if operations++; operations != 2 {
+			return
+		}
+		if _, err := s.Rebase(ctx, root); err != nil {
+			t.Error(err)
+		}
+		remove(t, memory, s.keys.Pack(base))
+	}
+	got, err := s.Objects(t.Context(), root)
+	if err != nil || len(got) != len(second) {
+		t.Errorf("reading it while it is rebased: got %d objects, want %d: %v", len(got), len(second), err)
+	}
+	memory.Before = nil
+	remove(t, memory, s.keys.Pack(root))
+	if _, err := s.Objects(t.Context(), root); !errors.As(err, new(*MissingError)) {
+		t.Errorf("reading it when it is gone: got %v", err)
+	}
+}

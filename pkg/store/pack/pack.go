@@ -207,10 +207,26 @@ func (s *Store) Objects(ctx context.Context, root string) ([]manifest.Object, er
 	if err != nil {
 		return nil, err
 	}
-	if !stored.Exists() {
-		return nil, &MissingError{Root: root}
+	for range putAttempts {
+		if !stored.Exists() {
+			return nil, &MissingError{Root: root}
+		}
+		objects, failed := s.open(ctx, root, stored.Bytes)
+		if failed == nil || !isDamage(failed) {
+			return objects, failed
+		}
+		// The pack may have been written again since its record was read, and what that
+		// record needs been collected: that is no damage.
+		again, err := store.Get(ctx, s.kv, s.keys.Pack(root))
+		if err != nil {
+			return nil, err
+		}
+		if again.ModRevision == stored.ModRevision {
+			return nil, failed
+		}
+		stored = again
 	}
-	return s.open(ctx, root, stored.Bytes)
+	return nil, fmt.Errorf("reading pack %s: others changed it %d times meanwhile; try again", root, putAttempts)
 }
 
 // open reads what else belongs to a pack's record and verifies all of it.

@@ -12,9 +12,14 @@ import (
 )
 
 const (
-	// page is how many records are read at a time, keyPage how many keys.
-	page    = 100
+	// page is how many records are read at a time at most, keyPage how many keys. A client
+	// of the database takes messages of 64 MiB, and a record may have 1.5 MiB.
+	page    = 40
 	keyPage = 5000
+	// firstPage is how many are read first. Pages grow up to pageBytes each, so that a
+	// store of small records is read fast, and one of large records in little memory.
+	firstPage = 8
+	pageBytes = 4 << 20
 )
 
 // Source reads the records of a store as they were at one of etcd's revisions.
@@ -82,20 +87,29 @@ func (s *Source) EachPackKey(ctx context.Context, revision int64, do func(*mvccp
 	return s.between(ctx, s.keys.Packs(), clientv3.GetPrefixRangeEnd(s.keys.Packs()), revision, keyPage, do, clientv3.WithKeysOnly())
 }
 
-func (s *Source) between(ctx context.Context, from, end string, revision, limit int64, do func(*mvccpb.KeyValue) error, options ...clientv3.OpOption) error {
+func (s *Source) between(ctx context.Context, from, end string, revision, most int64, do func(*mvccpb.KeyValue) error, options ...clientv3.OpOption) error {
+	limit := min(most, firstPage)
 	for {
 		found, err := s.kv.Get(ctx, from, append(slices.Clone(options), clientv3.WithRange(end), clientv3.WithRev(revision), clientv3.WithLimit(limit))...)
 		if err != nil {
 			return fmt.Errorf("reading records from %s on, as they were at etcd revision %d: %w", from, revision, err)
 		}
+		bytes := 0
 		for _, kv := range found.Kvs {
 			if err := do(kv); err != nil {
 				return err
 			}
+			bytes += len(kv.Value)
 			from = string(kv.Key) + "\x00"
 		}
 		if !found.More || len(found.Kvs) == 0 {
 			return nil
+		}
+		switch {
+		case bytes > pageBytes:
+			limit = max(1, limit/2)
+		case bytes < pageBytes/4:
+			limit = min(most, limit*4)
 		}
 	}
 }

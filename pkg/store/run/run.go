@@ -101,18 +101,19 @@ func (r *Runs) Put(ctx context.Context, name string, row Row, packs ...string) e
 		if err != nil {
 			return err
 		}
+		refers := packs
 		if slices.ContainsFunc(rows, row.replaces) {
-			packs = nil
+			refers = nil
 		}
 		record, err := encode(insert(rows, row))
 		if err != nil {
 			return fmt.Errorf("writing the runs of plan %q: %w", name, err)
 		}
-		_, done, err := store.Swap(ctx, r.kv, r.keys.Runs(name), record, modRevision, store.Referable(r.keys, packs...)...)
+		_, done, err := store.Swap(ctx, r.kv, r.keys.Runs(name), record, modRevision, store.Referable(r.keys, refers...)...)
 		if err != nil || done {
 			return err
 		}
-		if err := store.StillReferable(ctx, r.kv, r.keys, packs...); err != nil {
+		if err := store.StillReferable(ctx, r.kv, r.keys, refers...); err != nil {
 			return fmt.Errorf("writing the runs of plan %q: %w", name, err)
 		}
 		if err := ctx.Err(); err != nil {
