@@ -13,8 +13,9 @@
 //     meanwhile has deleted the candidate key.
 //
 // So a create or an import that races the collector wins, or is told and stores its pack
-// again. Every write of the collector compares also the key that it wrote when it began: of
-// two collectors, the one that began first writes nothing any more. A collector that dies
+// again. Every write of a candidate and every deletion compares also the key that the
+// collector wrote when it began: of two collectors, the one that began first deletes nothing
+// any more. Rebasing compares the packs alone: it changes no content. A collector that dies
 // leaves candidates, which the next one takes over.
 package gc
 
@@ -26,6 +27,7 @@ import (
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/store"
@@ -199,8 +201,22 @@ func (s state) present() int {
 	return n
 }
 
+// lookAttempts is how often what there is is read anew because etcd has forgotten the
+// revision meanwhile. A store that is as large as its quota forgets every 15 s, and has to
+// get smaller.
+const lookAttempts = 5
+
 // look reads what there is at the present revision.
-func (c *Collector) look(ctx context.Context) (state, error) {
+func (c *Collector) look(ctx context.Context) (s state, err error) {
+	for range lookAttempts {
+		if s, err = c.lookOnce(ctx); !errors.Is(err, rpctypes.ErrCompacted) {
+			break
+		}
+	}
+	return s, err
+}
+
+func (c *Collector) lookOnce(ctx context.Context) (state, error) {
 	revision, err := c.source.Revision(ctx)
 	if err != nil {
 		return state{}, err
