@@ -126,6 +126,7 @@ func rolloutScenarios() map[string]scenario {
 		"DeletedTogether":  deletedTogether,
 		"NotEmpty":         notEmpty,
 		"Uninstall":        uninstall,
+		"HashedNames":      hashedNames,
 		"Levels":           levels,
 		"LevelRace":        levelRace,
 		"LevelRefusals":    levelRefusals,

@@ -3,6 +3,7 @@ package encoding
 import (
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// EncoderForVersion returns an encoder that says of a patch with unknown fields which
-// they are. The library puts the whole object before them, thousands of bytes
+// EncoderForVersion returns an encoder that says of a patch with unknown fields, or with
+// values of another type, which they are. The library puts the whole object before them, thousands of bytes
 // (apiserver/pkg/endpoints/handlers/patch.go).
 func (s text) EncoderForVersion(encoder runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
 	return refusals{s.CodecFactory.EncoderForVersion(encoder, version)}
@@ -33,23 +34,53 @@ const patchField = "patch"
 
 var unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
 
-// withoutPatched returns the status of a refused patch with the fields in the place of the
-// object; any other status as it is.
+// wrongType is how the decoder names a field with a value of another type.
+var wrongType = regexp.MustCompile(`Go struct field [^. ]+\.(\S+) of type`)
+
+// withoutPatched returns the status of a refused patch with what is wrong in the place of
+// the object; any other status as it is.
 func withoutPatched(status *metav1.Status) *metav1.Status {
 	if status.Reason != metav1.StatusReasonInvalid || status.Details == nil || len(status.Details.Causes) != 1 || status.Details.Causes[0].Field != patchField {
 		return status
 	}
-	_, detail, found := strings.Cut(status.Details.Causes[0].Message, "strict decoding error: ")
-	if !found {
+	detail := behindValue(status.Details.Causes[0].Message)
+	if detail == "" {
 		return status
 	}
 	brief := status.DeepCopy()
-	brief.Message = detail + " (strict decoding error of the patched object)"
 	brief.Details.Causes = nil
-	for _, named := range unknownField.FindAllStringSubmatch(detail, -1) {
+	refused := func(named, message string) {
 		brief.Details.Causes = append(brief.Details.Causes, metav1.StatusCause{
-			Type: metav1.CauseType(field.ErrorTypeInvalid), Field: named[1], Message: named[0],
+			Type: metav1.CauseType(field.ErrorTypeInvalid), Field: named, Message: message,
 		})
 	}
+	if unknown, strict := strings.CutPrefix(detail, "strict decoding error: "); strict {
+		brief.Message = unknown + " (strict decoding error of the patched object)"
+		for _, named := range unknownField.FindAllStringSubmatch(unknown, -1) {
+			refused(named[1], named[0])
+		}
+		return brief
+	}
+	brief.Message = detail + " (the patched object cannot be decoded)"
+	if named := wrongType.FindStringSubmatch(detail); named != nil {
+		brief.Message = named[1] + ": " + brief.Message
+		refused(named[1], detail)
+		return brief
+	}
+	refused(patchField, detail)
 	return brief
+}
+
+// behindValue is what stands behind the quoted value in the message of an invalid field, ""
+// when it has another form.
+func behindValue(message string) string {
+	quoted, found := strings.CutPrefix(message, "Invalid value: ")
+	if !found {
+		return ""
+	}
+	value, err := strconv.QuotedPrefix(quoted)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(quoted[len(value):], ": ")
 }

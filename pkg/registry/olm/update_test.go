@@ -142,16 +142,27 @@ func TestConcurrentCreates(t *testing.T) {
 // TestUnknownFieldInPatch: the field is named, and not the whole object before it.
 func TestUnknownFieldInPatch(t *testing.T) {
 	s := newServer(t, settings{})
-	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
-	answer := s.do(call{
-		method: http.MethodPatch, path: revisions + "/e-1?fieldValidation=Strict", contentType: mergePatch,
-		body: object{"spec": object{"lifeCycleState": "Paused", "colour": "red"}},
-	}).want(t, http.StatusUnprocessableEntity)
-	message := at(answer.body, "message").(string)
-	if !strings.HasPrefix(message, `unknown field "spec.`) || len(message) > 200 {
-		t.Errorf("it says %s", message)
-	}
-	if diff := cmp.Diff([]string{"spec.colour", "spec.lifeCycleState"}, causes(answer)); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
+	s.create(file("e-1", inline(configMap("a", strings.Repeat("long ", 2000))))).want(t, http.StatusCreated)
+	for name, tc := range map[string]struct {
+		reason      string
+		contentType string
+		body        any
+		begins      string
+		causes      []string
+	}{
+		"Unknown": {"all of them are named", mergePatch, object{"spec": object{"lifeCycleState": "Paused", "colour": "red"}}, `unknown field "spec.`, []string{"spec.colour", "spec.lifeCycleState"}},
+		"Type":    {"a value of another type", mergePatch, object{"spec": object{"lifecycleState": 7}}, `spec.lifecycleState: `, []string{"spec.lifecycleState"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := s.do(call{
+				method: http.MethodPatch, path: revisions + "/e-1?fieldValidation=Strict", contentType: tc.contentType, body: tc.body,
+			}).want(t, http.StatusUnprocessableEntity)
+			if message := at(answer.body, "message").(string); !strings.HasPrefix(message, tc.begins) || len(message) > 250 {
+				t.Errorf("%s: it says %s", tc.reason, message)
+			}
+			if diff := cmp.Diff(tc.causes, causes(answer)); diff != "" {
+				t.Errorf("%s: fields (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
