@@ -87,6 +87,8 @@ func unregister(command *cobra.Command, options unregisterOptions) error {
 
 const farewell = `Penstock is not part of this cluster's API any more. Stop it now, and delete what is left of it:
   kubectl delete namespace %[1]s
+or, when manifests installed it, with the folder that was applied:
+  kubectl delete --ignore-not-found -k artifacts/deploy/embedded
 or, to register it again later:
   kubectl annotate namespace %[1]s penstock.dev/unregistered-at-
 `

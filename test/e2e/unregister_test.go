@@ -36,7 +36,7 @@ func unregister(w sharedPlane) {
 		w.t.Fatal(out)
 	}
 	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "apiservice v1alpha1.olm.operatorframework.io deleted",
-		"clusterrolebinding penstock-reader deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system")
+		"clusterrolebinding penstock-reader deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system", "kubectl delete --ignore-not-found -k artifacts/deploy/embedded")
 	if got := running(); got != before {
 		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)
 	}

@@ -92,8 +92,8 @@ func (w sharedPlane) onlyHashed(extension string, version int) {
 // somebody acknowledged it.
 func (w sharedPlane) unasked(extension string) {
 	w.t.Helper()
-	said := w.MustKubectl("get", "cer", "--selector=penstock.dev/chain="+extension, "--output=jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations} {.status}{'\n'}{end}") +
-		w.MustKubectl("get", "events", "--namespace=default", "--output=jsonpath={range .items[*]}{.involvedObject.name} {.message}{'\n'}{end}")
+	said := w.MustKubectl("get", "cer", "--selector=penstock.dev/chain="+extension, "--output=jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations} {.status}{'\\n'}{end}") +
+		w.MustKubectl("get", "events", "--namespace=default", "--output=jsonpath={range .items[*]}{.involvedObject.name} {.message}{'\\n'}{end}")
 	for line := range strings.Lines(said) {
 		if strings.HasPrefix(line, extension+"-") && (strings.Contains(line, "BudgetExceeded") || strings.Contains(line, "acknowledge-deletion")) {
 			w.t.Errorf("nothing should ask or be acknowledged: %s", line)

@@ -58,6 +58,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 	byDigest := func(number int, name, digest string) string {
 		return drafted(number, "Active", fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: %s, digest: '%s'}", name, digest))
 	}
+	guideLetsRead(t, c)
 	files, err := filepath.Glob(filepath.Join(examplePolicies, "*.yaml"))
 	if err != nil || len(files) != 4 {
 		t.Fatalf("found %v (%v)", files, err)
@@ -146,6 +147,33 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: developers}]
 			out.Args = nil
 			t.Errorf("%s: want %q: %.2000s", tc.reason, tc.says, out)
 		}
+	}
+}
+
+// guideLetsRead does what the guide says to let a group read, and reads as one of them all
+// that a review of an upgrade takes.
+func guideLetsRead(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	guide, err := os.ReadFile("../../docs/how-to/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(guide)) {
+		if command, found := strings.CutPrefix(line, "$ kubectl "); found && strings.Contains(command, "release-readers") {
+			c.MustKubectl(strings.Fields(command)...)
+		}
+	}
+	const diff, revision = "revisiondiff/lighthouse-1..lighthouse-2", "cer/lighthouse-2"
+	for _, read := range [][]string{
+		{diff}, {revision, "--subresource=diff"}, {"revisionhistory/lighthouse"},
+		{"--raw", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/lighthouse-2/manifests"},
+	} {
+		eventually(t, strings.Join(read, " "), func() error {
+			if out := c.Kubectl(append(append([]string{"get"}, read...), "--as=dev", "--as-group=developers")...); out.ExitCode != 0 {
+				return missingError{out.String()}
+			}
+			return nil
+		})
 	}
 }
 
