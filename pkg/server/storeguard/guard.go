@@ -161,6 +161,8 @@ type Guard struct {
 	timeout time.Duration
 	// down says why the store does not run, nil while it does; it may be left out.
 	down func() error
+	// raised tells that it raised the format of the store, in whichever try.
+	raised bool
 }
 
 // decide returns what the comparison means.
@@ -233,7 +235,7 @@ func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 		}
 		mark = &raised
 	}
-	return Decision{Identity: present, Raised: observed.Found && observed.Format < present.Format, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
+	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
 // takeOver makes the witness speak of a store that it did not know. What such a
@@ -262,7 +264,7 @@ func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 	if err := g.witness.replace(ctx, *mark, next); err != nil {
 		return Decision{}, err
 	}
-	return Decision{Identity: present, Raised: observed.Found && observed.Format < present.Format, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
+	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, next)}, nil
 }
 
 // newMark is what is to be remembered of the store as it is now.
@@ -283,6 +285,7 @@ func (g *Guard) raise(ctx context.Context, present identity.Identity) (identity.
 	if err != nil {
 		return identity.Identity{}, err
 	}
+	g.raised = true
 	klog.FromContext(ctx).Info("Raised the format of the store: an earlier Penstock refuses it from now on", "before", present.Format, "now", raised.Format)
 	return raised, nil
 }

@@ -3,6 +3,7 @@ package storeguard
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -476,8 +477,24 @@ func TestEarlierFormat(t *testing.T) {
 	}
 	want := earlier
 	want.Format = identity.Format
-	for range 2 {
-		found := w.decide("")
+	// A replica of the earlier one raises the mark in between: the first try fails.
+	fails := 1
+	w.host.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		fails--
+		return fails >= 0, nil, apierrors.NewConflict(corev1.Resource("configmaps"), WitnessName, errors.New("by the test"))
+	})
+	first := w.guard("")
+	if _, err := first.decide(t.Context()); !errors.Is(err, errChanged) {
+		t.Fatalf("the first try: got %v, want that somebody came in between", err)
+	}
+	for _, g := range []*Guard{first, w.guard("")} {
+		found, err := g.decide(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Raised != (g == first) {
+			t.Errorf("whether this run has raised the format: got %v", found.Raised)
+		}
 		if diff := cmp.Diff(want, found.Identity); diff != "" || found.Degraded != "" {
 			t.Fatalf("it is degraded (%q), or another store (-want +got):\n%s", found.Degraded, diff)
 		}
