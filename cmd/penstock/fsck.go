@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 	"github.com/penstock-project/penstock/pkg/store/gc"
@@ -25,26 +26,37 @@ const (
 func newFsckCommand() *cobra.Command {
 	var check database.Fsck
 	var output string
+	api := client.Flags{UserAgent: userAgent()}
 	command := &cobra.Command{
-		Use:   "fsck (--data-dir DIR | --etcd-servers URL)",
+		Use:   "fsck (--data-dir DIR | --etcd-servers URL | --kubeconfig FILE)",
 		Short: "Check a store",
 		Long: "Check that every record of a store decodes, every digest holds, every reference resolves, every inventory\n" +
 			"belongs to an extension, and nothing is left over. The store may be served meanwhile: with --data-dir, the\n" +
 			"running etcd is asked; when none runs, it is started for the check.\n\n" +
 			"--repair deletes what is left over. That is safe beside a server. It repairs nothing that it would have to guess:\n" +
 			"the table says what to do about the rest.\n\n" +
+			"--kubeconfig asks the API of a cluster, for those who cannot reach the store: all revisions, their manifests and\n" +
+			"histories, and all plans are read as the user of the file. What is left over, inventories and runs of plans are not\n" +
+			"served. It needs the rights to list clusterextensionrevisions and configurationplans, to get\n" +
+			"clusterextensionrevisions/manifests and revisionhistories, and to get the Secrets themselves in the cluster, and says\n" +
+			"which are missing.\n\n" +
 			"Exit codes: 0 the store is sound, 1 it could not be checked, 2 a flag is wrong, 3 something is left over, 4 something is damaged\n" +
 			"or missing.",
 		Example: "  penstock fsck --data-dir /var/lib/penstock\n" +
 			"  kubectl exec -n penstock-system deploy/penstock -- penstock fsck --data-dir /var/lib/penstock\n" +
-			"  penstock fsck --etcd-servers https://etcd:2379 --etcd-cafile ca.crt --etcd-certfile tls.crt --etcd-keyfile tls.key",
+			"  penstock fsck --etcd-servers https://etcd:2379 --etcd-cafile ca.crt --etcd-certfile tls.crt --etcd-keyfile tls.key\n" +
+			"  penstock fsck --kubeconfig ~/.kube/config",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if (check.DataDir == "") == (len(check.Transport.ServerList) == 0) {
-				return unusable(errors.New("say which store: --data-dir or --etcd-servers, one of them"))
+			byAPI := command.Flags().Changed("kubeconfig") || command.Flags().Changed("context")
+			if err := oneStore(check, byAPI); err != nil {
+				return unusable(err)
 			}
 			if output != "" && output != "json" && output != "wide" {
 				return unusable(fmt.Errorf("--output is %q, and may be json or wide", output))
+			}
+			if byAPI {
+				return fsckByAPI(command, api, output)
 			}
 			report, collected, err := check.Run(command.Context())
 			if err != nil {
@@ -57,6 +69,7 @@ func newFsckCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
+	api.Add(flags)
 	flags.StringVar(&check.DataDir, "data-dir", "", "Data directory of an embedded store.")
 	flags.StringSliceVar(&check.Transport.ServerList, "etcd-servers", nil, "URLs of an etcd elsewhere.")
 	flags.StringVar(&check.Transport.CertFile, "etcd-certfile", "", "Client certificate for it.")
@@ -65,6 +78,25 @@ func newFsckCommand() *cobra.Command {
 	flags.BoolVar(&check.Repair, "repair", false, "Delete what is left over.")
 	flags.StringVarP(&output, "output", "o", "", "json, or wide for the sizes of all extensions.")
 	return command
+}
+
+// oneStore tells whether it is said which store is to be checked, and what is asked for can
+// be done there.
+func oneStore(check database.Fsck, byAPI bool) error {
+	named := 0
+	for _, given := range []bool{check.DataDir != "", len(check.Transport.ServerList) > 0, byAPI} {
+		if given {
+			named++
+		}
+	}
+	switch {
+	case named != 1:
+		return errors.New("say which store: --data-dir, --etcd-servers or --kubeconfig, one of them")
+	case byAPI && check.Repair:
+		return errors.New("--repair needs the store itself: --data-dir or --etcd-servers")
+	default:
+		return nil
+	}
 }
 
 // outcome is the error that says how the program is to exit.
@@ -94,14 +126,10 @@ func printReport(out io.Writer, report fsck.Report, collected gc.Result, output 
 		}
 		line("\n")
 	}
-	if len(report.Problems) > 0 {
-		line("PROBLEM\tRECORD\tFOUND\tWHAT TO DO\n")
-		for _, problem := range report.Problems {
-			line("%s\t%s\t%s\t%s\n", problem.Kind, problem.Key, problem.Message, problem.Repair)
-		}
-		line("\n")
-	}
 	if err := table.Flush(); err != nil {
+		return err
+	}
+	if err := printProblems(out, report.Problems); err != nil {
 		return err
 	}
 	if collected.Packs+collected.Chunks > 0 {
@@ -116,4 +144,18 @@ func printReport(out io.Writer, report fsck.Report, collected gc.Result, output 
 	_, err := fmt.Fprintf(out, "%s: %s, %s with %d bytes, %d of them deltas\n", verdict,
 		text.Count(report.Records, "record"), text.Count(report.Packs, "pack"), report.PackBytes, report.Deltas)
 	return err
+}
+
+// printProblems prints a table of what is wrong, if anything is.
+func printProblems(out io.Writer, problems []fsck.Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintf(table, "PROBLEM\tRECORD\tFOUND\tWHAT TO DO\n") // Flush says what failed.
+	for _, problem := range problems {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", problem.Kind, problem.Key, problem.Message, problem.Repair)
+	}
+	_, _ = fmt.Fprintf(table, "\n")
+	return table.Flush()
 }

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
@@ -37,11 +40,61 @@ func TestStoreUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("Held", func(t *testing.T) { heldByRecord(t, c.In(t), server) })
+	checksByAPI(t, c, program, 4, "Unreadable   clusterextensionrevisions/held-1", "what the API serves is not sound")
 	_ = client.Close()
 	server.Kill(t)
 	server = program.Serve(t, c, dir)
 	t.Run("HeldAfterRestart", func(t *testing.T) { heldByRecord(t, c.In(t), server) })
 	t.Run("GivenUp", func(t *testing.T) { givesUpRecord(t, c.In(t), server) })
+	t.Run("Checked", func(t *testing.T) { checkedByAPI(t, c.In(t), program, dir) })
+}
+
+// checkedByAPI: penstock fsck through the API finds nothing in a store that is sound, says
+// which rights its user lacks, and finds manifests that are damaged.
+func checkedByAPI(t *testing.T, c *cluster.Cluster, program *penstock.Program, dir string) {
+	checksByAPI(t, c, program, 0, "what the API serves is sound: ", " of 4 extensions, 0 plans, ", "0 Secrets of them compared by the server alone")
+	checksByAPI(t, c, program, 0, `"problems": []`, "-o", "json")
+	checksByAPI(t, c, program, 2, "--repair needs the store itself", "--repair")
+	reader := c.User("reader", "readers")
+	checksByAPI(t, reader, program, 1, "clusterextensionrevisions.olm.operatorframework.io is forbidden")
+	c.MustKubectl("create", "clusterrole", "reader", "--verb=list,get", "--resource=clusterextensionrevisions.olm.operatorframework.io")
+	c.MustKubectl("create", "clusterrolebinding", "reader", "--clusterrole=reader", "--group=readers")
+	eventually(t, "the right to list revisions", func() error {
+		out := program.Run(t, "", "fsck", "--kubeconfig", reader.Kubeconfig())
+		return missing(out.String(), []string{"lack the right to get clusterextensionrevisions/manifests\n", "to get revisionhistories\n", "to list configurationplans.hco.kubevirt.io\n", "(exit 1)"})
+	})
+
+	client, keys := etcdAt(t, "unix://"+filepath.Join(dir, "run", "etcd.sock")), store.NewKeys(database.Prefix)
+	found, err := client.Get(t.Context(), keys.Packs(), clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range found.Kvs {
+		kv.Value[len(kv.Value)-1] ^= 1
+		if _, err := client.Put(t.Context(), string(kv.Key), string(kv.Value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checksByAPI(t, c, program, 4, "Corrupt   clusterextensionrevisions/other-1")
+}
+
+// checksByAPI runs penstock fsck for a user. What begins with a dash is a flag, or the
+// value of one; the rest is what it must say.
+func checksByAPI(t *testing.T, user penstock.Host, program *penstock.Program, code int, says string, more ...string) {
+	t.Helper()
+	args := []string{"fsck", "--kubeconfig", user.Kubeconfig()}
+	texts := []string{says}
+	for i, one := range more {
+		if strings.HasPrefix(one, "-") || i > 0 && more[i-1] == "-o" {
+			args = append(args, one)
+		} else {
+			texts = append(texts, one)
+		}
+	}
+	out := program.Run(t, "", args...)
+	if err := missing(out.String(), texts); err != nil || out.ExitCode != code {
+		t.Errorf("want exit %d and %q: %s", code, texts, out)
+	}
 }
 
 func configured(extension string, number int) string {
