@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,7 +243,7 @@ func TestPreview(t *testing.T) {
 			costs: []string{"get " + x, "try " + x, "get " + x, "try " + x},
 		},
 		"ChangesAllTheTime": {
-			reason: "is not waited for",
+			reason: "is looked at five times",
 			given: func(t *testing.T, s *rollout.Scenario) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Become(s.Revision(2).Phase("p", x+"=2"))
@@ -250,8 +251,8 @@ func TestPreview(t *testing.T) {
 					return apierrors.NewConflict(rollout.ResourceOf(ref), ref.Name, errors.New("it changed"))
 				})
 			},
-			want:  []string{x + " Deferred: it changes all the time"},
-			costs: []string{"get " + x, "try " + x, "get " + x, "try " + x},
+			want:  []string{x + " Deferred: it was written each time while it was looked at: ask again"},
+			costs: slices.Repeat([]string{"get " + x, "try " + x}, 5),
 		},
 		"NotPermitted": {
 			reason: "costs no request and is not there",

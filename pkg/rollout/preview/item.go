@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,18 +39,25 @@ func (j *judge) lists(match func(manifest.ID) bool) bool {
 	return slices.ContainsFunc(j.objects, func(o object) bool { return !o.Leaving && match(o.ID) })
 }
 
-// item looks at one object, and once more when it changed in between.
-func (j *judge) item(ctx context.Context, o object) (Item, error) {
+// looks is how often an object is looked at that changes in between: at once, and then
+// after longer and longer pauses, 0.4 s in all. A controller that has just begun with an
+// object writes its status several times.
+func looks() wait.Backoff {
+	return wait.Backoff{Steps: 5, Duration: 25 * time.Millisecond, Factor: 2}
+}
+
+// item looks at one object, and again when it changed in between.
+func (j *judge) item(ctx context.Context, o object) (item Item, err error) {
 	look := j.stays
 	if o.Leaving {
 		look = j.goes
 	}
-	item, err := look(ctx, o)
-	if targetclient.IsOvertaken(item.Err) {
+	_ = wait.ExponentialBackoffWithContext(ctx, looks(), func(ctx context.Context) (bool, error) {
 		item, err = look(ctx, o)
-	}
+		return err != nil || !targetclient.IsOvertaken(item.Err), nil
+	})
 	if err == nil && targetclient.IsOvertaken(item.Err) {
-		item.Action, item.Message = rollout.Deferred, "it changes all the time"
+		item.Action, item.Message, item.Overtaken = rollout.Deferred, "it was written each time while it was looked at: ask again", true
 		item.Failure, item.Err = nil, nil
 	}
 	return item, err

@@ -121,8 +121,8 @@ func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) 
 		return known, nil
 	}
 	work.Bodies = newBodies(question.Manifests)
-	preview, err := l.preview(ctx, caller, question, work)
-	if err == nil {
+	preview, complete, err := l.preview(ctx, caller, question, work)
+	if err == nil && complete {
 		l.cache.put(key, preview)
 	}
 	return preview, err
@@ -151,8 +151,8 @@ func (l *Live) work(ctx context.Context, revision *olm.ClusterExtensionRevision)
 	return work, version, nil
 }
 
-// preview asks the cluster.
-func (l *Live) preview(ctx context.Context, caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work) (revisiondiff.Preview, error) {
+// preview asks the cluster, and tells whether all is known.
+func (l *Live) preview(ctx context.Context, caller user.Info, question revisiondiff.LiveQuestion, work rollout.Work) (revisiondiff.Preview, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.deps.Timeout)
 	defer cancel()
 	reviews := &accessReviews{authorizer: l.deps.Authorizer, kinds: l.deps.Kinds, caller: caller, question: question}
@@ -161,13 +161,19 @@ func (l *Live) preview(ctx context.Context, caller user.Info, question revisiond
 		err = l.ownRights(ctx, found)
 	}
 	if err != nil {
-		return revisiondiff.Preview{}, l.answer(ctx, err)
+		return revisiondiff.Preview{}, false, l.answer(ctx, err)
 	}
 	preview := revisiondiff.Preview{Report: report(ctx, found, question), Withheld: reviews.withheld}
 	if ctx.Err() != nil {
-		return revisiondiff.Preview{}, l.answer(ctx, ctx.Err())
+		return revisiondiff.Preview{}, false, l.answer(ctx, ctx.Err())
 	}
-	return preview, nil
+	return preview, known(found), nil
+}
+
+// known tells whether no object was written each time while it was looked at; if one was,
+// whoever asks again may learn more.
+func known(found preview.Preview) bool {
+	return !slices.ContainsFunc(found.Items, func(item preview.Item) bool { return item.Overtaken })
 }
 
 // keyOf names a question: a revision, a user, what of it may be spoken of, and how

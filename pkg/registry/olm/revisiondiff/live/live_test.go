@@ -308,3 +308,23 @@ func TestUnread(t *testing.T) {
 		t.Errorf("notes: %+v", notes)
 	}
 }
+
+// TestOvertaken: of an object that somebody wrote each time while it was looked at nothing
+// is known, and who asks again is not given the same answer.
+func TestOvertaken(t *testing.T) {
+	s := newSetting("a")
+	s.rights.rules = []string{"alice get configmaps ns/*", "alice patch configmaps ns/*"}
+	live := s.live()
+	s.engine.items = []preview.Item{{Ref: s.manifests[0].Ref, Exists: true, Action: rollout.Deferred, Overtaken: true, Message: "it was written"}}
+	found, err := s.ask(t, live, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := found.Report.Summary; got.Unchanged > 0 || got.Changed != 1 || found.Report.Changes[0].NotCompared == "" {
+		t.Errorf("%+v: want one object that was not compared", got)
+	}
+	s.engine.items = []preview.Item{{Ref: s.manifests[0].Ref, Exists: true, Action: rollout.Idle}}
+	if found, err = s.ask(t, live, "alice"); err != nil || found.Report.Summary.Unchanged != 1 {
+		t.Errorf("asked again: %+v and %v, want the answer of now", found.Report.Summary, err)
+	}
+}

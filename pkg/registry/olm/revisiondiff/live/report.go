@@ -25,6 +25,8 @@ func report(ctx context.Context, found preview.Preview, question revisiondiff.Li
 		case item.Unread:
 			// Not absent: nobody knows.
 			refused = append(refused, notCompared(item, "it could not be read"))
+		case item.Overtaken:
+			refused = append(refused, notCompared(item, "somebody wrote it while it was looked at; ask again"))
 		case item.Failure != nil && item.Exists:
 			refused = append(refused, notCompared(item, "the API server refuses what a rollout would write"))
 		case item.Action == preview.Delete:
