@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
@@ -23,10 +24,14 @@ func kubectlManners() map[string]manner {
 	}
 }
 
+// libraryLog is what client-go logs in kubectl, for instance of a watch that ended at once:
+// it depends on the time, and kubectl does not say it.
+var libraryLog = regexp.MustCompile(`(?m)^[IWE]\d{4} [^\n]*reflector\.go[^\n]*\n?`)
+
 // said is how a run ended and what it said, without the help that follows errors.
 func said(out cluster.Output) string {
 	text := fmt.Sprintf("exit%d %s", out.ExitCode, strings.TrimSpace(out.Stdout))
-	if errs := strings.TrimSpace(out.Stderr); errs != "" {
+	if errs := strings.TrimSpace(libraryLog.ReplaceAllString(out.Stderr, "")); errs != "" {
 		text += " / " + errs
 	}
 	return strings.ReplaceAll(text, "\n", " | ")
