@@ -190,12 +190,16 @@ func TestHostPolicies(t *testing.T) {
 		out := c.KubectlInput(strings.ReplaceAll(revision("argocd", 1), "first", "forbidden"), "create", "--dry-run=server", "-f", "-")
 		return missing(out.Stderr, []string{"no object may be called forbidden"})
 	})
+	// A mutating policy with an apply configuration needs our schemas. It is known later
+	// or earlier than the other one.
+	eventually(t, "the mutating policy", func() error {
+		out := c.KubectlInput(revision("argocd", 1), "create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.metadata.labels.mutated}")
+		if out.Stdout != "yes" {
+			return fmt.Errorf("label mutated is not set: %s", out)
+		}
+		return nil
+	})
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	// A mutating policy with an apply configuration needs our schemas.
-	labels := c.MustKubectl("get", "cer", "argocd-1", "-o", "jsonpath={.metadata.labels.mutated}")
-	if labels != "yes" {
-		t.Errorf("the mutating policy did not apply: label mutated is %q", labels)
-	}
 	t.Run("Examples", func(t *testing.T) { examples(t, c.In(t)) })
 }
 
