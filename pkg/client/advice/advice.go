@@ -240,8 +240,23 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 		if message == "" {
 			message = ready.Message
 		}
-		return describe(inWords(plan.Status.Phase), ready.Reason, message)
+		a := describe(inWords(plan.Status.Phase), ready.Reason, message)
+		if plan.Status.Phase == hcov1alpha1.PhaseInProgress && awaitsPool(plan) {
+			a.Do = "It goes on when the Machine Config Operator has done that; where none runs, it waits until its time is over"
+		}
+		return a
 	}
+}
+
+// awaitsPool tells whether an item waits for what only the Machine Config Operator does.
+func awaitsPool(plan *hcov1alpha1.ConfigurationPlan) bool {
+	for i := range plan.Status.Items {
+		item := &plan.Status.Items[i]
+		if item.State == hcov1alpha1.ItemInProgress && strings.HasPrefix(item.Message, "Waiting for ") && strings.Contains(item.Message, "MachineConfigPool") {
+			return true
+		}
+	}
+	return false
 }
 
 // frozenBy begins the message of a plan that is being executed while the cluster is frozen:

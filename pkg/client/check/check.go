@@ -27,6 +27,8 @@ const (
 	Unknown State = "unknown"
 	// Denied is something that the caller may not do. Nothing is wrong with that.
 	Denied State = "denied"
+	// Skipped does not apply to this installation.
+	Skipped State = "skipped"
 )
 
 // Result is what one check found.
@@ -98,9 +100,34 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		return results, nil
 	}
 	for _, c := range checks() {
-		results = append(results, c.run(in, ctx)...)
+		found := c.run(in, ctx)
+		// What asks Penstock would fail too, with less to learn from it.
+		if cause := cause(c.name, found); cause != nil {
+			return append(results[:1], *cause), nil
+		}
+		results = append(results, found...)
 	}
 	return results, nil
+}
+
+// cause is why all that follows fails too: Penstock is not installed, or does not answer. It
+// is nil when there is another answer.
+func cause(check string, results []Result) *Result {
+	if check != "apiservice" && check != "discovery" {
+		return nil
+	}
+	absent := true
+	for _, result := range results {
+		if result.State != Failed {
+			return nil
+		}
+		absent = absent && result.Found == notThere
+	}
+	first := results[0]
+	if absent {
+		return &Result{"penstock", Failed, "Penstock is not installed on this cluster", first.Next}
+	}
+	return &Result{"penstock", Failed, "Penstock does not answer: " + first.Name + ": " + first.Found, first.Next}
 }
 
 // installation is what is asked, and what was found on the way.

@@ -56,6 +56,33 @@ func TestAPIServices(t *testing.T) {
 	}
 }
 
+// TestCause: what everything else follows from is the only thing that is said.
+func TestCause(t *testing.T) {
+	gone := Result{"apiservice a", Failed, notThere, "install it"}
+	silent := Result{"apiservice a", Failed, "MissingEndpoints", "start it"}
+	fine := Result{"apiservice b", OK, "", ""}
+	for reason, tc := range map[string]struct {
+		check   string
+		results []Result
+		says    string
+	}{
+		"not installed":        {"apiservice", []Result{gone, gone}, "not installed"},
+		"no answer":            {"apiservice", []Result{silent, silent}, "does not answer: apiservice a: MissingEndpoints"},
+		"half of it":           {"apiservice", []Result{gone, fine}, ""},
+		"discovery":            {"discovery", []Result{silent, silent}, "does not answer"},
+		"another check failed": {"store", []Result{silent}, ""},
+	} {
+		got := cause(tc.check, tc.results)
+		if (got == nil) != (tc.says == "") {
+			t.Errorf("%s: %v, want %q", reason, got, tc.says)
+			continue
+		}
+		if got != nil {
+			expect(t, reason, *got, Failed, tc.says)
+		}
+	}
+}
+
 func TestBundles(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -100,8 +127,9 @@ func TestLease(t *testing.T) {
 		state State
 		says  string
 	}{
-		"held":       {lease("a", 5*time.Second), nil, OK, "a leads"},
+		"held":       {lease("a", 5*time.Second), nil, OK, "a leads, and renewed its lease 5s ago"},
 		"dead":       {lease("a", time.Hour), nil, Failed, "a led, and was last heard of 1h0m0s ago"},
+		"just late":  {lease("a", 25*time.Second), nil, Failed, "last heard of 25s ago"},
 		"given back": {lease("", time.Second), nil, Failed, "no replica leads"},
 		"never":      {coordinationv1.Lease{}, apierrors.NewNotFound(schema.GroupResource{}, "x"), Failed, "ever led"},
 		"no rights":  {coordinationv1.Lease{}, apierrors.NewForbidden(schema.GroupResource{}, "x", nil), Unknown, "you may not look"},

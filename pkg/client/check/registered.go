@@ -74,10 +74,13 @@ func (in *installation) apiServices(ctx context.Context) []Result {
 	return results
 }
 
+// notThere is found of an APIService that does not exist.
+const notThere = "it is not there"
+
 func judgeAPIService(found apiService, err error) Result {
 	switch {
 	case apierrors.IsNotFound(err):
-		return Result{"", Failed, "it is not there", "install Penstock, or start it with --register"}
+		return Result{"", Failed, notThere, "install Penstock, or start it with --register"}
 	case err != nil:
 		return missing(err)
 	}

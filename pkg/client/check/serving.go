@@ -54,6 +54,14 @@ func (in *installation) readiness(ctx context.Context) []Result {
 		return []Result{{name, Unknown, "which Service to ask is not known", ""}}
 	}
 	service := found.Spec.Service
+	// A Penstock outside the cluster is behind a Service without a selector: kube-apiserver's
+	// proxy reaches Pods only. Who may not see the Service asks all the same.
+	var seen struct {
+		Spec struct{ Selector map[string]string } `json:"spec"`
+	}
+	if err := in.get(ctx, fmt.Sprintf("/api/v1/namespaces/%s/services/%s", service.Namespace, service.Name), &seen); err == nil && len(seen.Spec.Selector) == 0 {
+		return []Result{{name, Skipped, fmt.Sprintf("no Pod is behind Service %s/%s: Penstock runs outside the cluster", service.Namespace, service.Name), ""}}
+	}
 	raw, err := in.client.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/readyz", service.Namespace, service.Name, service.Port)).
 		Param("verbose", "true").Do(ctx).Raw()
 	result := judgeReadiness(string(raw), err)
@@ -102,6 +110,9 @@ func (in *installation) controllers(ctx context.Context) []Result {
 	return []Result{result}
 }
 
+// clockSkew is how far the clocks of the caller and of the leader may differ.
+const clockSkew = 5 * time.Second
+
 func judgeLease(lease coordinationv1.Lease, err error, now time.Time) Result {
 	const next = "see that a Pod of Penstock runs, and that its log names no missing right to leases"
 	switch {
@@ -112,12 +123,12 @@ func judgeLease(lease coordinationv1.Lease, err error, now time.Time) Result {
 	case ptr.Deref(lease.Spec.HolderIdentity, "") == "" || lease.Spec.RenewTime == nil:
 		return Result{"", Failed, "no replica leads: nothing is rolled out", next}
 	}
-	// Clocks differ, and a renewal may be under way.
+	// A leader gives up before its lease ends, so a renewal under way is within it.
 	silent := now.Sub(lease.Spec.RenewTime.Time)
-	if limit := 2 * time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second; silent > limit {
+	if limit := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second + clockSkew; silent > limit {
 		return Result{"", Failed, fmt.Sprintf("%s led, and was last heard of %s ago: nothing is rolled out", *lease.Spec.HolderIdentity, silent.Round(time.Second)), next}
 	}
-	return Result{"", OK, *lease.Spec.HolderIdentity + " leads", ""}
+	return Result{"", OK, fmt.Sprintf("%s leads, and renewed its lease %s ago", *lease.Spec.HolderIdentity, max(0, silent).Round(time.Second)), ""}
 }
 
 // job is something that people do, and the rights that it takes.

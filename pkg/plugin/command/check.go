@@ -31,6 +31,9 @@ func newCheck(s *session.Session) *cobra.Command {
 			}
 			switch output {
 			case "":
+				if cluster, err := s.Connect(); err == nil {
+					printFreeze(command.Context(), s, cluster)
+				}
 				s.Out.Lines(checkLines(results))
 			case session.Name:
 				for _, result := range results {
@@ -62,7 +65,7 @@ func checkLines(results []check.Result) []screen.Line {
 			line.Glyph, line.Style = screen.Bad, screen.Red
 		case check.Unknown:
 			line.Glyph, line.Style = "?", screen.Yellow
-		case check.Denied:
+		case check.Denied, check.Skipped:
 		}
 		lines = append(lines, line)
 		if result.Next != "" {

@@ -43,7 +43,9 @@ func Main(ctx context.Context, process session.Process) int {
 	}
 	said := session.Explain(err).Error()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		said = "interrupted"
+		// Who ends what they look at has made no mistake.
+		s.Err.Para(screen.Dim, screen.Waiting, "interrupted")
+		said = ""
 	}
 	if said != "" {
 		for i, line := range strings.Split(said, "\n") {
@@ -69,9 +71,12 @@ func New(s *session.Session) (*cobra.Command, error) {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Begin() },
-		Args:              cobra.NoArgs,
-		RunE:              func(command *cobra.Command, _ []string) error { return command.Help() },
+		Version:           s.Version,
+		// No Args: then cobra suggests commands of similar names.
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
+	root.SetVersionTemplate("kubectl-penstock {{.Version}}\n")
+	root.InitDefaultVersionFlag() // before arguments are looked at
 	root.SetIn(s.Stdin)
 	root.SetOut(s.Stdout)
 	root.SetErr(s.Stderr)

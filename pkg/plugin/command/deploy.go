@@ -91,8 +91,6 @@ func (d *deployment) check() error {
 		return outcome.Errorf(outcome.Unknown, "--name %q: %s", d.name, problems[0])
 	case len(d.name) > v1alpha1.MaxExtensionNameLength:
 		return outcome.Errorf(outcome.Unknown, "--name %q: has %d characters, at most %d are allowed", d.name, len(d.name), v1alpha1.MaxExtensionNameLength)
-	case !d.yes && !d.dryRun && !d.Person():
-		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out unasked, --dry-run only shows what changes")
 	}
 	return nil
 }
@@ -110,6 +108,9 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 	}.Revision(ctx)
 	if err != nil {
 		return err
+	}
+	if !d.yes && !d.dryRun && !d.Person() {
+		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out unasked, --dry-run only shows what changes")
 	}
 	d.annotate(rendered)
 	// 2. Store it, paused.

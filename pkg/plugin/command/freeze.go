@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -108,6 +110,33 @@ func newUnfreeze(s *session.Session) *cobra.Command {
 		},
 	}
 	return command
+}
+
+// printFreeze says that the cluster is frozen, by whom and why: nothing goes on before that
+// ends. Who may not read the freeze is told nothing.
+func printFreeze(ctx context.Context, s *session.Session, cluster *session.Cluster) {
+	path, _, err := freezePath(ctx, cluster)
+	if err != nil {
+		return
+	}
+	frozen := &corev1.ConfigMap{}
+	raw, err := cluster.REST.Get().AbsPath(path, v1alpha1.FreezeConfigMap).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err == nil {
+		err = json.Unmarshal(raw, frozen)
+	}
+	if err != nil {
+		return
+	}
+	s.Out.Para(screen.Yellow, screen.Notice, freezeText(frozen))
+}
+
+// freezeText is what there is to know of a freeze.
+func freezeText(frozen *corev1.ConfigMap) string {
+	said := fmt.Sprintf("frozen by %s since %s", cmp.Or(frozen.Data["author"], "somebody"), frozen.CreationTimestamp.UTC().Format(time.RFC3339))
+	if reason := frozen.Data["reason"]; reason != "" {
+		said += ": " + reason
+	}
+	return said
 }
 
 // freezePath is where the ConfigMap of a freeze is: in the namespace that the APIService

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -27,6 +28,9 @@ func newHistory(s *session.Session) *cobra.Command {
 				return err
 			}
 			history, err := cluster.OlmV1alpha1().RevisionHistories().Get(command.Context(), args[0], metav1.GetOptions{})
+			if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+				return session.UnknownName(args[0])
+			}
 			if err != nil {
 				return fmt.Errorf("reading the history of %s: %w", args[0], err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -33,9 +34,6 @@ func newRollback(s *session.Session) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			d := &deployment{Session: s, deployOptions: options}
 			d.name = args[0]
-			if !d.yes && !d.dryRun && !d.Person() {
-				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes goes back unasked, --dry-run only shows what changes")
-			}
 			var err error
 			if d.cluster, err = s.Connect(); err != nil {
 				return err
@@ -60,11 +58,24 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
+	if !d.yes && !d.dryRun && !d.Person() {
+		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes goes back unasked, --dry-run only shows what changes")
+	}
 	api := d.cluster.OlmV1alpha1().ClusterExtensionRevisions()
 	asked := &v1alpha1.RevisionRollback{Spec: v1alpha1.RevisionRollbackSpec{Cause: d.cause}}
 	would, err := api.Rollback(ctx, target, asked, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return fmt.Errorf("asking what a rollback to %s would do: %w", target, err)
+	}
+	if diff := would.Status.Diff; diff != nil && verdictOf(diff) == nil && d.output == "" {
+		said, err := d.sameContent(ctx, would.Status.From, target)
+		if err != nil {
+			return err
+		}
+		if said != "" {
+			d.Err.Para(screen.Dim, screen.Waiting, said)
+			return nil
+		}
 	}
 	if err := d.showRollback(target, would); err != nil {
 		return err
@@ -120,8 +131,11 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 		return olm.RevisionName(d.name, number), nil
 	}
 	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+		return "", session.UnknownName(d.name)
+	}
 	if err != nil {
-		return "", fmt.Errorf("reading the history of %s: %w", d.name, err)
+		return "", fmt.Errorf("reading the history of %s: %w", d.name, session.Uninstalled(err))
 	}
 	rows := history.Revisions
 	// What is rolled out now is no way back, and what was given up neither.
@@ -135,6 +149,38 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 		}
 	}
 	return "", outcome.Errorf(outcome.No, "%s has no earlier revision that has succeeded; kubectl penstock history %s lists them, --to names one", d.name, d.name)
+}
+
+// sameContent says that what runs has the content of the target already.
+func (d *deployment) sameContent(ctx context.Context, from, target string) (string, error) {
+	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the history of %s: %w", d.name, err)
+	}
+	return alreadyThere(history.Revisions, from, target), nil
+}
+
+// alreadyThere is what to say when a rollback would change nothing; empty when it has to be
+// made nevertheless, since the newest revision is not what runs. Rows are the oldest first.
+func alreadyThere(rows []v1alpha1.RevisionRecord, from, target string) string {
+	said, earlier := "", ""
+	for i := range rows {
+		row := &rows[i]
+		if row.Name == from && row.State == string(v1alpha1.LifecycleStateActive) {
+			said = from + " has that content already"
+		}
+		if row.Name == target {
+			for j := i - 1; j >= 0 && earlier == ""; j-- {
+				if rows[j].Result == v1alpha1.ResultSucceeded && !isGone(rows[j].State) {
+					earlier = rows[j].Name
+				}
+			}
+		}
+	}
+	if said != "" && earlier != "" {
+		said += "; --to " + earlier + " goes further back"
+	}
+	return said
 }
 
 // isGone is true for revisions that cannot be gone back to.

@@ -78,7 +78,7 @@ func unarchived() metav1.ListOptions {
 func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Cluster, output session.Format) error {
 	listed, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, unarchived())
 	if err != nil {
-		return fmt.Errorf("listing revisions: %w", err)
+		return fmt.Errorf("listing revisions: %w", session.Uninstalled(err))
 	}
 	listedPlans, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
@@ -97,6 +97,7 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 		}
 		return s.PrintObjects(output, objects)
 	}
+	printFreeze(ctx, s, cluster)
 	printAll(s, overview.Of(session.Pointers(listed.Items)), listedPlans.Items)
 	return nil
 }
@@ -178,6 +179,7 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 		}
 		return s.PrintObjects(output, objects)
 	}
+	printFreeze(ctx, s, cluster)
 	for _, revision := range shown {
 		s.Out.Lines(progress.RevisionLines(revision))
 		if decisive := overview.Decisive(revision); decisive.Message != "" && overview.NeedsPerson(revision) == nil {

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/client/advice"
-	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -37,6 +36,7 @@ func newWhy(s *session.Session) *cobra.Command {
 			}
 			switch output {
 			case "":
+				printFreeze(command.Context(), s, cluster)
 				printAdvice(s, given)
 				return nil
 			case session.Name:
@@ -69,7 +69,7 @@ func adviceOf(ctx context.Context, cluster *session.Cluster, name string) ([]adv
 	}
 	read, err := cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, plan, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, outcome.Errorf(outcome.Unknown, "there is no extension, revision or plan %q; kubectl penstock status lists them", plan)
+		return nil, session.UnknownName(plan)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading plan %s: %w", plan, err)
@@ -92,6 +92,11 @@ func printAdvice(s *session.Session, given []advice.Advice) {
 		}
 		command := one.Command
 		one.Command = ""
+		// Who may approve looks for the command, not for the story.
+		if one.Who == advice.Approver && command != "" {
+			s.Out.Printf("    %s\n\n", command)
+			command = ""
+		}
 		s.Out.Para(style, glyph, one.String())
 		if command != "" {
 			s.Out.Printf("\n    %s\n", command)

@@ -68,6 +68,9 @@ func newPlanApprove(s *session.Session) *cobra.Command {
 
 // approve shows the plan that waits, and approves it when the person agrees.
 func (p *planReview) approve(ctx context.Context, options approvalOptions) error {
+	if _, err := p.read(ctx); err != nil {
+		return err
+	}
 	if options.hash == "" && (options.yes || !p.Person()) {
 		return outcome.Errorf(outcome.Unknown, "--hash is required where nobody is asked: it says which plan was reviewed, as kubectl penstock plan show %s prints it", p.name)
 	}

@@ -117,7 +117,7 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 			out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}}
 			for i := range history.Runs {
 				run := &history.Runs[i]
-				out.Add(fmt.Sprint(run.Run), string(run.Outcome), at(&run.StartedAt), at(run.EndedAt), run.Approval.Username, run.Approval.Comment)
+				out.Add(fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), run.Approval.Username, run.Approval.Comment)
 			}
 			s.Out.Table(out)
 			return nil
@@ -125,6 +125,15 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 	}
 	output.Add(command.Flags())
 	return command
+}
+
+// outcomeOf is what became of a run. One that somebody has stopped ended because the rest is
+// planned anew, which is the phase that the API names.
+func outcomeOf(run *v1alpha1.PlanRun) string {
+	if run.EndedAt != nil && run.Outcome == v1alpha1.PhaseDrafting {
+		return "Stopped"
+	}
+	return string(run.Outcome)
 }
 
 func at(time *metav1.Time) string {

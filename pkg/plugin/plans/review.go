@@ -25,6 +25,9 @@ type planReview struct {
 
 func (p *planReview) read(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
 	plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+		return nil, session.UnknownName(p.name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading plan %s: %w", p.name, err)
 	}

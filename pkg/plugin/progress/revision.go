@@ -125,7 +125,7 @@ func phaseLines(name string, widest int, status *v1alpha1.PhaseStatus) []screen.
 	}
 	lines := []screen.Line{line}
 	for i := range status.Failing {
-		lines = append(lines, screen.Line{Indent: detailIndent, Text: failureText(&status.Failing[i]), Keep: true})
+		lines = append(lines, screen.Line{Indent: detailIndent, Text: failureText(&status.Failing[i]), Keep: true, Whole: true})
 	}
 	if status.FailingOmitted > 0 {
 		lines = append(lines, screen.Line{Indent: detailIndent, Style: screen.Dim, Text: fmt.Sprintf("and %d more", status.FailingOmitted)})

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -76,6 +77,9 @@ func (in Input) plain() (bool, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// An image, or the name of a chart: penstock render knows, and refuses others.
+		if isPath(in.From) {
+			return false, fmt.Errorf("%s: no such directory", in.From)
+		}
 		return false, nil
 	case err != nil:
 		return false, err
@@ -88,6 +92,12 @@ func (in Input) plain() (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// isPath is true for what can be nothing but a path: names of images have a registry before
+// a slash, a tag or a digest.
+func isPath(from string) bool {
+	return filepath.IsAbs(from) || strings.HasPrefix(from, ".") || !strings.ContainsAny(from, "/:@")
 }
 
 // phases reads manifests.

@@ -73,8 +73,8 @@ func TestRevision(t *testing.T) {
 
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := Input{From: "./nothing", Extension: "a", Number: 1}.Revision(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "./nothing is no directory and no file of plain manifests") {
+	_, err := Input{From: "example.com/nothing:v1", Extension: "a", Number: 1}.Revision(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "example.com/nothing:v1 is no directory and no file of plain manifests") {
 		t.Error(err)
 	}
 }

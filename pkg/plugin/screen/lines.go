@@ -14,6 +14,26 @@ type Line struct {
 	Text   string
 	// Keep tells that the line is shown when there is no room for all.
 	Keep bool
+	// Whole tells that a picture that is replaced breaks the line between words; it crops
+	// others.
+	Whole bool
+}
+
+// broken replaces lines to be shown whole by lines that fit. They have no glyph.
+func broken(lines []Line, columns int) []Line {
+	var out []Line
+	for _, line := range lines {
+		if !line.Whole || line.Glyph != "" {
+			out = append(out, line)
+			continue
+		}
+		for _, part := range Wrap(Safe(line.Text), max(20, columns-1-line.Indent)) {
+			next := line
+			next.Text = part
+			out = append(out, next)
+		}
+	}
+	return out
 }
 
 // Lines prints a picture; what is longer than the terminal is wide goes on below.
@@ -48,7 +68,7 @@ type Live struct {
 func (l *Live) Draw(lines []Line) {
 	size := l.Screen.Size()
 	var picture strings.Builder
-	lines = fitting(lines, size.Lines-1)
+	lines = fitting(broken(lines, size.Columns), size.Lines-1)
 	for _, line := range lines {
 		room := max(1, size.Columns-1-line.Indent)
 		text := Safe(line.Text)

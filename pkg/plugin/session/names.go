@@ -35,7 +35,7 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 		LabelSelector: fmt.Sprintf("%s in (%s)", v1alpha1.ChainLabel, chains),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("looking for %s: %w", name, err)
+		return nil, fmt.Errorf("looking for %s: %w", name, Uninstalled(err))
 	}
 	all := overview.Of(Pointers(listed.Items))
 	for _, extension := range all {
@@ -50,15 +50,18 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 			return &Found{Extension: extension}, nil
 		}
 	}
-	return nil, &unknownName{name}
+	return nil, UnknownName(name)
 }
+
+// UnknownName is the error about a name that nothing has: the same of all commands.
+func UnknownName(name string) error { return &unknownName{name} }
 
 // unknownName is a name that nothing has.
 type unknownName struct{ name string }
 
 // Error implements error.
 func (e *unknownName) Error() string {
-	return fmt.Sprintf("there is no extension and no revision %q; kubectl penstock status lists them", e.name)
+	return fmt.Sprintf("there is no extension, revision or plan %q; kubectl penstock status lists them", e.name)
 }
 
 // IsUnknownName tells whether Find found nothing of a name.

@@ -199,6 +199,16 @@ func Explain(err error) error {
 	return fmt.Errorf("%w\n%s", err, hint)
 }
 
+// Uninstalled is the error of a cluster that does not know our API, in place of what it
+// said; any other error stays.
+func Uninstalled(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && unserved(status) {
+		return outcome.Errorf(outcome.Unknown, "Penstock is not installed on this cluster; kubectl penstock check says more")
+	}
+	return err
+}
+
 // unserved is true for the answer of a host that does not know our API.
 func unserved(status apierrors.APIStatus) bool {
 	said := status.Status()
