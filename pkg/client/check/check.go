@@ -6,6 +6,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -102,7 +103,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	for _, c := range checks() {
 		found := c.run(in, ctx)
 		// What asks Penstock would fail too, with less to learn from it.
-		if cause := cause(c.name, found); cause != nil {
+		if cause := cause(c.name, found, results[1:]); cause != nil {
 			return append(results[:1], *cause), nil
 		}
 		results = append(results, found...)
@@ -111,8 +112,8 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 }
 
 // cause is why all that follows fails too: Penstock is not installed, or does not answer. It
-// is nil when there is another answer.
-func cause(check string, results []Result) *Result {
+// is nil when there is another answer. What failed earlier says more.
+func cause(check string, results, earlier []Result) *Result {
 	if check != "apiservice" && check != "discovery" {
 		return nil
 	}
@@ -124,6 +125,11 @@ func cause(check string, results []Result) *Result {
 		absent = absent && result.Found == notThere
 	}
 	first := results[0]
+	for _, result := range slices.Backward(earlier) {
+		if result.State == Failed {
+			first = result
+		}
+	}
 	if absent {
 		return &Result{"penstock", Failed, "Penstock is not installed on this cluster", first.Next}
 	}

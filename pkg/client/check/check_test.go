@@ -64,15 +64,16 @@ func TestCause(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		check   string
 		results []Result
+		earlier []Result
 		says    string
 	}{
-		"not installed":        {"apiservice", []Result{gone, gone}, "not installed"},
-		"no answer":            {"apiservice", []Result{silent, silent}, "does not answer: apiservice a: MissingEndpoints"},
-		"half of it":           {"apiservice", []Result{gone, fine}, ""},
-		"discovery":            {"discovery", []Result{silent, silent}, "does not answer"},
-		"another check failed": {"store", []Result{silent}, ""},
+		"not installed":        {"apiservice", []Result{gone, gone}, nil, "not installed"},
+		"no answer":            {"apiservice", []Result{silent, silent}, nil, "does not answer: apiservice a: MissingEndpoints"},
+		"half of it":           {"apiservice", []Result{gone, fine}, nil, ""},
+		"discovery":            {"discovery", []Result{silent, silent}, []Result{gone, fine}, "does not answer: apiservice a: it is not there"},
+		"another check failed": {"store", []Result{silent}, nil, ""},
 	} {
-		got := cause(tc.check, tc.results)
+		got := cause(tc.check, tc.results, tc.earlier)
 		if (got == nil) != (tc.says == "") {
 			t.Errorf("%s: %v, want %q", reason, got, tc.says)
 			continue
