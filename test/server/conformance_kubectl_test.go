@@ -3,8 +3,8 @@ package server_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"

@@ -9,13 +9,27 @@ import (
 func writeManners() map[string]manner {
 	return map[string]manner{
 		"Generation":      {do: generation},
-		"Patches":         {do: patches},
+		"Patches":         {do: patches, deviations: undecodable("another kind", "merge of a wrong type")},
 		"DryRun":          {do: dryRuns},
 		"Preconditions":   {do: preconditions},
 		"Names":           {do: names, deviations: nameDeviations()},
 		"Metadata":        {do: serverMetadata},
 		"FieldValidation": {do: fieldValidation, deviations: fieldFirst("Strict merge", "Strict strategic", "Strict json")},
 	}
+}
+
+// undecodable is a patch whose result is no object of the kind: the host puts all of it into
+// the message, and we name what is wrong first.
+func undecodable(whats ...string) []deviation {
+	var all []deviation
+	for _, what := range whats {
+		all = append(all, deviation{
+			what: what, host: `HTTP422 Failure Invalid  "" is invalid: patch: Invalid value: OBJECT: …`,
+			ours: "HTTP422 Failure Invalid …(the patched object cannot be decoded)…",
+			why:  "seven kilobytes of JSON hide what is wrong",
+		})
+	}
+	return all
 }
 
 func nameDeviations() []deviation {
