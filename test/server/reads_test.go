@@ -196,10 +196,10 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 			n++ // kube-apiserver looks again when something changes
 			c.Kubectl("annotate", "apiservice", "v1alpha1.olm.operatorframework.io", "--overwrite", fmt.Sprintf("look-again=%s-%d", what[:1], n))
 			all := finds(t, c.Config())
-		found, alone := all[olm]
-		if !alone { // the other one fails too by now
-			found = all["penstock"]
-		}
+			found, alone := all[olm]
+			if !alone { // the other one fails too by now
+				found = all["penstock"]
+			}
 			if found.State != check.Failed {
 				return missingError{fmt.Sprintf("%+v", found)}
 			}
