@@ -118,7 +118,7 @@ func byPlugin(w sharedPlane) {
 	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "Paused", "INC-7: we look at it by hand")
 	w.types(0, `kubectl penstock resume lighthouse --yes`, names...)
 
-	w.says(w.types(2, `kubectl penstock status nothing`).Stderr, `no extension and no revision "nothing"`)
+	w.says(w.types(2, `kubectl penstock status nothing`).Stderr, `there is no extension, revision or plan "nothing"`)
 	w.says(w.types(2, `kubectl penstock why nothing`).Stderr, `no extension, revision or plan "nothing"`)
 	w.says(w.types(0, `kubectl penstock version`).Stdout, "kubectl-penstock v0.0.0-test", "penstock         devel")
 	w.says(w.types(0, `kubectl penstock version --client -o json`).Stdout, `"client": "v0.0.0-test"`)
