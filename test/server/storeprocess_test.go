@@ -81,7 +81,8 @@ func (s storeProcess) killed() {
 		}
 		return nil
 	})
-	s.MustKubectl("delete", "configmap", "first")
+	// It may be away: what was before may have deleted it, and its revision not be through yet.
+	s.MustKubectl("delete", "configmap", "first", "--ignore-not-found")
 	eventually(s.t, "the controllers", func() error {
 		if out := s.Kubectl("get", "configmap", "first"); out.ExitCode != 0 {
 			return errors.New(out.String())

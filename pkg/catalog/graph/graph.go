@@ -77,8 +77,9 @@ func New(config *fbc.Config, channels []string) *Graph {
 		replacing: map[string][]entry{}, skipping: map[string][]entry{},
 	}
 	g.addBundles()
-	for i := range config.Channels {
-		g.addChannel(&config.Channels[i], len(channels) == 0 || slices.Contains(channels, config.Channels[i].Name))
+	// By name, so that the answers do not depend on the order in the catalog.
+	for _, channel := range slices.SortedStableFunc(slices.Values(config.Channels), func(a, b fbc.Channel) int { return cmp.Compare(a.Name, b.Name) }) {
+		g.addChannel(&channel, len(channels) == 0 || slices.Contains(channels, channel.Name))
 	}
 	for _, node := range g.order {
 		slices.Sort(node.Channels)
@@ -109,7 +110,7 @@ func (g *Graph) addBundles() {
 }
 
 func (g *Graph) addChannel(channel *fbc.Channel, counts bool) {
-	for _, one := range channel.Entries {
+	for _, one := range slices.SortedStableFunc(slices.Values(channel.Entries), compareEntries) {
 		if node := g.bundles[one.Name]; node != nil {
 			node.Channels = append(node.Channels, channel.Name)
 		}
@@ -131,6 +132,12 @@ func (g *Graph) addChannel(channel *fbc.Channel, counts bool) {
 			g.skipping[skipped] = append(g.skipping[skipped], own)
 		}
 	}
+}
+
+// compareEntries sorts the entries of a channel. A name twice is an error of the catalog, and
+// still gives the same answer each time.
+func compareEntries(a, b fbc.Entry) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Replaces, b.Replaces), cmp.Compare(a.SkipRange, b.SkipRange), slices.Compare(a.Skips, b.Skips))
 }
 
 // Better sorts nodes: what is not deprecated first, then what has a version, then the highest
