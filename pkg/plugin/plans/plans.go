@@ -67,62 +67,47 @@ func newPlanList(s *session.Session) *cobra.Command {
 
 func newPlanShow(s *session.Session) *cobra.Command {
 	var output session.Format
-	command := &cobra.Command{
-		Use:               "show PLAN",
-		Short:             "What a plan disturbs, takes and changes",
-		Example:           "  kubectl penstock plan show rebalance",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: names(s),
-		RunE: func(command *cobra.Command, args []string) error {
-			cluster, err := s.Connect()
+	command := planCommand(s, &cobra.Command{
+		Use:     "show PLAN",
+		Short:   "What a plan disturbs, takes and changes",
+		Example: "  kubectl penstock plan show rebalance",
+	}, func(ctx context.Context, p *planReview) error {
+		if output != "" {
+			plan, err := p.read(ctx)
 			if err != nil {
 				return err
 			}
-			p := &planReview{Session: s, cluster: cluster, name: args[0]}
-			if output != "" {
-				plan, err := p.read(command.Context())
-				if err != nil {
-					return err
-				}
-				return s.PrintObject(output, plan)
-			}
-			_, err = p.show(command.Context())
-			return err
-		},
-	}
+			return p.PrintObject(output, plan)
+		}
+		_, err := p.show(ctx)
+		return err
+	})
 	output.Add(command.Flags())
 	return command
 }
 
 func newPlanHistory(s *session.Session) *cobra.Command {
 	var output session.Format
-	command := &cobra.Command{
-		Use:               "history PLAN",
-		Short:             "The runs of a plan: who approved them, when, and what became of them",
-		Example:           "  kubectl penstock plan history rebalance",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: names(s),
-		RunE: func(command *cobra.Command, args []string) error {
-			cluster, err := s.Connect()
-			if err != nil {
-				return err
-			}
-			history, err := cluster.HcoV1alpha1().ConfigurationPlans().GetHistory(command.Context(), args[0], metav1.GetOptions{})
-			if err != nil {
-				return fmt.Errorf("reading the history of plan %s: %w", args[0], err)
-			}
-			if output != "" {
-				return s.PrintObject(output, history)
-			}
-			out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}}
-			for i := range history.Runs {
-				run := &history.Runs[i]
-				out.Add(fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), run.Approval.Username, run.Approval.Comment)
-			}
-			s.Out.Table(out)
-			return nil
-		},
-	}
+	command := planCommand(s, &cobra.Command{
+		Use:     "history PLAN",
+		Short:   "The runs of a plan: who approved them, when, and what became of them",
+		Example: "  kubectl penstock plan history rebalance",
+	}, func(ctx context.Context, p *planReview) error {
+		history, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetHistory(ctx, p.name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading the history of plan %s: %w", p.name, err)
+		}
+		if output != "" {
+			return p.PrintObject(output, history)
+		}
+		out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}}
+		for i := range history.Runs {
+			run := &history.Runs[i]
+			out.Add(fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), run.Approval.Username, run.Approval.Comment)
+		}
+		p.Out.Table(out)
+		return nil
+	})
 	output.Add(command.Flags())
 	return command
 }
