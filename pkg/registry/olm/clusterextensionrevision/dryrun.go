@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -84,14 +84,11 @@ func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
 	if !ok || r.authorizer == nil {
 		return true, nil
 	}
-	decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "get", APIGroup: v1alpha1.GroupName, APIVersion: v1alpha1.SchemeGroupVersion.Version,
-		Resource: resource, Name: name, ResourceRequest: true,
-	})
+	may, err := right.On(v1alpha1.SchemeGroupVersion.WithResource(resource), "get", "", name).Has(ctx, r.authorizer, who)
 	if err != nil {
 		return false, fmt.Errorf("asking whether you may get %s: %w", name, err)
 	}
-	return decision == authorizer.DecisionAllow, nil
+	return may, nil
 }
 
 // inWords puts a teardown into words: how much goes and stays, then the names of what goes.
