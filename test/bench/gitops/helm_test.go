@@ -14,9 +14,15 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
@@ -138,21 +144,44 @@ func (h *helm) roll(timeout time.Duration, files ...string) error {
 	return err
 }
 
-// judged compares what kstatus says of some revisions.
+// judged waits until kstatus says of some revisions what is expected. It does not follow
+// the wait of an upgrade at once: a superseded revision is archived right after it.
 func (h *helm) judged(want ...string) {
 	h.t.Helper()
 	for _, expected := range want {
 		name, _, _ := strings.Cut(expected, " ")
-		revision, err := h.revisions.Get(h.t.Context(), name, metav1.GetOptions{})
+		ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+		last := "it was not seen"
+		_, err := watchtools.UntilWithSync(ctx, h.only(name), &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+			revision, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || event.Type == watch.Deleted {
+				return false, nil
+			}
+			result, err := status.Compute(revision)
+			if err != nil {
+				return false, err
+			}
+			last = fmt.Sprintf("%s (%s)", result.Status, result.Message)
+			return name+" "+string(result.Status) == expected, nil
+		})
+		cancel()
 		if err != nil {
-			h.t.Fatal(err)
+			h.t.Errorf("kstatus says of %s: %s, want %s (%v)", name, last, expected, err)
 		}
-		result, err := status.Compute(revision)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		if got := name + " " + string(result.Status); got != expected {
-			h.t.Errorf("kstatus says %s (%s), want %s", got, result.Message, expected)
-		}
+	}
+}
+
+// only lists and watches one revision.
+func (h *helm) only(name string) cache.ListerWatcher {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector
+			return h.revisions.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector
+			return h.revisions.Watch(ctx, options)
+		},
 	}
 }

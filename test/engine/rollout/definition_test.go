@@ -35,7 +35,7 @@ func survivesDeletedDefinitions(t *testing.T, c *chain) {
 
 	watches.freeze(id(w)) // what no watch has seen go, the delete finds out
 	c.remove(id(definition))
-	eventually(t, "the definition to be gone", func() (bool, string) { return c.get(id(definition)) == nil, "it is there" })
+	eventually(t, "the kind to be no longer served", func() (bool, string) { return !c.serves(id(w)), "it is" })
 	c.become()
 	c.until("gone", complete)
 	watches.freeze()

@@ -96,6 +96,17 @@ func (w targetCluster) get(id manifest.ID) *unstructured.Unstructured {
 	return live
 }
 
+// serves is true while the kind of an object is served. The API server needs a moment
+// after its definition is gone, in which it says of each object only that it is not found.
+func (w targetCluster) serves(id manifest.ID) bool {
+	w.t.Helper()
+	_, err := w.at(id).List(context.Background(), metav1.ListOptions{Limit: 1})
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatalf("listing the kind of %s: %v", id, err)
+	}
+	return err == nil
+}
+
 // patch changes an object as somebody.
 func (w targetCluster) patch(id manifest.ID, as, patch string, subresources ...string) {
 	w.t.Helper()
