@@ -18,4 +18,4 @@ done
 
 steps=("$@")
 [ $# -gt 0 ] || steps=(tests)
-TESTFLAGS="-count=1 ${TESTFLAGS:-}" hack/test.sh "${steps[@]}"
+RERUN=0 TESTFLAGS="-count=1 ${TESTFLAGS:-}" hack/test.sh "${steps[@]}"

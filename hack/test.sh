@@ -14,6 +14,11 @@
 # FULL=1 takes all of what is otherwise a sample, and repeats checks of content
 # that passed before.
 #
+# When at most six tests failed, counted with those that contain them, they run once
+# more, alone. One that passes then does not fail the whole, and the summary names it:
+# it is a defect of the test or of the program all the same. RERUN=0 takes the first
+# answer, as test-busy does.
+#
 # On Linux it ends with a look for processes that a step left running: all that
 # was started here inherits a mark in its environment.
 set -uo pipefail
@@ -28,8 +33,9 @@ mark="penstock-$$-${RANDOM}${RANDOM}"
 summary=()
 failed=()
 events="$(mktemp)"
+flaky="$(mktemp)"
 gotestsum=""
-trap 'rm -f "${events}"' EXIT
+trap 'rm -f "${events}" "${flaky}"' EXIT
 
 # watched CMD... runs a command and says every half minute that it still runs:
 # a first compile of Kubernetes' libraries is silent for minutes.
@@ -70,13 +76,23 @@ gotest() {
 		note="no packages yet"
 		return 0
 	fi
-	local out status
+	local out again status flags=() packages=()
 	out="$(mktemp)"
+	again="$(mktemp)"
+	while [ $# -gt 0 ]; do
+		case "$1" in
+		-*) flags+=("$1" "$2"); shift 2 ;;
+		*) packages+=("$1"); shift ;;
+		esac
+	done
 	# shellcheck disable=SC2086 # several flags
 	# Without vet, which is a check of its own.
 	watched "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
-		--jsonfile "${out}" -- -vet=off -timeout 20m ${TESTFLAGS:-} "$@" 2>&1
+		--rerun-fails="${RERUN:-1}" --rerun-fails-max-failures=6 --rerun-fails-report "${again}" --packages "${packages[*]}" \
+		--jsonfile "${out}" -- -vet=off -timeout 20m ${flags[@]+"${flags[@]}"} ${TESTFLAGS:-} 2>&1
 	status=$?
+	[ "${status}" -ne 0 ] || cat "${again}" >>"${flaky}"
+	rm -f "${again}"
 	note="$(awk -F'"' '/"Action":"(pass|fail)"/ && !/"Test":/ { n[/"Action":"pass"/ ? "ok" : "failed"]++ }
 		/"Action":"fail"/ && /"Test":/ { t++ } /\(cached\)/ { c++ }
 		END { printf "%d packages ok (%d cached), %d failed, %d tests failed", n["ok"], c, n["failed"], t }' "${out}")"
@@ -265,6 +281,11 @@ step "nothing left" nothing_left
 say "" "== summary (${SECONDS} s)"
 printf '%s\n' "${summary[@]}"
 slowest
+if [ -s "${flaky}" ]; then
+	say "" "failed first and passed alone, which is a defect:"
+	cat "${flaky}"
+	reasons
+fi
 if [ "${#failed[@]}" -gt 0 ]; then
 	say "" "what failed, its first lines:"
 	reasons
