@@ -55,10 +55,14 @@ func TestLeastRights(t *testing.T) {
 		}
 		return nil
 	})
-	// Live diffs take the token of another identity.
-	if out := c.Kubectl("get", "revisiondiff", "argocd-1..live"); out.ExitCode != 0 {
-		t.Error(out)
-	}
+	// Live diffs take the token of another identity. Without the Service our API was not
+	// available, and kube-apiserver takes a moment to see that it is again.
+	eventually(t, "a live diff", func() error {
+		if out := c.Kubectl("get", "revisiondiff", "argocd-1..live"); out.ExitCode != 0 {
+			return missingError{out.Stderr}
+		}
+		return nil
+	})
 	sharedName(t, c, p)
 	p.halt(t)
 	done := c.Audit().Since(0, plane.ByUser(serverUser))
