@@ -101,6 +101,7 @@ func fences() []fence {
 		{"pkg/catalog/graph", []string{"pkg/catalog/fbc"}, "what a catalog says of upgrades does not depend on what somebody asks for"},
 		{"pkg/catalog/image", nil, "an image is pulled and unpacked the same way whatever is in it"},
 		{"pkg/catalog/index", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "what is kept of a catalog does not depend on where it comes from"},
+		{"pkg/catalog/inventory", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/catalog/index", "pkg/resolve"}, "which catalogs there are does not depend on who fetches them, and who asks"},
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},
 		{"pkg/catalog/compare", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/resolve"}, "for whom something changes, the resolver says"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},

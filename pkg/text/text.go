@@ -4,6 +4,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -49,4 +50,28 @@ func Count[N int | int32 | int64](n N, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Line makes one printable line of what others wrote, of at most so many bytes: each gap
+// is one space, and characters that do not print are left out. Those move the cursor, or
+// turn or hide text.
+func Line(text string, limit int) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range text {
+		if b.Len() > limit {
+			break // Clip cuts it
+		}
+		switch {
+		case unicode.IsSpace(r):
+			gap = b.Len() > 0
+		case unicode.IsPrint(r) && r != utf8.RuneError:
+			if gap {
+				b.WriteByte(' ')
+				gap = false
+			}
+			b.WriteRune(r)
+		}
+	}
+	return Clip(b.String(), limit)
 }

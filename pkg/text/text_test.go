@@ -72,3 +72,23 @@ func TestCount(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestLine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		limit        int
+		want         string
+	}{
+		"plain":    {"what prints stays", "Keeps Beacons – burning.", 40, "Keeps Beacons – burning."},
+		"gaps":     {"each is one space, and none at the ends", " \ta\n\u2028 b\r\n", 9, "a b"},
+		"terminal": {"nothing moves the cursor or turns text", "a\x1b[2Jb\u202ec\u200bd\x00", 20, "a[2Jbcd"},
+		"broken":   {"it is UTF-8", "a\xffb", 9, "ab"},
+		"long":     {"it is clipped", strings.Repeat("x", 1000), 5, "xx…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Line(tc.text, tc.limit); got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -37,8 +37,10 @@ type Upgrade struct {
 
 // Graph is what the channels of one package say.
 type Graph struct {
-	config  *fbc.Config
-	bundles map[string]*Node
+	config *fbc.Config
+	// unlimited is whether it was made without channels.
+	unlimited bool
+	bundles   map[string]*Node
 	// order has all bundles, the best first: not deprecated, then the highest version.
 	order []*Node
 	// entries are those of the channels that count, by the bundle that they are of.
@@ -73,7 +75,7 @@ type entry struct {
 // without, those of all channels do.
 func New(config *fbc.Config, channels []string) *Graph {
 	g := &Graph{
-		config: config, bundles: map[string]*Node{}, entries: map[string][]entry{},
+		config: config, unlimited: len(channels) == 0, bundles: map[string]*Node{}, entries: map[string][]entry{},
 		replacing: map[string][]entry{}, skipping: map[string][]entry{},
 	}
 	g.addBundles()

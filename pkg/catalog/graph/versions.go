@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
@@ -52,6 +54,9 @@ func (g *Graph) Versions() []Version {
 
 // countsAll is whether the graph leaves out no channel.
 func (g *Graph) countsAll() bool {
+	if g.unlimited {
+		return true
+	}
 	for i := range g.config.Channels {
 		for _, one := range g.config.Channels[i].Entries {
 			if !slices.ContainsFunc(g.entries[one.Name], func(e entry) bool { return e.channel == g.config.Channels[i].Name }) {
@@ -113,6 +118,18 @@ func Unsupported(bundle *fbc.Bundle) string {
 		}
 	}
 	return strings.Join(reasons, "; ")
+}
+
+// Provides returns the kinds that a bundle says it provides, in its order.
+func Provides(bundle *fbc.Bundle) []metav1.GroupVersionKind {
+	var out []metav1.GroupVersionKind
+	for _, property := range bundle.Properties {
+		var kind metav1.GroupVersionKind
+		if property.Type == fbc.PropertyGVK && json.Unmarshal(property.Value, &kind) == nil && kind.Kind != "" {
+			out = append(out, kind)
+		}
+	}
+	return out
 }
 
 // dependency names what a property requires.

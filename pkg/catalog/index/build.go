@@ -2,26 +2,22 @@ package index
 
 import (
 	"bufio"
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
-	"github.com/penstock-project/penstock/pkg/catalog/graph"
-	"github.com/penstock-project/penstock/pkg/text"
 )
-
-// longestDescription is in bytes, in the table.
-const longestDescription = 120
 
 // builder writes an index in two passes: documents go, shortened, into a file in the order
 // in which they come; then they are put together package by package. So a catalog of any
@@ -187,26 +183,29 @@ func (b *builder) writePackage(name string) error {
 		return nil
 	}
 	row := summary(name, config)
+	whole := sha256.New()
 	var err error
 	if len(config.Packages) > 0 && config.Packages[0].Icon != nil {
-		if row.Icon, err = b.write(config.Packages[0].Icon); err != nil {
+		if row.Icon, err = b.write(config.Packages[0].Icon, whole); err != nil {
 			return err
 		}
 		config.Packages[0].Icon = nil
 	}
-	if row.Package, err = b.write(config); err != nil {
+	if row.Package, err = b.write(config, whole); err != nil {
 		return err
 	}
+	row.Digest = hex.EncodeToString(whole.Sum(nil)[:16])
 	b.table.Packages = append(b.table.Packages, row)
 	return nil
 }
 
-// write appends one frame.
-func (b *builder) write(value any) (segment, error) {
+// write appends one frame, and tells the hash what is in it.
+func (b *builder) write(value any, told hash.Hash) (segment, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		return segment{}, err
 	}
+	told.Write(encoded)
 	packed := b.encoder.EncodeAll(encoded, nil)
 	at := segment{b.table.Size, int64(len(packed))}
 	b.table.Size += at.Size
@@ -225,42 +224,4 @@ func (b *builder) writeTable(folder string) error {
 	}
 	_, err = file.Write(b.encoder.EncodeAll(encoded, nil))
 	return errors.Join(err, file.Sync(), file.Close())
-}
-
-func summary(name string, config *fbc.Config) Summary {
-	row := Summary{Name: name, DefaultChannel: graph.DefaultOf(config), Bundles: len(config.Bundles)}
-	for i := range config.Channels {
-		row.Channels = append(row.Channels, config.Channels[i].Name)
-	}
-	slices.Sort(row.Channels)
-	if nodes := graph.New(config, nil).Nodes(); len(nodes) > 0 && nodes[0].Readable {
-		row.Latest = nodes[0].Version.String()
-	}
-	for _, all := range config.Deprecations {
-		for _, one := range all.Entries {
-			row.Deprecated = row.Deprecated || one.Reference.Schema == fbc.SchemaPackage
-		}
-	}
-	if len(config.Packages) > 0 {
-		row.Description = firstSentence(config.Packages[0].Description)
-	}
-	return row
-}
-
-// firstSentence is the first line of Markdown that is no heading and no picture, or else the
-// first heading.
-func firstSentence(markdown string) string {
-	heading := ""
-	for line := range strings.Lines(markdown) {
-		line = strings.TrimSpace(line)
-		plain := strings.TrimSpace(strings.TrimLeft(line, "#*-_= "))
-		switch {
-		case plain == "", strings.HasPrefix(line, "!["), strings.HasPrefix(line, "[!"), strings.HasPrefix(line, "<"):
-		case strings.HasPrefix(line, "#"):
-			heading = cmp.Or(heading, plain)
-		default:
-			return text.Clip(plain, longestDescription)
-		}
-	}
-	return text.Clip(heading, longestDescription)
 }

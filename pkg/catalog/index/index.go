@@ -41,24 +41,6 @@ type table struct {
 	Packages []Summary `json:"packages"`
 }
 
-// Summary is one package in the table.
-type Summary struct {
-	Name           string   `json:"name"`
-	DefaultChannel string   `json:"defaultChannel,omitempty"`
-	Channels       []string `json:"channels,omitempty"`
-	// Latest is the version that is installed when nothing is asked for: the highest one that
-	// is not deprecated.
-	Latest  string `json:"latest,omitempty"`
-	Bundles int    `json:"bundles"`
-	// Deprecated is whether the catalog says so of the package.
-	Deprecated bool `json:"deprecated,omitempty"`
-	// Description is one line of at most 120 bytes.
-	Description string `json:"description,omitempty"`
-
-	Package segment `json:"package"`
-	Icon    segment `json:"icon,omitzero"`
-}
-
 // segment is a part of the file: one zstd frame.
 type segment struct {
 	Offset int64 `json:"offset"`
@@ -80,6 +62,7 @@ func open(folder, digest string) (*Index, error) {
 	if err := i.unpack(packed, &i.table); err != nil {
 		return nil, fmt.Errorf("reading the table of an index: %w", err)
 	}
+	compact(i.table.Packages)
 	if i.file, err = os.Open(filepath.Join(folder, packagesFile)); err != nil {
 		return nil, err
 	}
@@ -110,11 +93,20 @@ func (i *Index) Digest() string { return i.digest }
 // Packages returns the table, sorted by name. It is shared: do not change it.
 func (i *Index) Packages() []Summary { return i.table.Packages }
 
+// Find returns the row of a package, or nil. It is shared: do not change it.
+func (i *Index) Find(name string) *Summary {
+	at, found := slices.BinarySearchFunc(i.table.Packages, name, func(row Summary, name string) int { return strings.Compare(row.Name, name) })
+	if !found {
+		return nil
+	}
+	return &i.table.Packages[at]
+}
+
 // Package reads one package as the resolver wants it: without icon, with of olm.csv.metadata
 // only what tells whether OLM v1 can install the bundle, and without documents of other
 // schemas. It is nil when the catalog does not have the package.
 func (i *Index) Package(name string) (*fbc.Config, error) {
-	row := i.row(name)
+	row := i.Find(name)
 	if row == nil {
 		return nil, nil
 	}
@@ -127,7 +119,7 @@ func (i *Index) Package(name string) (*fbc.Config, error) {
 
 // Icon reads the icon of a package. It is nil when there is none.
 func (i *Index) Icon(name string) (*fbc.Icon, error) {
-	row := i.row(name)
+	row := i.Find(name)
 	if row == nil || row.Icon.Size == 0 {
 		return nil, nil
 	}
@@ -136,14 +128,6 @@ func (i *Index) Icon(name string) (*fbc.Icon, error) {
 		return nil, fmt.Errorf("reading the icon of package %s of catalog %s: %w", name, i.digest, err)
 	}
 	return icon, nil
-}
-
-func (i *Index) row(name string) *Summary {
-	at, found := slices.BinarySearchFunc(i.table.Packages, name, func(row Summary, name string) int { return strings.Compare(row.Name, name) })
-	if !found {
-		return nil
-	}
-	return &i.table.Packages[at]
 }
 
 func (i *Index) read(at segment, into any) error {

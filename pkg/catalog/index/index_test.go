@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
@@ -21,7 +24,7 @@ const lamp = `
 {"schema":"olm.channel","package":"lamp","name":"stable","entries":[{"name":"lamp.v1"},{"name":"lamp.v2","replaces":"lamp.v1"}]}
 {"schema":"acme.io/other","package":"lamp"}
 {"schema":"olm.package","name":"axe"}
-{"schema":"olm.bundle","package":"lamp","name":"lamp.v1","image":"one","relatedImages":[{"name":"r","image":"s"}],"properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"1.0.0"}},{"type":"olm.csv.metadata","value":{"description":"long","installModes":[{"type":"OwnNamespace","supported":true}]}},{"type":"olm.bundle.object","value":{"data":"long"}}]}
+{"schema":"olm.bundle","package":"lamp","name":"lamp.v1","image":"one","relatedImages":[{"name":"r","image":"s"}],"properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"lamp.io","version":"v1","kind":"Lamp"}},{"type":"olm.csv.metadata","value":{"description":"long","installModes":[{"type":"OwnNamespace","supported":true}]}},{"type":"olm.bundle.object","value":{"data":"long"}}]}
 {"schema":"olm.bundle","package":"lamp","name":"lamp.v2","image":"two","properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"2.0.0"}}]}
 {"schema":"olm.deprecations","package":"lamp","entries":[{"reference":{"schema":"olm.package"},"message":"gone"},{"reference":{"schema":"olm.bundle","name":"lamp.v2"},"message":"broken"}]}
 `
@@ -61,16 +64,20 @@ func updated(t *testing.T, store *Store, catalog string, n int, read Documents) 
 // TestIndex: what was written is read, as the resolver wants it.
 func TestIndex(t *testing.T) {
 	i := updated(t, opened(t, t.TempDir()), "c", 1, documents(lamp))
-	var rows []string
-	for _, row := range i.Packages() {
-		row.Package, row.Icon = segment{}, segment{}
-		rows = append(rows, fmt.Sprintf("%+v", row))
+	gone, broken := "gone", "broken"
+	want := []Summary{
+		{Name: "axe"},
+		{
+			Name: "lamp", DefaultChannel: "stable", Latest: "1.0.0", Bundles: 2, Deprecation: &gone, Description: "Gives light.",
+			Channels: []Channel{{Name: "stable", Latest: "1.0.0"}},
+			Versions: []Version{
+				{Version: "2.0.0", Channels: []string{"stable"}, Deprecation: &broken},
+				{Version: "1.0.0", Channels: []string{"stable"}, Unsupported: "cannot watch all namespaces: supports OwnNamespace"},
+			},
+			Kinds: []metav1.GroupVersionKind{{Group: "lamp.io", Version: "v1", Kind: "Lamp"}},
+		},
 	}
-	want := []string{
-		"{Name:axe DefaultChannel: Channels:[] Latest: Bundles:0 Deprecated:false Description: Package:{Offset:0 Size:0} Icon:{Offset:0 Size:0}}",
-		"{Name:lamp DefaultChannel:stable Channels:[stable] Latest:1.0.0 Bundles:2 Deprecated:true Description:Gives light. Package:{Offset:0 Size:0} Icon:{Offset:0 Size:0}}",
-	}
-	if diff := cmp.Diff(want, rows); diff != "" {
+	if diff := cmp.Diff(want, i.Packages(), cmpopts.IgnoreFields(Summary{}, "Package", "Icon", "Digest")); diff != "" {
 		t.Errorf("table: (-want +got)\n%s", diff)
 	}
 	config, err := i.Package("lamp")
@@ -78,7 +85,7 @@ func TestIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := config.Bundles[0]
-	if first.Image != "one" || len(first.RelatedImages) != 0 || len(first.Properties) != 2 || string(first.Properties[1].Value) != `{"installModes":[{"type":"OwnNamespace","supported":true}]}` {
+	if first.Image != "one" || len(first.RelatedImages) != 0 || len(first.Properties) != 3 || string(first.Properties[2].Value) != `{"installModes":[{"type":"OwnNamespace","supported":true}]}` {
 		t.Errorf("bundle: %+v", first)
 	}
 	if got := graph.Unsupported(&first); got != "cannot watch all namespaces: supports OwnNamespace" {
@@ -225,5 +232,49 @@ func TestFirstSentence(t *testing.T) {
 		if got := firstSentence(markdown); got != want {
 			t.Errorf("%q: %q, want %q", markdown, got, want)
 		}
+	}
+}
+
+// TestDigestOfPackage: it tells what changed, icons included, and nothing else.
+func TestDigestOfPackage(t *testing.T) {
+	store := opened(t, t.TempDir())
+	digests := func(n int, content string) (axe, lamp string) {
+		rows := updated(t, store, "c", n, documents(content)).Packages()
+		return rows[0].Digest, rows[1].Digest
+	}
+	axe, first := digests(1, lamp)
+	if axe == "" || axe == first {
+		t.Errorf("two packages have the digests %q and %q", axe, first)
+	}
+	for n, change := range [][2]string{{"aGk=", "aG8="}, {"broken", "bad"}, {`"image":"two"`, `"image":"three"`}} {
+		same, other := digests(n+2, strings.Replace(lamp, change[0], change[1], 1))
+		if same != axe || other == first {
+			t.Errorf("%s becomes %s: digest of the package as before: %t, of another one: %t", change[0], change[1], other == first, same == axe)
+		}
+	}
+	if same, again := digests(9, lamp); same != axe || again != first {
+		t.Errorf("the same content has other digests")
+	}
+}
+
+// TestBounds: what a package has in memory is bounded and printable, whatever is in the
+// catalog.
+func TestBounds(t *testing.T) {
+	content := &strings.Builder{}
+	fmt.Fprintf(content, `{"schema":"olm.package","name":"big","description":"a\u001b[2Jb %s"}`, strings.Repeat("x", 1<<16))
+	for n := range 2 * MostVersions {
+		fmt.Fprintf(content, `{"schema":"olm.bundle","package":"big","name":"big.v%d","properties":[{"type":"olm.package","value":{"packageName":"big","version":"1.%d.0"}},{"type":"olm.gvk","value":{"group":"%d.io","version":"v1","kind":"Big"}},{"type":"olm.gvk","value":{"group":"%d.com","version":"v1","kind":"Big"}}]}`, n, n, n, n)
+		fmt.Fprintf(content, `{"schema":"olm.channel","package":"big","name":"c%03d%s","entries":[{"name":"big.v%d"}]}`, n, strings.Repeat("y", 1<<12), n)
+		fmt.Fprintf(content, `{"schema":"olm.channel","package":"big","name":"%03dall","entries":[{"name":"big.v199"}]}`, n)
+	}
+	row := updated(t, opened(t, t.TempDir()), "c", 1, documents(content.String())).Packages()[0]
+	if row.Bundles != 2*MostVersions || len(row.Versions) != MostVersions || len(row.Channels) != MostChannels || len(row.Kinds) != MostKinds || len(row.Versions[0].Channels) != MostChannels {
+		t.Errorf("%d bundles, %d versions, %d channels, %d kinds", row.Bundles, len(row.Versions), len(row.Channels), len(row.Kinds))
+	}
+	if row.Versions[0].Version != "1.199.0" || !strings.HasPrefix(row.Description, "a[2Jb x") {
+		t.Errorf("first %q, described %q", row.Versions[0].Version, row.Description)
+	}
+	if encoded, err := json.Marshal(row); err != nil || len(encoded) > 64<<10 {
+		t.Errorf("the row has %d bytes, %v", len(encoded), err)
 	}
 }

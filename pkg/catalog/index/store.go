@@ -19,7 +19,7 @@ import (
 // The folders of a store. The format is in the name of an index: an index of another format
 // is none, is made again, and is collected.
 const (
-	indexPrefix = "v1-"
+	indexPrefix = "v2-"
 	buildPrefix = "build-"
 	catalogsDir = "catalogs"
 )

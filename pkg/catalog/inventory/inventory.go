@@ -1,0 +1,166 @@
+// Package inventory has the catalogs that this process knows, as they are now: who keeps
+// them up to date puts them in, and whoever reads takes a snapshot, which does not change.
+//
+// Nobody has to give a snapshot back. An index stays readable, also when it was replaced
+// and collected, for as long as somebody has it; then the runtime closes its file.
+package inventory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/catalog/index"
+)
+
+// Catalog is one catalog. Who has one does not change what is in it.
+type Catalog struct {
+	Name string
+	// Labels are those of the ClusterCatalog.
+	Labels   map[string]string
+	Priority int32
+	// Unavailable says that the catalog is switched off: nothing is installed from it, and
+	// its packages are not listed.
+	Unavailable bool
+	// Index is nil when there is none yet.
+	Index *index.Index
+	// Err says why the catalog cannot be read. It may be set besides an Index: that is the
+	// last one that could be read, then.
+	Err error
+}
+
+// Digest is that of the content, "" when there is none.
+func (c *Catalog) Digest() string {
+	if c.Index == nil {
+		return ""
+	}
+	return c.Index.Digest()
+}
+
+// readable is whether there is something to list.
+func (c *Catalog) readable() bool { return c.Index != nil && !c.Unavailable }
+
+// same is whether two are alike for readers.
+func (c *Catalog) same(other *Catalog) bool {
+	return c.Name == other.Name && c.Priority == other.Priority && c.Unavailable == other.Unavailable &&
+		c.Digest() == other.Digest() && message(c.Err) == message(other.Err) && maps.Equal(c.Labels, other.Labels)
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// kept is how many snapshots before the current one At finds: enough for a reader who comes
+// back at once, and few, since each has its indexes open.
+const kept = 2
+
+// Inventory is the set of catalogs. It is safe for concurrent use.
+type Inventory struct {
+	clock clock.PassiveClock
+
+	mu      sync.Mutex
+	current *Snapshot
+	// before has the newest first.
+	before []*Snapshot
+}
+
+// New returns an empty inventory. The clock is for versions.
+func New(clock clock.PassiveClock) *Inventory {
+	i := &Inventory{clock: clock}
+	i.current = newSnapshot(nil, i.nextVersion(0, nil))
+	return i
+}
+
+// Snapshot returns what is there now.
+func (i *Inventory) Snapshot() *Snapshot {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.current
+}
+
+// At returns the snapshot with the content that a version tells of, the current one or one
+// shortly before it, also when another process gave the version. It is nil when none has.
+func (i *Inventory) At(version Version) *Snapshot {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, one := range append([]*Snapshot{i.current}, i.before...) {
+		if one.version.SameContent(version) {
+			return one
+		}
+	}
+	return nil
+}
+
+// Put makes a catalog known, or replaces it. One that is as it was changes nothing.
+func (i *Inventory) Put(catalog Catalog) {
+	catalog.Labels = maps.Clone(catalog.Labels)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at, found := i.current.find(catalog.Name)
+	if found && i.current.catalogs[at].same(&catalog) {
+		return
+	}
+	catalogs := slices.Clone(i.current.catalogs)
+	if found {
+		catalogs[at] = catalog
+	} else {
+		catalogs = slices.Insert(catalogs, at, catalog)
+	}
+	i.replace(catalogs)
+}
+
+// Remove forgets a catalog.
+func (i *Inventory) Remove(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if at, found := i.current.find(name); found {
+		i.replace(slices.Delete(slices.Clone(i.current.catalogs), at, at+1))
+	}
+}
+
+// replace makes a new snapshot, and tells whoever has the one before.
+func (i *Inventory) replace(catalogs []Catalog) {
+	old := i.current
+	i.current = newSnapshot(catalogs, i.nextVersion(old.version, catalogs))
+	i.before = append([]*Snapshot{old}, i.before[:min(len(i.before), kept-1)]...)
+	close(old.outdated)
+}
+
+// Snapshot is what was there at one time. It does not change.
+type Snapshot struct {
+	version  Version
+	catalogs []Catalog
+	// outdated is closed when there is a newer one.
+	outdated chan struct{}
+}
+
+func newSnapshot(catalogs []Catalog, version Version) *Snapshot {
+	return &Snapshot{version: version, catalogs: catalogs, outdated: make(chan struct{})}
+}
+
+// Version is higher than that of all snapshots before.
+func (s *Snapshot) Version() Version { return s.version }
+
+// Outdated is closed when there is a newer snapshot.
+func (s *Snapshot) Outdated() <-chan struct{} { return s.outdated }
+
+// Catalogs returns all catalogs, sorted by name. It is shared: do not change it.
+func (s *Snapshot) Catalogs() []Catalog { return s.catalogs }
+
+// Catalog returns one catalog, nil when it is not known.
+func (s *Snapshot) Catalog(name string) *Catalog {
+	if at, found := s.find(name); found {
+		return &s.catalogs[at]
+	}
+	return nil
+}
+
+func (s *Snapshot) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.catalogs, name, func(one Catalog, name string) int { return cmp.Compare(one.Name, name) })
+}

@@ -1,0 +1,51 @@
+package inventory
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Version tells one state of the catalogs from another, as a resourceVersion does. Its high
+// half is a time in seconds, so that it grows, over restarts, too; its low half is a hash of
+// the content, so that two processes with the same catalogs recognise each other's.
+type Version uint64
+
+// ParseVersion reads what String wrote.
+func ParseVersion(text string) (Version, error) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	return Version(n), err
+}
+
+func (v Version) String() string { return strconv.FormatUint(uint64(v), 10) }
+
+// SameContent is whether two versions are of the same catalogs.
+func (v Version) SameContent(other Version) bool { return uint32(v) == uint32(other) }
+
+// epoch is 2026-01-01: 31 bits of seconds last until 2094.
+const epoch = 1767225600
+
+// nextVersion is that of a content that comes after a version.
+func (i *Inventory) nextVersion(last Version, catalogs []Catalog) Version {
+	seconds := max(uint64(i.clock.Now().Unix()-epoch)&(1<<31-1), uint64(last)>>32+1)
+	return Version(seconds<<32 | uint64(contentHash(catalogs)))
+}
+
+// contentHash is over what says which packages there are. Why a catalog cannot be read is
+// not in it: each process has its own reasons.
+func contentHash(catalogs []Catalog) uint32 {
+	hash := sha256.New()
+	write := json.NewEncoder(hash)
+	for i := range catalogs {
+		one := &catalogs[i]
+		// What is encoded has no type that cannot be, and a hash takes everything.
+		_ = write.Encode([]any{one.Name, one.Digest(), one.Priority, one.Unavailable})
+		for _, key := range slices.Sorted(maps.Keys(one.Labels)) {
+			_ = write.Encode([]string{key, one.Labels[key]})
+		}
+	}
+	return binary.BigEndian.Uint32(hash.Sum(nil))
+}
