@@ -120,8 +120,8 @@ func Unsupported(bundle *fbc.Bundle) string {
 	return strings.Join(reasons, "; ")
 }
 
-// Provides returns the kinds that a bundle says it provides, in its order.
-func Provides(bundle *fbc.Bundle) []metav1.GroupVersionKind {
+// KindsOf returns the kinds that a bundle says it provides, in its order.
+func KindsOf(bundle *fbc.Bundle) []metav1.GroupVersionKind {
 	var out []metav1.GroupVersionKind
 	for _, property := range bundle.Properties {
 		var kind metav1.GroupVersionKind

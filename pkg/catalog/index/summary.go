@@ -145,7 +145,7 @@ func kinds(config *fbc.Config) []metav1.GroupVersionKind {
 	seen := map[metav1.GroupVersionKind]bool{}
 	var out []metav1.GroupVersionKind
 	for i := range config.Bundles {
-		for _, one := range graph.Provides(&config.Bundles[i]) {
+		for _, one := range graph.KindsOf(&config.Bundles[i]) {
 			if one.Group, one.Version, one.Kind = word(one.Group), word(one.Version), word(one.Kind); !seen[one] {
 				seen[one] = true
 				out = append(out, one)

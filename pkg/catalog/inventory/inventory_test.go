@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// world is an inventory with somewhere to build indexes.
-type world struct {
+// fixture is an inventory with somewhere to build indexes.
+type fixture struct {
 	*testing.T
 	*Inventory
 	clock *testingclock.FakePassiveClock
@@ -28,13 +28,13 @@ type world struct {
 	built int
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	store, err := index.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock := testingclock.NewFakePassiveClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
-	return &world{T: t, Inventory: New(clock), clock: clock, store: store}
+	return &fixture{T: t, Inventory: New(clock), clock: clock, store: store}
 }
 
 // pkg is a package with one bundle that provides one kind.
@@ -46,7 +46,7 @@ func pkg(name, version string) string {
 }
 
 // catalog makes one of packages.
-func (w *world) catalog(name string, priority int32, packages ...string) Catalog {
+func (w *fixture) catalog(name string, priority int32, packages ...string) Catalog {
 	w.Helper()
 	w.built++
 	found, err := w.store.Update(w.Context(), name, fmt.Sprintf("sha256:%064x", w.built), func(ctx context.Context, found func(*fbc.Document) error) error {
@@ -59,7 +59,7 @@ func (w *world) catalog(name string, priority int32, packages ...string) Catalog
 }
 
 func TestSnapshot(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	empty := w.Snapshot()
 	if len(empty.Catalogs()) != 0 || len(empty.Packages()) != 0 {
 		t.Errorf("at first there is %v", empty.Catalogs())
@@ -90,7 +90,7 @@ func TestSnapshot(t *testing.T) {
 
 // TestOutdated: whoever waits is told of a change, and not of what changes nothing.
 func TestOutdated(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	hub := w.catalog("hub", 0, pkg("lamp", "1.0.0"))
 	outdated := func(of *Snapshot) bool {
 		select {
@@ -127,7 +127,7 @@ func TestOutdated(t *testing.T) {
 // TestVersion: versions grow, also over a restart, and two processes with the same catalogs
 // recognise each other's.
 func TestVersion(t *testing.T) {
-	one, other := newWorld(t), newWorld(t)
+	one, other := newFixture(t), newFixture(t)
 	other.clock.SetTime(one.clock.Now().Add(time.Hour))
 	hub := one.catalog("hub", 0, pkg("lamp", "1.0.0"))
 	one.Put(hub)
@@ -158,7 +158,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestOffers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Put(w.catalog("b", 0, pkg("lamp", "1.0.0"), pkg("only", "1.0.0")))
 	w.Put(w.catalog("a", 0, pkg("lamp", "2.0.0")))
 	w.Put(w.catalog("low", -5, pkg("lamp", "9.0.0")))
@@ -185,7 +185,7 @@ func TestOffers(t *testing.T) {
 // TestChanged: packages whose content, catalogs or priorities changed are named, and no
 // others.
 func TestChanged(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	lamp, axe, rope := pkg("lamp", "1.0.0"), pkg("axe", "1.0.0"), pkg("rope", "1.0.0")
 	hub, extra := w.catalog("hub", 0, lamp, axe), w.catalog("extra", 0, rope, axe)
 	relabelled, off, raised := hub, hub, extra
@@ -243,7 +243,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is taken", name)
 		}
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	bad := w.catalog("hub", 0, pkg("../../etc", "1.0.0"), pkg("lamp", "1.0.0"))
 	w.Put(bad)
 	if diff := cmp.Diff([]string{"lamp"}, w.Snapshot().Packages()); diff != "" {
@@ -258,7 +258,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestProviders(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Put(w.catalog("hub", 0, pkg("lamp", "1.0.0"), pkg("axe", "1.0.0")))
 	w.Put(w.catalog("better", 1, pkg("lamp", "2.0.0")))
 	var got []string
@@ -274,7 +274,7 @@ func TestProviders(t *testing.T) {
 }
 
 func TestForResolver(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Put(w.catalog("hub", 0, pkg("lamp", "1.0.0")))
 	w.Put(w.catalog("better", 1, pkg("lamp", "0.9.0")))
 	w.Put(Catalog{Name: "off", Unavailable: true})
@@ -295,7 +295,7 @@ func TestForResolver(t *testing.T) {
 // TestReadersGoOn: who has a snapshot reads it also when its indexes were replaced and
 // collected.
 func TestReadersGoOn(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Put(w.catalog("hub", 0, pkg("lamp", "1.0.0")))
 	snapshot := w.Snapshot()
 	for range kept + 1 {
@@ -314,7 +314,7 @@ func TestReadersGoOn(t *testing.T) {
 
 // TestConcurrent is for the race detector, and that nobody misses a change.
 func TestConcurrent(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	hub := w.catalog("hub", 0, pkg("lamp", "1.0.0"))
 	const last = 50
 	var all sync.WaitGroup
