@@ -6,6 +6,8 @@ SHELL := /bin/bash
 # Shown by `penstock version`. Without git (a source archive) Go's own build
 # information takes its place.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# What is built has these, and what is tested, too.
+export GOFLAGS := $(GOFLAGS) -tags=$(shell cat hack/tags)
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 
 .PHONY: help
@@ -30,7 +32,7 @@ cluster-down: ## End it and remove all it left
 
 .PHONY: build
 build: ## Build bin/penstock and the plugin, bin/kubectl-penstock
-	go build -trimpath -tags containers_image_openpgp -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: tools
 tools: ## Build the control plane's programs into a cache outside the checkout, once

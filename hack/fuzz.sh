@@ -3,6 +3,7 @@
 # target finds lands in its testdata/fuzz, where go test repeats it from then on.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. hack/tags.sh
 
 failed=()
 while IFS=: read -r file target; do

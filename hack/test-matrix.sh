@@ -9,6 +9,7 @@
 # RUN picks tests, as go test -run does; FULL=1 runs all integration tests.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. hack/tags.sh
 
 hosts=("$@")
 [ $# -gt 0 ] || hosts=(v1.34 v1.35 v1.36)

@@ -27,6 +27,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # What is built, and what go test remembers, does not depend on the folder of the
 # checkout: another clone finds it in the cache of builds.
 export GOFLAGS="${GOFLAGS:-} -trimpath"
+# And it is what is shipped.
+. hack/tags.sh
 
 say() { printf "%s\n" "$@"; }
 mark="penstock-$$-${RANDOM}${RANDOM}"

@@ -2,9 +2,10 @@
 # Fails when staticcheck finds something. Its version is pinned in
 # hack/tools/lint and compiled into the cache of tools on first use.
 #
-# inputs: *.go go.mod go.sum test/bench/go.mod test/bench/go.sum hack/tools/lint
+# inputs: *.go hack/tags go.mod go.sum test/bench/go.mod test/bench/go.sum hack/tools/lint
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. hack/tags.sh
 
 version="$(sed -n 's|^[[:space:]]*\(require \)\{0,1\}honnef.co/go/tools \(v[^ ]*\).*|\2|p' hack/tools/lint/go.mod)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/staticcheck-${version}-$(go env GOVERSION)"
@@ -25,5 +26,5 @@ while IFS= read -r package; do
 done < <(go list ./... | grep -v '/pkg/generated\(/\|$\)')
 "${cache}/staticcheck" -checks all,-ST1003 "${packages[@]}"
 # The benchmarks are a module of their own.
-(cd test/bench && GOFLAGS=-trimpath GOWORK=off "${cache}/staticcheck" -checks all,-ST1003 ./...)
+(cd test/bench && GOFLAGS="${GOFLAGS} -trimpath" GOWORK=off "${cache}/staticcheck" -checks all,-ST1003 ./...)
 echo "staticcheck finds nothing in ${#packages[@]} packages"

@@ -48,9 +48,13 @@ func Build(t testing.TB) *Program {
 	if err != nil {
 		t.Fatalf("penstock: %v", err)
 	}
+	tags, err := os.ReadFile(filepath.Join(root, "hack", "tags"))
+	if err != nil {
+		t.Fatalf("penstock: %v", err)
+	}
 	// The state of the work tree is no input of a test; without it the version
 	// is always "devel".
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path,
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-tags="+strings.TrimSpace(string(tags)), "-o", path,
 		"github.com/penstock-project/penstock/cmd/penstock")
 	// The program is that of its own module, with the libraries that it ships
 	// with, also for tests of a module of their own.
