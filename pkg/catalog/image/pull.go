@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
@@ -48,7 +49,7 @@ func (s *Store) pull(ctx context.Context, o *session, reference, check string) e
 	if len(config.RootFS.DiffIDs) != len(made.Layers) {
 		return about(refuse("", "its manifest has %d layers, and its configuration %d", len(made.Layers), len(config.RootFS.DiffIDs)), reference, "")
 	}
-	folder, err := os.MkdirTemp(s.root, pullPrefix)
+	folder, err := os.MkdirTemp(s.root, pullPrefix+strings.TrimPrefix(filepath.Base(s.lockFile(o.digest.String())), lockPrefix)+"-")
 	if err != nil {
 		return fmt.Errorf("pulling image %s: %w", reference, err)
 	}

@@ -67,7 +67,7 @@ func (s *Store) system(auth string) (*types.SystemContext, error) {
 		}
 		return file
 	}
-	nowhere := filepath.Join(s.root, "none")
+	nowhere := filepath.Join(s.root, nowhere)
 	system := &types.SystemContext{
 		SystemRegistriesConfPath:    or(s.options.Registries.Conf, os.DevNull),
 		SystemRegistriesConfDirPath: nowhere,

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/distribution/reference"
@@ -28,6 +29,10 @@ const (
 	pullPrefix  = "pull-"
 	treeDir     = "tree"
 	recordFile  = "record.json"
+	// readersFile is locked by all who read the image.
+	readersFile = "readers"
+	// nowhere is a folder that does not exist: what is looked for there is not found.
+	nowhere = "none"
 )
 
 // Options are the same for all images of a store.
@@ -39,6 +44,9 @@ type Options struct {
 	Clock   clock.Clock
 	// Timeout ends a pull, whatever the registry does.
 	Timeout time.Duration
+	// LockWait is how long another process that shares the folder may be at work on an image
+	// before that is an error; 0 is as long as Timeout.
+	LockWait time.Duration
 	// Pulls is the number of images that are unpacked at a time, which bounds memory and disk.
 	Pulls int
 }
@@ -51,7 +59,8 @@ func DefaultOptions() Options {
 	}
 }
 
-// Store is a folder with unpacked images, by digest. One process has it at a time.
+// Store is a folder with unpacked images, by digest. Several processes may have it: an image
+// is pulled by one of them, and stays while one of them reads it.
 type Store struct {
 	root    string
 	options Options
@@ -60,9 +69,7 @@ type Store struct {
 	mu sync.Mutex
 	// busy has a channel for each digest that somebody looks at or pulls, closed when they are done.
 	busy map[string]chan struct{}
-	// open counts the images of a digest that are not closed, and whole the digests whose
-	// folder was compared with its record since the start.
-	open  map[string]int
+	// whole are the digests whose folder was compared with its record since the start.
 	whole map[string]bool
 }
 
@@ -109,17 +116,14 @@ func Open(root string, options Options) (*Store, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the folder of images: %w", err)
 	}
-	half, err := filepath.Glob(filepath.Join(root, pullPrefix+"*"))
-	if err != nil {
-		return nil, err
+	s := &Store{root: root, options: options, slots: make(chan struct{}, max(1, options.Pulls)), busy: map[string]chan struct{}{}, whole: map[string]bool{}}
+	if err := s.collect(func(string, os.FileInfo) bool { return true }); err != nil {
+		return nil, fmt.Errorf("removing a half-pulled image: %w", err)
 	}
-	for _, folder := range half {
-		if err := os.RemoveAll(folder); err != nil {
-			return nil, fmt.Errorf("removing a half-pulled image: %w", err)
-		}
-	}
-	return &Store{root: root, options: options, slots: make(chan struct{}, max(1, options.Pulls)), busy: map[string]chan struct{}{}, open: map[string]int{}, whole: map[string]bool{}}, nil
+	return s, nil
 }
+
+func validDigest(text string) bool { return digest.Digest(text).Validate() == nil }
 
 func (s *Store) folder(digest string) string {
 	return filepath.Join(s.root, imagePrefix+strings.ReplaceAll(digest, ":", "-"))
@@ -215,31 +219,6 @@ func (s *Store) check(named reference.Named) (string, error) {
 	return named.String() + " " + hex.EncodeToString(sum[:]), nil
 }
 
-// lock waits until nobody else is at work on a digest.
-func (s *Store) lock(ctx context.Context, digest string) (free func(), err error) {
-	for {
-		s.mu.Lock()
-		other, busy := s.busy[digest]
-		if !busy {
-			mine := make(chan struct{})
-			s.busy[digest] = mine
-			s.mu.Unlock()
-			return func() {
-				s.mu.Lock()
-				delete(s.busy, digest)
-				s.mu.Unlock()
-				close(mine)
-			}, nil
-		}
-		s.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // found is the record of an image that is here, whole. The caller has the lock.
 func (s *Store) found(digest string) *record {
 	folder := s.folder(digest)
@@ -313,59 +292,28 @@ func writeRecord(folder string, r *record) error {
 	return os.Rename(half, filepath.Join(folder, recordFile))
 }
 
-// image opens what is here.
+// image opens what is here. The caller has the lock of the digest, so that the folder stays
+// until its own is taken.
 func (s *Store) image(r *record, named reference.Named) (*Image, error) {
 	if r == nil {
 		return nil, fmt.Errorf("image %s went from disk while it was opened", named)
 	}
-	root, err := os.OpenRoot(filepath.Join(s.folder(r.Digest), treeDir, filepath.FromSlash(r.Root)))
+	folder := s.folder(r.Digest)
+	reading, err := flocked(filepath.Join(folder, readersFile), os.O_RDWR|os.O_CREATE, syscall.LOCK_SH)
 	if err != nil {
 		return nil, fmt.Errorf("opening image %s: %w", named, err)
 	}
+	// When it was read last decides what CollectUnused removes.
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(folder, recordFile), now, now)
+	root, err := os.OpenRoot(filepath.Join(folder, treeDir, filepath.FromSlash(r.Root)))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening image %s: %w", named, err), reading.Close())
+	}
 	pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(r.Digest))
 	if err != nil {
-		return nil, errors.Join(err, root.Close())
+		return nil, errors.Join(err, root.Close(), reading.Close())
 	}
-	s.mu.Lock()
-	s.open[r.Digest]++
-	s.mu.Unlock()
-	closed := sync.OnceValue(func() error {
-		s.mu.Lock()
-		if s.open[r.Digest]--; s.open[r.Digest] == 0 {
-			delete(s.open, r.Digest)
-		}
-		s.mu.Unlock()
-		return root.Close()
-	})
+	closed := sync.OnceValue(func() error { return errors.Join(root.Close(), reading.Close()) })
 	return &Image{Reference: pinned.String(), Digest: r.Digest, Kind: r.Kind, FS: root.FS(), close: closed}, nil
-}
-
-// Collect removes the images whose digest is not named, except those that are open or on
-// their way in.
-func (s *Store) Collect(digests []string) error {
-	keep := map[string]bool{}
-	for _, digest := range digests {
-		keep[filepath.Base(s.folder(digest))] = true
-	}
-	found, err := os.ReadDir(s.root)
-	if err != nil {
-		return fmt.Errorf("collecting images: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for digest := range s.busy {
-		keep[filepath.Base(s.folder(digest))] = true
-	}
-	for digest := range s.open {
-		keep[filepath.Base(s.folder(digest))] = true
-	}
-	var failed []error
-	for _, entry := range found {
-		if keep[entry.Name()] || strings.HasPrefix(entry.Name(), pullPrefix) {
-			continue
-		}
-		delete(s.whole, strings.Replace(strings.TrimPrefix(entry.Name(), imagePrefix), "-", ":", 1))
-		failed = append(failed, os.RemoveAll(filepath.Join(s.root, entry.Name())))
-	}
-	return errors.Join(failed...)
 }

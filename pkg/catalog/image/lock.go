@@ -1,0 +1,139 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Processes that share a folder agree by locks of the kernel (flock), which end with the
+// process that holds them: one that crashed blocks nobody.
+//
+// Whoever looks for, pulls or removes an image holds the lock of its digest exclusively.
+// There are 256 of these files, by the first byte of the digest, so that none has to be
+// removed. Whoever reads an image shares a lock of its own.
+const (
+	lockPrefix = "lock-"
+	// poll is how long it takes to see that another process is done.
+	poll = 50 * time.Millisecond
+)
+
+// lockFile is that of a digest, "sha256:ab…".
+func (s *Store) lockFile(digest string) string {
+	_, hash, _ := strings.Cut(digest, ":")
+	return filepath.Join(s.root, lockPrefix+hash[:2])
+}
+
+// lock waits until nobody else, here or in another process, is at work on a digest.
+func (s *Store) lock(ctx context.Context, digest string) (free func(), err error) {
+	freeHere, err := s.lockHere(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.lockThere(ctx, s.lockFile(digest))
+	if err != nil {
+		freeHere()
+		return nil, err
+	}
+	return func() {
+		_ = file.Close()
+		freeHere()
+	}, nil
+}
+
+// lockHere waits for others in this process.
+func (s *Store) lockHere(ctx context.Context, digest string) (free func(), err error) {
+	for {
+		s.mu.Lock()
+		other, busy := s.busy[digest]
+		if !busy {
+			mine := make(chan struct{})
+			s.busy[digest] = mine
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				delete(s.busy, digest)
+				s.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// lockThere waits for other processes, at most as long as Options.LockWait says: one that is
+// stopped holds its locks.
+func (s *Store) lockThere(ctx context.Context, name string) (*os.File, error) {
+	if s.options.LockWait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.options.LockWait, fmt.Errorf("waited %s", s.options.LockWait))
+		defer cancel()
+	}
+	for {
+		file, err := tryLock(name)
+		if err == nil {
+			_ = file.Truncate(0)
+			_, _ = file.WriteAt([]byte(holder()), 0)
+			return file, nil
+		}
+		if !errors.Is(err, errHeld) {
+			return nil, fmt.Errorf("locking an image: %w", err)
+		}
+		timer := time.NewTimer(poll)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			by, _ := os.ReadFile(name)
+			return nil, fmt.Errorf("%s is at work on an image with the same lock, %s: %w", strings.TrimSpace(string(by)), name, context.Cause(ctx))
+		}
+	}
+}
+
+// errHeld: somebody else has the lock.
+var errHeld = errors.New("it is held by somebody else")
+
+// tryLock makes a file, and locks it exclusively.
+func tryLock(name string) (*os.File, error) {
+	return flocked(name, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX)
+}
+
+func flocked(name string, flags, how int) (*os.File, error) {
+	file, err := os.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err == nil {
+		return file, nil
+	}
+	_ = file.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, errHeld
+	}
+	return nil, err
+}
+
+// holder says who this process is, for the one that waits in vain.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this host"
+	}
+	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
+}
