@@ -77,6 +77,16 @@ func TestKinds(t *testing.T) {
 			labels: map[string]string{manifestsLabel: "manifests/", metadataLabel: "metadata/"}, kind: Bundle,
 			want: map[string]string{"manifests/csv.yaml": "kind: x", "metadata/annotations.yaml": "a: b"},
 		},
+		"bundle-format": {
+			reason: "the format alone says that it is a bundle, with the usual folders",
+			labels: map[string]string{formatLabel: registryV1}, kind: Bundle,
+			want: map[string]string{"manifests/csv.yaml": "kind: x", "metadata/annotations.yaml": "a: b"},
+		},
+		"plain": {
+			reason: "plain manifests are in one folder, the usual one or that of a label",
+			labels: map[string]string{formatLabel: plainV0}, kind: Plain,
+			want: map[string]string{"csv.yaml": "kind: x"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pinned := s.push(name, made{labels: c.labels, layers: [][]byte{content}})
@@ -100,6 +110,28 @@ func TestKinds(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestChart: the archive of a chart is kept as it is, and nothing else of its image is asked
+// for.
+func TestChart(t *testing.T) {
+	s := serve(t)
+	store := opened(t, t.TempDir(), s.options(new(atomic.Int64)))
+	archive := layer(t, entry{name: "foghorn/Chart.yaml", content: "name: foghorn"})
+	provenance := s.blob([]byte("signed"))
+	provenance.MediaType = chartProvenanceType
+	s.push("v1", made{layers: [][]byte{archive}, manifest: func(m *specs.Manifest) {
+		m.Config.MediaType, m.Layers[0].MediaType = chartConfigType, chartLayerType
+		m.Layers = append(m.Layers, provenance)
+	}})
+	got := fetched(t.Context(), t, store, s.host+"/ns/thing:v1")
+	want := map[string]string{ChartFile: string(gzipped(t, archive))}
+	if diff := cmp.Diff(want, files(t, got.FS)); got.Kind != Chart || diff != "" {
+		t.Errorf("found %s\n%s", got.Kind, diff)
+	}
+	if asked := s.requests.Load(); asked != 1 {
+		t.Errorf("%d blobs were downloaded; the archive is 1", asked)
 	}
 }
 
@@ -162,7 +194,20 @@ func TestHostile(t *testing.T) {
 		"layer type":            {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = "application/zip" }), []string{`"application/zip"`}},
 		//lint:ignore SA1019 What is refused is what is deprecated.
 		"foreign layer":      {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = specs.MediaTypeImageLayerNonDistributableGzip }), []string{"nondistributable"}},
-		"configuration type": {changed(func(m *specs.Manifest) { m.Config.MediaType = "application/vnd.cncf.helm.config.v1+json" }), []string{"helm.config"}},
+		"configuration type": {changed(func(m *specs.Manifest) { m.Config.MediaType = "application/vnd.wasm.config.v1+json" }), []string{"wasm.config"}},
+		"chart without one":  {changed(func(m *specs.Manifest) { m.Config.MediaType = chartConfigType }), []string{"layer sha256:", specs.MediaTypeImageLayerGzip, chartLayerType}},
+		"two charts": {made{layers: [][]byte{good, layer(t, entry{name: "b"})}, manifest: func(m *specs.Manifest) {
+			m.Config.MediaType, m.Layers[0].MediaType, m.Layers[1].MediaType = chartConfigType, chartLayerType, chartLayerType
+		}}, []string{"not exactly one layer"}},
+		"chart too large": {changed(func(m *specs.Manifest) {
+			m.Config.MediaType, m.Layers[0].MediaType, m.Layers[0].Size = chartConfigType, chartLayerType, 1<<19+1
+		}), []string{"layer sha256:", "524289 bytes", "at most 524288"}},
+		"chart that lies": {changed(func(m *specs.Manifest) {
+			m.Config.MediaType, m.Layers[0].MediaType = chartConfigType, chartLayerType
+			m.Layers[0].Size++
+		}), []string{"layer sha256:", "the manifest says"}},
+		"format":             {made{labels: map[string]string{formatLabel: "helm"}, layers: [][]byte{good}}, []string{`"helm"`, formatLabel, "registry+v1 and plain+v0"}},
+		"operating system":   {one(entry{name: "etc/mtab", link: "/proc/mounts/../../..", kind: tar.TypeSymlink}, entry{name: "dev/sda", kind: tar.TypeBlock}), []string{"has no label of a catalog or a bundle"}},
 		"configuration size": {changed(func(m *specs.Manifest) { m.Config.Size = 5000 }), []string{"5000 bytes; at most 4096"}},
 		"other layers": {made{layers: [][]byte{good}, config: func(c *specs.Image) { c.RootFS.DiffIDs = nil }},
 			[]string{"its manifest has 1 layers, and its configuration 0"}},

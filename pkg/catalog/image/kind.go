@@ -18,6 +18,8 @@ const (
 	Catalog Kind = "catalog"
 	// Bundle has the folders manifests and metadata of a registry+v1 bundle.
 	Bundle Kind = "bundle"
+	// Chart has an archive of a Helm chart, ChartFile, as helm push makes it.
+	Chart Kind = "chart"
 	// Plain is any other image.
 	Plain Kind = "plain"
 )
@@ -27,6 +29,24 @@ const (
 	catalogLabel   = "operators.operatorframework.io.index.configs.v1"
 	manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
 	metadataLabel  = "operators.operatorframework.io.bundle.metadata.v1"
+	formatLabel    = "operators.operatorframework.io.bundle.mediatype.v1"
+)
+
+// The values of formatLabel that are known.
+const (
+	registryV1 = "registry+v1"
+	plainV0    = "plain+v0"
+)
+
+// ChartFile is where a chart's archive is.
+const ChartFile = "chart.tgz"
+
+// The media types of a Helm chart in a registry
+// (https://helm.sh/docs/topics/registries/#helm-chart-manifest).
+const (
+	chartConfigType     = "application/vnd.cncf.helm.config.v1+json"
+	chartLayerType      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	chartProvenanceType = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 )
 
 // contents says what an image is, which folders of it are kept, and which is read.
@@ -47,8 +67,16 @@ func contents(labels map[string]string, limits Limits) (kind Kind, keep []string
 		return Catalog, []string{configs}, configs, err
 	}
 	manifests, metadata := folder(manifestsLabel), folder(metadataLabel)
-	if manifests == "" && metadata == "" {
-		return Plain, []string{"."}, ".", err
+	switch format := labels[formatLabel]; {
+	case err != nil:
+		return "", nil, "", err
+	case format == plainV0:
+		manifests = orElse(manifests, "manifests")
+		return Plain, []string{manifests}, manifests, nil
+	case format != "" && format != registryV1:
+		return "", nil, "", refuse("", "its label %s is %q; allowed are %s and %s", formatLabel, shortened(format), registryV1, plainV0)
+	case manifests == "" && metadata == "" && format == "":
+		return Plain, []string{"."}, ".", nil
 	}
 	return Bundle, slices.Compact([]string{orElse(manifests, "manifests"), orElse(metadata, "metadata")}), ".", err
 }
@@ -69,8 +97,12 @@ func layerTypes() []string {
 	}
 }
 
+func chartLayerTypes() []string { return []string{chartLayerType, chartProvenanceType} }
+
+func isChart(m *specs.Manifest) bool { return m.Config.MediaType == chartConfigType }
+
 func configTypes() []string {
-	return []string{specs.MediaTypeImageConfig, manifest.DockerV2Schema2ConfigMediaType}
+	return []string{specs.MediaTypeImageConfig, manifest.DockerV2Schema2ConfigMediaType, chartConfigType}
 }
 
 // checkManifest judges what a manifest says, before anything it names is asked for.
@@ -95,9 +127,13 @@ func checkManifest(m *specs.Manifest, limits Limits) error {
 			return refuse("", "its layers have more than %d bytes", limits.Download)
 		}
 	}
+	allowed := layerTypes()
+	if isChart(m) {
+		allowed = chartLayerTypes()
+	}
 	for _, of := range m.Layers {
-		if !slices.Contains(layerTypes(), of.MediaType) {
-			return &Refused{Layer: of.Digest.String(), Reason: refuse("", "it has the media type %q; allowed are %s", shortened(of.MediaType), strings.Join(layerTypes(), ", ")).Reason}
+		if !slices.Contains(allowed, of.MediaType) {
+			return &Refused{Layer: of.Digest.String(), Reason: refuse("", "it has the media type %q; allowed are %s", shortened(of.MediaType), strings.Join(allowed, ", ")).Reason}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
@@ -24,12 +25,23 @@ func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedIm
 	}
 	defer func() { _ = asked.Destroy() }()
 	allowed, err := asked.IsRunningImageAllowed(ctx, unparsed)
-	var broken signature.PolicyRequirementError
-	switch {
-	case errors.As(err, &broken), err == nil && !allowed:
-		return &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Err: err}
-	case err != nil:
-		return fmt.Errorf("checking signatures by the policy %s: %w", file, err)
+	if err == nil && allowed {
+		return nil
 	}
-	return nil
+	var (
+		broken signature.PolicyRequirementError
+		key    *fs.PathError
+	)
+	if err != nil && !errors.As(err, &broken) {
+		// A signature of somebody else is an error as any other. What remains of them is that
+		// signatures, or the keys of the policy, cannot be read: signatures that were read are
+		// not read again here.
+		if _, unread := unparsed.Signatures(ctx); unread != nil {
+			return fmt.Errorf("reading the signatures for the policy %s: %w", file, remote(unread))
+		}
+		if errors.As(err, &key) {
+			return fmt.Errorf("checking signatures by the policy %s: %w", file, err)
+		}
+	}
+	return &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Err: err}
 }

@@ -22,6 +22,7 @@ const (
 	otherRoot  = "PENSTOCK_TEST_IMAGE_ROOT"
 	otherRef   = "PENSTOCK_TEST_IMAGE_REF"
 	otherCerts = "PENSTOCK_TEST_IMAGE_CERTS"
+	otherCAs   = "PENSTOCK_TEST_IMAGE_CAS"
 )
 
 // TestOtherProcess is what such a process does: it fetches an image, says so, and holds it
@@ -32,7 +33,8 @@ func TestOtherProcess(t *testing.T) {
 		t.Skip("it is a process of TestProcesses")
 	}
 	options := DefaultOptions()
-	options.Registries.Certs = os.Getenv(otherCerts)
+	options.Registries.Certs, options.Registries.CAs = os.Getenv(otherCerts), os.Getenv(otherCAs)
+	options.Backoff.Steps = 1
 	held := fetched(t.Context(), t, opened(t, root, options), os.Getenv(otherRef))
 	fmt.Println("fetched", held.Digest)
 	_, _ = io.Copy(io.Discard, os.Stdin)
@@ -44,10 +46,12 @@ type otherProcess struct {
 	out   *bufio.Reader
 }
 
-func another(t *testing.T, root, ref string, options Options) *otherProcess {
+// another starts such a process, with more of an environment.
+func another(t *testing.T, root, ref string, options Options, env ...string) *otherProcess {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOtherProcess$", "-test.timeout=1m")
-	cmd.Env = append(os.Environ(), otherRoot+"="+root, otherRef+"="+ref, otherCerts+"="+options.Registries.Certs)
+	cmd.Env = append(os.Environ(), otherRoot+"="+root, otherRef+"="+ref, otherCerts+"="+options.Registries.Certs, otherCAs+"="+options.Registries.CAs)
+	cmd.Env = append(cmd.Env, env...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

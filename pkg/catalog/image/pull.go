@@ -42,22 +42,40 @@ func (s *Store) pull(ctx context.Context, o *session, reference, check string) e
 	if err != nil {
 		return about(err, reference, "")
 	}
-	kind, keep, root, err := contents(config.Config.Labels, s.options.Limits)
-	if err != nil {
-		return about(err, reference, "")
-	}
-	if len(config.RootFS.DiffIDs) != len(made.Layers) {
-		return about(refuse("", "its manifest has %d layers, and its configuration %d", len(made.Layers), len(config.RootFS.DiffIDs)), reference, "")
+	r := record{Digest: o.digest.String(), Kind: Chart, Root: ".", Checked: []string{check}}
+	var keep []string
+	if !isChart(made) {
+		if r.Kind, keep, r.Root, err = contents(config.Config.Labels, s.options.Limits); err != nil {
+			return about(err, reference, "")
+		}
+		if len(config.RootFS.DiffIDs) != len(made.Layers) {
+			return about(refuse("", "its manifest has %d layers, and its configuration %d", len(made.Layers), len(config.RootFS.DiffIDs)), reference, "")
+		}
 	}
 	folder, err := os.MkdirTemp(s.root, pullPrefix+strings.TrimPrefix(filepath.Base(s.lockFile(o.digest.String())), lockPrefix)+"-")
 	if err != nil {
 		return fmt.Errorf("pulling image %s: %w", reference, err)
 	}
 	defer os.RemoveAll(folder)
-	if err := s.unpack(ctx, o, made, config, filepath.Join(folder, treeDir), keep); err != nil {
-		return about(err, reference, "")
+	tree := filepath.Join(folder, treeDir)
+	if isChart(made) {
+		err = s.chart(ctx, o, made, tree)
+	} else {
+		err = s.unpack(ctx, o, made, config, tree, keep)
 	}
-	return s.keep(folder, record{Digest: o.digest.String(), Kind: kind, Root: root, Checked: []string{check}}, reference)
+	if err != nil {
+		return explained(about(err, reference, ""), keep)
+	}
+	return s.keep(folder, r, reference)
+}
+
+// explained says why all of an image was unpacked: it may be an image of something else.
+func explained(err error, keep []string) error {
+	var refused *Refused
+	if errors.As(err, &refused) && refused.Path != "" && len(keep) == 1 && keep[0] == "." {
+		refused.Reason += " (the image has no label of a catalog or a bundle, so all of it is taken for manifests)"
+	}
+	return err
 }
 
 // describe asks for the manifest of this machine's image, checks it, and asks for the labels.
@@ -75,7 +93,9 @@ func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest,
 		if err := checkManifest(found, s.options.Limits); err != nil {
 			return err
 		}
-		made = found
+		if made = found; isChart(found) {
+			return nil
+		}
 		if config, err = o.config(ctx, found.Config); err != nil {
 			return about(err, "", found.Config.Digest.String())
 		}

@@ -31,6 +31,9 @@ type Registries struct {
 	// Certs is a folder with a folder for each host:port, with CAs (*.crt) and client
 	// certificates (*.cert, *.key).
 	Certs string
+	// CAs is a folder with CAs (*.crt) for all registries, besides those of the system. Certs
+	// is not read then.
+	CAs string
 	// Policy is policy.json: whose signatures an image needs. Without it, none are asked for.
 	Policy string
 	// Lookaside is the folder registries.d: where signatures are.
@@ -72,6 +75,7 @@ func (s *Store) system(auth string) (*types.SystemContext, error) {
 		SystemRegistriesConfPath:    or(s.options.Registries.Conf, os.DevNull),
 		SystemRegistriesConfDirPath: nowhere,
 		RegistriesDirPath:           or(s.options.Registries.Lookaside, nowhere),
+		DockerCertPath:              s.options.Registries.CAs,
 		DockerPerHostCertDirPath:    or(s.options.Registries.Certs, nowhere),
 		OSChoice:                    "linux",
 		DockerRegistryUserAgent:     "penstock",

@@ -1,0 +1,217 @@
+//go:build containers_image_openpgp
+
+package image
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	versioned "github.com/opencontainers/image-spec/specs-go"
+	specs "github.com/opencontainers/image-spec/specs-go/v1"
+	//lint:ignore SA1019 It is what the library verifies with, so it is what has to sign.
+	"golang.org/x/crypto/openpgp"
+	//lint:ignore SA1019 The same.
+	"golang.org/x/crypto/openpgp/packet"
+)
+
+// payload is what both kinds of signatures sign
+// (https://github.com/containers/image/blob/main/docs/containers-signature.5.md).
+func payload(t *testing.T, kind, ref string, of digest.Digest) []byte {
+	t.Helper()
+	content, err := json.Marshal(map[string]any{
+		"critical": map[string]any{
+			"type":     kind,
+			"image":    map[string]string{"docker-manifest-digest": of.String()},
+			"identity": map[string]string{"docker-reference": ref},
+		},
+		"optional": map[string]any{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// gpgKey makes a key, and the file that a policy names.
+func gpgKey(t *testing.T) (key *openpgp.Entity, file string) {
+	t.Helper()
+	key, err := openpgp.NewEntity("Lamp", "", "lamp@example.com", &packet.Config{DefaultHash: crypto.SHA256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var public bytes.Buffer
+	if err := key.Serialize(&public); err != nil {
+		t.Fatal(err)
+	}
+	return key, fileOf(t, public.Bytes())
+}
+
+// gpgSign puts a signature where registries.d looks for it.
+func gpgSign(t *testing.T, key *openpgp.Entity, lookaside, ref string, of digest.Digest) {
+	t.Helper()
+	var signed bytes.Buffer
+	w, err := openpgp.Sign(&signed, key, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(payload(t, "atomic container signature", ref, of)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(lookaside, "ns", "thing@sha256="+of.Encoded())
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "signature-1"), signed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sigstoreKey(t *testing.T) (key *ecdsa.PrivateKey, file string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, fileOf(t, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+}
+
+// sigstoreSign puts a signature beside the image, as cosign does
+// (https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md).
+func (s *served) sigstoreSign(key *ecdsa.PrivateKey, ref string, of digest.Digest) {
+	s.t.Helper()
+	content := payload(s.t, "cosign container image signature", ref, of)
+	sum := sha256.Sum256(content)
+	signature, err := ecdsa.SignASN1(rand.Reader, key, sum[:])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	config, err := json.Marshal(specs.Image{RootFS: specs.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(content)}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	made := specs.Manifest{Versioned: versioned.Versioned{SchemaVersion: 2}, MediaType: specs.MediaTypeImageManifest, Config: s.blob(config)}
+	made.Config.MediaType = specs.MediaTypeImageConfig
+	layer := s.blob(content)
+	layer.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
+	layer.Annotations = map[string]string{"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(signature)}
+	made.Layers = []specs.Descriptor{layer}
+	if content, err = json.Marshal(made); err != nil {
+		s.t.Fatal(err)
+	}
+	s.put(http.MethodPut, "/v2/ns/thing/manifests/sha256-"+of.Encoded()+".sig", made.MediaType, content)
+}
+
+func fileOf(t *testing.T, content []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestSignatures: an image is taken when whom the policy names has signed this image under
+// this name, by GPG or by sigstore, and refused with the reason otherwise.
+func TestSignatures(t *testing.T) {
+	s := serve(t)
+	lookaside, registriesD := t.TempDir(), t.TempDir()
+	conf := fmt.Sprintf("docker:\n  %s:\n    lookaside: file://%s\n    use-sigstore-attachments: true\n", s.host, lookaside)
+	if err := os.WriteFile(filepath.Join(registriesD, "here.yaml"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gpg, gpgFile := gpgKey(t)
+	otherGPG, _ := gpgKey(t)
+	sigstore, sigstoreFile := sigstoreKey(t)
+	otherSigstore, _ := sigstoreKey(t)
+	byGPG := fmt.Sprintf(`{"type":"signedBy","keyType":"GPGKeys","keyPath":%q}`, gpgFile)
+	bySigstore := fmt.Sprintf(`{"type":"sigstoreSigned","keyPath":%q}`, sigstoreFile)
+	name := s.host + "/ns/thing"
+	for test, c := range map[string]struct {
+		policy string
+		sign   func(ref string, of digest.Digest)
+		want   string
+	}{
+		"gpg":               {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, of) }},
+		"gpg-unsigned":      {policy: byGPG, want: "no signature exists"},
+		"gpg-other-key":     {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, otherGPG, lookaside, ref, of) }, want: "Key not found"},
+		"gpg-other-tag":     {policy: byGPG, sign: func(_ string, of digest.Digest) { gpgSign(t, gpg, lookaside, name+":other", of) }, want: "identity"},
+		"gpg-other-image":   {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, digest.FromString("x")) }, want: "no signature exists"},
+		"sigstore":          {policy: bySigstore, sign: func(ref string, of digest.Digest) { s.sigstoreSign(sigstore, ref, of) }},
+		"sigstore-unsigned": {policy: bySigstore, want: "no signature exists"},
+		"sigstore-key":      {policy: bySigstore, sign: func(ref string, of digest.Digest) { s.sigstoreSign(otherSigstore, ref, of) }, want: "signature verification failed"},
+		"sigstore-tag":      {policy: bySigstore, sign: func(_ string, of digest.Digest) { s.sigstoreSign(sigstore, name+":other", of) }, want: "identity"},
+		"both":              {policy: byGPG + "," + bySigstore, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, of) }, want: "1 non-sigstore"},
+	} {
+		t.Run(test, func(t *testing.T) {
+			options := s.options(new(atomic.Int64))
+			options.Registries.Lookaside = registriesD
+			options.Registries.Policy = fileOf(t, fmt.Appendf(nil, `{"default":[{"type":"reject"}],"transports":{"docker":{%q:[%s]}}}`, name, c.policy))
+			ref := name + ":" + test
+			pinned := s.push(test, made{layers: [][]byte{layer(t, entry{name: "a", content: test})}})
+			if c.sign != nil {
+				c.sign(ref, pinned)
+			}
+			store := opened(t, t.TempDir(), options)
+			got, err := store.Fetch(t.Context(), Request{Reference: ref})
+			if c.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = got.Close()
+				return
+			}
+			var refused *Refused
+			if !errors.As(err, &refused) {
+				t.Fatalf("it is not refused: %v", err)
+			}
+			for _, want := range []string{ref, options.Registries.Policy, c.want} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q: %v", want, err)
+				}
+			}
+			nothingLeft(t, store.root)
+		})
+	}
+
+	// Signatures that cannot be read now may be read the next time: no refusal.
+	var waits atomic.Int64
+	options := s.options(&waits)
+	options.Registries.Lookaside = registriesD
+	options.Registries.Policy = fileOf(t, fmt.Appendf(nil, `{"default":[%s]}`, bySigstore))
+	s.push("later", made{layers: [][]byte{layer(t, entry{name: "a", content: "later"})}})
+	s.answer(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !strings.HasSuffix(r.URL.Path, ".sig") {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	var refused *Refused
+	if _, err := opened(t, t.TempDir(), options).Fetch(t.Context(), Request{Reference: name + ":later"}); err == nil || errors.As(err, &refused) || waits.Load() == 0 {
+		t.Errorf("found %v after %d pauses", err, waits.Load())
+	}
+}
