@@ -55,6 +55,9 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 	if problems := validation.IsDNS1123Label(r.Options.InstallNamespace); len(problems) > 0 {
 		return source.Rendered{}, fmt.Errorf("install namespace %q: %s", r.Options.InstallNamespace, problems[0])
 	}
+	if err := r.Options.Certificates.validate(); err != nil {
+		return source.Rendered{}, err
+	}
 	contents, err := read(ctx, fsys)
 	if err != nil {
 		return source.Rendered{}, err

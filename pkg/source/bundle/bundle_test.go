@@ -164,7 +164,8 @@ func TestRefused(t *testing.T) {
 		"NoAnnotations": {"it says what was looked for", fstest.MapFS{csvFile: {Data: []byte(beam)}}, Options{}, []string{annotationsFile + " is missing"}},
 		"Format": {"other formats are not read", with(bundle(t), annotationsFile, annotations+"  operators.operatorframework.io.bundle.mediatype.v1: helm\n"), Options{},
 			[]string{`"helm", want registry+v1`}},
-		"Namespace": {"names are checked first", bundle(t), Options{InstallNamespace: "A"}, []string{`install namespace "A"`}},
+		"Certificates": {"another one would do nothing", bundle(t), Options{Certificates: "own"}, []string{`certificates "own": want one of cert-manager, service-ca, operator`}},
+		"Namespace":    {"names are checked first", bundle(t), Options{InstallNamespace: "A"}, []string{`install namespace "A"`}},
 
 		"DeploymentTwice": {"deployment-name-unique", bundle(t, "      deployments:\n", "      deployments:\n      - {name: beam}\n"), Options{},
 			[]string{csvFile + ":25: ", `spec.install.spec.deployments[1].name: Deployment "beam" is in the list already`}},

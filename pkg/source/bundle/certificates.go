@@ -1,7 +1,9 @@
 package bundle
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +26,15 @@ const (
 // CertificateProviders are the allowed values.
 func CertificateProviders() []string {
 	return []string{string(CertManager), string(ServiceCA), string(ByOperator)}
+}
+
+// validate refuses a provider that would do nothing, as ByOperator does: the webhooks would
+// be called without a CA.
+func (p CertificateProvider) validate() error {
+	if allowed := CertificateProviders(); p != "" && !slices.Contains(allowed, string(p)) {
+		return fmt.Errorf("certificates %q: want one of %s", p, strings.Join(allowed, ", "))
+	}
+	return nil
 }
 
 // How long a certificate of cert-manager lasts, and how long before its end it is renewed.

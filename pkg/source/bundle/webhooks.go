@@ -70,7 +70,10 @@ func (in *installation) services() error {
 // selected are the labels that the selector of a Deployment names.
 func selected(spec map[string]any) map[string]string {
 	labels := map[string]string{}
-	for key, value := range child(child(spec, "selector"), "matchLabels") {
+	// Without child, which would add what is missing to the ClusterServiceVersion.
+	selector, _ := spec["selector"].(map[string]any)
+	matched, _ := selector["matchLabels"].(map[string]any)
+	for key, value := range matched {
 		if text, ok := value.(string); ok {
 			labels[key] = text
 		}

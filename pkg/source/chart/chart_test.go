@@ -68,9 +68,10 @@ func TestRender(t *testing.T) {
 		"values.yaml", "colour: red\n",
 		"crds/lamps.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: lamps.example.com}\nspec:\n  group: example.com\n  scope: Cluster\n  names: {kind: Lamp, plural: lamps}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]\n",
 		"templates/a.yaml", configMap("{{ .Values.colour }}-{{ .Release.Name }}-{{ keys (dict \"b\" 1 \"a\" 2 \"c\" 3) | join \"\" }}"),
-		"templates/lamp.yaml", "apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: l, annotations: {helm.sh/resource-policy: keep}}\n---\napiVersion: other.example.com/v1\nkind: Bulb\nmetadata: {name: b}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n",
+		"templates/lamp.yaml", "apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: l, annotations: {helm.sh/resource-policy: keep}}\n---\napiVersion: other.example.com/v1\nkind: Bulb\nmetadata: {name: b}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n"+
+			"---\napiVersion: storagemigration.k8s.io/v1beta1\nkind: StorageVersionMigration\nmetadata: {name: m}\n---\napiVersion: policy.networking.k8s.io/v1alpha1\nkind: AdminNetworkPolicy\nmetadata: {name: guard}\n",
 		"templates/before.yaml", job("migrate", "pre-install,pre-upgrade", "")+"---\n"+strings.Replace(configMap("x"), "{name: c}", "{name: early, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: '-5'}}", 1),
-		"templates/after.yaml", job("notify", "post-install", ", helm.sh/hook-weight: '2'")+"---\n"+job("t", "test", ""),
+		"templates/after.yaml", job("notify", "post-install,test", ", helm.sh/hook-weight: '2'")+"---\n"+job("t", "test", ""),
 		"templates/NOTES.txt", "hello",
 		"templates/_helpers.tpl", "{{ define \"x\" }}{{ end }}",
 		".helmignore", "ignored.yaml\n", "templates/ignored.yaml", "{{ fail \"not ignored\" }}",
@@ -91,9 +92,10 @@ func TestRender(t *testing.T) {
 		"chart-crds: CustomResourceDefinition.apiextensions.k8s.io lamps.example.com",
 		"before-1: ConfigMap light/early",
 		"before-2: Job.batch light/migrate-DIGEST",
+		"policies: AdminNetworkPolicy.policy.networking.k8s.io light/guard",
 		"configuration: ConfigMap light/c",
 		"roles: ClusterRole.rbac.authorization.k8s.io r",
-		"infrastructure: Lamp.example.com l Bulb.other.example.com light/b",
+		"infrastructure: Lamp.example.com l Bulb.other.example.com light/b StorageVersionMigration.storagemigration.k8s.io m",
 		"after-1: Job.batch light/notify-DIGEST",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -111,6 +113,7 @@ func TestRender(t *testing.T) {
 		"templates/before.yaml:1: Job migrate: spec.ttlSecondsAfterFinished is left out: a hook that is gone would be run again",
 		"test hooks are left out: 1",
 		"templates/lamp.yaml:5: Bulb b: the chart does not say whether Bulb.other.example.com is in a namespace, taken to be in the namespace of the release: set metadata.namespace if it is not",
+		"templates/lamp.yaml:17: AdminNetworkPolicy guard: the chart does not say whether AdminNetworkPolicy.policy.networking.k8s.io is in a namespace, taken to be in the namespace of the release: set metadata.namespace if it is not",
 	}
 	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
 		t.Errorf("warnings: -want, +got:\n%s", diff)
@@ -238,6 +241,12 @@ func TestGenerated(t *testing.T) {
 		_, err := render(t, chart("templates/a.yaml", secret, "templates/b.yaml", configMap("{{ randInt 1 3 }}x")), Options{Generated: []GeneratedSecret{declared}})
 		if err == nil || !strings.Contains(err.Error(), "templates/b.yaml:1: ConfigMap c is another each time") {
 			t.Errorf("got %v, want the object that is no such Secret", err)
+		}
+	})
+	t.Run("Shape", func(t *testing.T) {
+		_, err := render(t, chart("templates/a.yaml", strings.Replace(secret, "{{ randAlphaNum 1 | b64enc }}", "{a: {{ randAlphaNum 9 }}}", 1)), Options{Generated: []GeneratedSecret{declared}})
+		if err == nil || !strings.Contains(err.Error(), "data.p") {
+			t.Errorf("got %v, want the field that is no text", err)
 		}
 	})
 	t.Run("Name", func(t *testing.T) {

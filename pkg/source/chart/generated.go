@@ -89,8 +89,11 @@ func carryData(content, again, previous map[string]any) error {
 		values, _ := content[field].(map[string]any)
 		others, _ := again[field].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if values[key] == others[key] {
+			if reflect.DeepEqual(values[key], others[key]) {
 				continue
+			}
+			if _, isText := values[key].(string); !isText {
+				return fmt.Errorf("%s.%s: has a generated value that is not text", field, key)
 			}
 			// From here on the two are alike, but for what may not be generated.
 			if old, found := had[key]; found {

@@ -79,7 +79,7 @@ func (o *objects) sortHooks(out *source.Rendered) error {
 		if err != nil {
 			return err
 		}
-		if when.test {
+		if when.test && !when.before && !when.after {
 			tests++
 			continue
 		}

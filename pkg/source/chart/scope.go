@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/directory"
@@ -22,24 +23,24 @@ func ofCluster(kind schema.GroupKind) bool {
 		"certificates.k8s.io":          "CertificateSigningRequest ClusterTrustBundle",
 		"flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
 		"gateway.networking.k8s.io":    "GatewayClass",
+		"internal.apiserver.k8s.io":    "StorageVersion",
 		"networking.k8s.io":            "IPAddress IngressClass ServiceCIDR",
 		"node.k8s.io":                  "RuntimeClass",
 		"policy":                       "PodSecurityPolicy",
 		"rbac.authorization.k8s.io":    "ClusterRole ClusterRoleBinding",
-		"resource.k8s.io":              "DeviceClass DeviceTaintRule ResourceSlice",
+		"resource.k8s.io":              "DeviceClass DeviceTaintRule ResourcePoolStatusRequest ResourceSlice",
 		"scheduling.k8s.io":            "PriorityClass",
 		"security.openshift.io":        "SecurityContextConstraints",
 		"snapshot.storage.k8s.io":      "VolumeSnapshotClass VolumeSnapshotContent",
 		"storage.k8s.io":               "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+		"storagemigration.k8s.io":      "StorageVersionMigration",
 	}
 	return slices.Contains(strings.Fields(names[kind.Group]), kind.Kind)
 }
 
 // isBuiltin tells whether a group is one of Kubernetes itself: which of its kinds are in
-// no namespace is known.
-func isBuiltin(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" && group != "snapshot.storage.k8s.io"
-}
+// no namespace is known. Names do not tell: projects beside it define kinds under k8s.io too.
+func isBuiltin(group string) bool { return kubernetesscheme.Scheme.IsGroupRegistered(group) }
 
 // scope puts objects into the namespace of the release, when they name none.
 type scope struct {

@@ -2,6 +2,7 @@ package template
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"syscall"
@@ -23,6 +24,9 @@ func limit(memory, seconds string) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
 		return fmt.Errorf("memory of %d bytes: %w", bytes, err)
 	}
+	// The parent counts the time, and says so. This is for when it is gone: threads that
+	// collect garbage count, so in a second more than one of the processor's goes by.
+	time *= uint64(runtime.NumCPU()) + 1
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: time, Max: time}); err != nil {
 		return fmt.Errorf("%d seconds of processor time: %w", time, err)
 	}
