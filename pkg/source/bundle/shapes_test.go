@@ -21,7 +21,7 @@ func TestShapes(t *testing.T) {
 	if _, err := render(t, with(bundle(t), csvFile, full), Options{Config: configured, Certificates: CertManager}); err != nil {
 		t.Fatal(err)
 	}
-	odd := []any{nil, []any{nil}, map[string]any{"a": map[string]any{}}}
+	odd := []any{nil, map[string]any{"a": map[string]any{}}}
 	for _, file := range []struct{ name, text string }{{csvFile, full}, {crdFile, lamps}, {annotationsFile, annotations}} {
 		var plain map[string]any
 		if err := yaml.Unmarshal([]byte(file.text), &plain); err != nil {
