@@ -234,10 +234,15 @@ func reviewPlan(w sharedPlane) {
 	reviewByPlugin(w)
 }
 
-// profile fails unless the row of the profile says all of these.
+// profile fails unless the row of the profile says all of these. A slow machine may need
+// more time for its dry-runs than a read has, which says Unknown then.
 func (w sharedPlane) profile(texts ...string) {
 	w.t.Helper()
-	w.says(w.MustKubectl("get", "configurationprofiles", "-o", "wide"), append([]string{"LoadAwareRebalancing", "live-migrates virtual machines"}, texts...)...)
+	read := func() (string, string) { return w.MustKubectl("get", "configurationprofiles", "-o", "wide"), "" }
+	row, _ := w.eventually(read, func(row string) bool {
+		return !strings.Contains(row, context.DeadlineExceeded.Error())
+	})
+	w.says(row, append([]string{"LoadAwareRebalancing", "live-migrates virtual machines"}, texts...)...)
 }
 
 // profileAPI is what kubectl can do with profiles besides listing them.
