@@ -72,6 +72,7 @@ func fences() []fence {
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},
 		{"pkg/requestbody", []string{"pkg/fairshare"}, "a body is read whatever is in it"},
 		{"pkg/admission", append([]string{"pkg/fairshare", "pkg/requestbody"}, library...), "it runs inside the server, which is not its business"},
+		{"pkg/registry/catalog", []string{"pkg/apis", "pkg/catalog", "pkg/registry/encoding", "pkg/registry/printing", "pkg/right"}, "packages are computed from catalogs: of the store it knows what others tell it"},
 		{"pkg/registry", append([]string{"pkg/admission/request", "pkg/fairshare", "pkg/requestbody"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/controller", append([]string{"pkg/target"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/server/accessreview", []string{"pkg/right"}, "it asks one question"},

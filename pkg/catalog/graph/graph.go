@@ -222,32 +222,67 @@ func (g *Graph) Path(from Installed, to string) []Upgrade {
 	if from.Name == to || g.bundles[to] == nil {
 		return nil
 	}
-	cameBy := map[string]Upgrade{}
-	cameFrom := map[string]string{}
+	return g.reach(from, to).To(to)
+}
+
+// Paths returns the shortest upgrade paths to all bundles.
+func (g *Graph) Paths(from Installed) *Paths { return g.reach(from, "") }
+
+// Paths are the shortest upgrade paths from what is installed.
+type Paths struct {
+	from     string
+	cameBy   map[string]Upgrade
+	cameFrom map[string]string
+}
+
+// reach looks for paths, until one of them leads to a bundle, "" for all.
+func (g *Graph) reach(from Installed, until string) *Paths {
+	found := &Paths{from: from.Name, cameBy: map[string]Upgrade{}, cameFrom: map[string]string{}}
 	for reached := []Installed{from}; len(reached) > 0; {
 		var next []Installed
 		for _, at := range reached {
 			for _, step := range g.Successors(at) {
-				if _, known := cameBy[step.Bundle]; known || step.Bundle == from.Name {
+				if _, known := found.cameBy[step.Bundle]; known || step.Bundle == from.Name {
 					continue
 				}
-				cameBy[step.Bundle], cameFrom[step.Bundle] = step, at.Name
-				if step.Bundle == to {
-					return backwards(cameBy, cameFrom, from.Name, to)
+				found.cameBy[step.Bundle], found.cameFrom[step.Bundle] = step, at.Name
+				if step.Bundle == until {
+					return found
 				}
 				next = append(next, Installed{Name: step.Bundle, Version: g.bundles[step.Bundle].Version})
 			}
 		}
 		reached = next
 	}
-	return nil
+	return found
 }
 
-func backwards(cameBy map[string]Upgrade, cameFrom map[string]string, from, to string) []Upgrade {
+// To returns the path to a bundle, nil when there is none.
+func (p *Paths) To(bundle string) []Upgrade {
 	var path []Upgrade
-	for at := to; at != from; at = cameFrom[at] {
-		path = append(path, cameBy[at])
+	for at := bundle; at != p.from; at = p.cameFrom[at] {
+		step, reached := p.cameBy[at]
+		if !reached {
+			return nil
+		}
+		path = append(path, step)
 	}
 	slices.Reverse(path)
 	return path
+}
+
+// Cost is about how many bytes of ranges are compared with versions to find all upgrades.
+// It grows with the square of a package, and packages come from others.
+func (g *Graph) Cost() int {
+	cost := len(g.order)
+	for _, list := range g.entries {
+		cost += len(list)
+		for _, one := range list {
+			cost += len(one.Entry.Skips)
+		}
+	}
+	for _, one := range g.ranged {
+		cost += len(one.Entry.SkipRange) * len(g.order)
+	}
+	return cost
 }

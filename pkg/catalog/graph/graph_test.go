@@ -86,3 +86,45 @@ func TestPathOfBest(t *testing.T) {
 		t.Errorf("path is %s", got)
 	}
 }
+
+// TestPaths: all paths at once are those that are found one by one.
+func TestPaths(t *testing.T) {
+	g := New(load(t), nil)
+	for _, from := range []Installed{{Name: "p.v0.9.0"}, {Name: "p.v1.0.0", Version: g.Node("p.v1.0.0").Version}, {Name: "p.v2.0.0", Version: g.Node("p.v2.0.0").Version}} {
+		paths := g.Paths(from)
+		for _, node := range g.Nodes() {
+			if diff := cmp.Diff(g.Path(from, node.Bundle.Name), paths.To(node.Bundle.Name)); diff != "" {
+				t.Errorf("from %s to %s: (-Path +Paths)\n%s", from.Name, node.Bundle.Name, diff)
+			}
+		}
+	}
+}
+
+func TestEntries(t *testing.T) {
+	want := []Entry{
+		{Channel: "fast", Bundle: "p.v1.2.0", UpgradeOf: "skips the range <1.2.0"},
+		{Channel: "fast", Bundle: "p.v1.1.0", UpgradeOf: "replaces 1.0.0"},
+		{Channel: "fast", Bundle: "p.v9"},
+		{Channel: "stable", Bundle: "p.v1.2.0", UpgradeOf: "replaces 1.0.0; skips 1.1.0"},
+		{Channel: "stable", Bundle: "p.v1.0.0", UpgradeOf: "replaces p.v0.9.0"},
+	}
+	if diff := cmp.Diff(want, New(load(t), nil).Entries()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestUpgradesBound: of too many upgrades the first ones are listed, and the others counted.
+func TestUpgradesBound(t *testing.T) {
+	g := New(load(t), nil)
+	all, more := g.Upgrades(100)
+	if more != 0 || len(all) < 4 {
+		t.Fatalf("%d upgrades and %d more", len(all), more)
+	}
+	some, more := g.Upgrades(3)
+	if diff := cmp.Diff(all[:3], some); diff != "" || more != len(all)-3 {
+		t.Errorf("%d more: %s", more, diff)
+	}
+	if g.Cost() < len(all) {
+		t.Errorf("it costs %d, and has %d upgrades", g.Cost(), len(all))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -34,19 +35,30 @@ type Edge struct {
 
 // Draw returns the graph for machines, sorted.
 func (g *Graph) Draw() Drawing {
-	drawing := Drawing{Channels: g.channels(), Versions: g.Versions(), Upgrades: []Edge{}}
+	drawing := Drawing{Channels: g.channels(), Versions: g.Versions()}
 	if len(g.config.Packages) > 0 {
 		drawing.Package, drawing.DefaultChannel = g.config.Packages[0].Name, DefaultOf(g.config)
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.entries)) {
-		for _, one := range g.entries[name] {
-			drawing.Upgrades = append(drawing.Upgrades, g.edges(one)...)
-		}
-	}
-	slices.SortFunc(drawing.Upgrades, func(a, b Edge) int {
-		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.By, b.By))
-	})
+	drawing.Upgrades, _ = g.Upgrades(math.MaxInt)
 	return drawing
+}
+
+// Upgrades returns all that one step does, sorted, at most so many; and how many more there
+// are.
+func (g *Graph) Upgrades(limit int) (found []Edge, more int) {
+	var entries []entry
+	for _, name := range slices.Sorted(maps.Keys(g.entries)) {
+		entries = append(entries, g.entries[name]...)
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.channel, b.channel) })
+	found = []Edge{}
+	for _, one := range entries {
+		edges := g.edges(one)
+		slices.SortFunc(edges, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.By, b.By)) })
+		kept := edges[:min(len(edges), limit-len(found))]
+		found, more = append(found, kept...), more+len(edges)-len(kept)
+	}
+	return found, more
 }
 
 // edges are the upgrades to the bundle of an entry: of two ways from the same bundle the
@@ -85,24 +97,42 @@ func (g *Graph) channels() []string {
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(seen))))
 }
 
+// Entry is a bundle in a channel.
+type Entry struct {
+	Channel, Bundle string
+	// UpgradeOf says of what it is an upgrade: "replaces 1.4.1; skips 1.4.0".
+	UpgradeOf string
+}
+
+// Entries returns those of the channels that count, by channel, the highest version first.
+func (g *Graph) Entries() []Entry {
+	var out []Entry
+	sorted := g.sortedEntries()
+	for _, channel := range g.channels() {
+		for _, one := range sorted[channel] {
+			out = append(out, Entry{Channel: channel, Bundle: one.Name, UpgradeOf: strings.Join(g.upgradeOf(one), "; ")})
+		}
+	}
+	return out
+}
+
 // Text prints the graph for a person: per channel its bundles, the highest first, with what
 // they are upgrades of. Installed is marked where it stands.
 func (g *Graph) Text(to io.Writer, installed string) error {
-	names := g.channels()
 	defaultChannel := DefaultOf(g.config)
-	for i, name := range names {
+	sorted := g.sortedEntries()
+	for i, name := range g.channels() {
 		if i > 0 {
 			fmt.Fprintln(to)
 		}
-		if err := g.channelText(to, name, name == defaultChannel, installed); err != nil {
+		if err := g.channelText(to, name, name == defaultChannel, sorted[name], installed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *Graph) channelText(to io.Writer, name string, isDefault bool, installed string) error {
-	entries := g.entriesOf(name)
+func (g *Graph) channelText(to io.Writer, name string, isDefault bool, entries []entry, installed string) error {
 	heading := "channel " + name
 	if isDefault {
 		heading += " (default)"
@@ -119,23 +149,23 @@ func (g *Graph) channelText(to io.Writer, name string, isDefault bool, installed
 	return table.Flush()
 }
 
-// entriesOf are those of one channel, the highest version first.
-func (g *Graph) entriesOf(channel string) []entry {
-	var out []entry
+// sortedEntries are those of each channel, the highest version first.
+func (g *Graph) sortedEntries() map[string][]entry {
+	out := map[string][]entry{}
 	for _, list := range g.entries {
 		for _, one := range list {
-			if one.channel == channel {
-				out = append(out, one)
-			}
+			out[one.channel] = append(out[one.channel], one)
 		}
 	}
-	slices.SortFunc(out, func(a, b entry) int {
-		nodeA, nodeB := g.bundles[a.Name], g.bundles[b.Name]
-		if nodeA == nil || nodeB == nil {
-			return cmp.Or(trueLast(nodeA == nil, nodeB == nil), cmp.Compare(a.Name, b.Name))
-		}
-		return cmp.Or(trueLast(!nodeA.Readable, !nodeB.Readable), nodeB.Version.Compare(nodeA.Version), cmp.Compare(a.Name, b.Name))
-	})
+	for _, entries := range out {
+		slices.SortFunc(entries, func(a, b entry) int {
+			nodeA, nodeB := g.bundles[a.Name], g.bundles[b.Name]
+			if nodeA == nil || nodeB == nil {
+				return cmp.Or(trueLast(nodeA == nil, nodeB == nil), cmp.Compare(a.Name, b.Name), compareEntries(a.Entry, b.Entry))
+			}
+			return cmp.Or(trueLast(!nodeA.Readable, !nodeB.Readable), nodeB.Version.Compare(nodeA.Version), cmp.Compare(a.Name, b.Name), compareEntries(a.Entry, b.Entry))
+		})
+	}
 	return out
 }
 

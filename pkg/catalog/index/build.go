@@ -30,6 +30,8 @@ type builder struct {
 	out     *os.File
 	encoder *zstd.Encoder
 	table   table
+	// written is how large the last frame is when it is read.
+	written int64
 }
 
 // piece is one document in the spool.
@@ -194,6 +196,7 @@ func (b *builder) writePackage(name string) error {
 	if row.Package, err = b.write(config, whole); err != nil {
 		return err
 	}
+	row.Bytes = b.written
 	row.Digest = hex.EncodeToString(whole.Sum(nil)[:16])
 	b.table.Packages = append(b.table.Packages, row)
 	return nil
@@ -206,6 +209,7 @@ func (b *builder) write(value any, told hash.Hash) (segment, error) {
 		return segment{}, err
 	}
 	told.Write(encoded)
+	b.written = int64(len(encoded))
 	packed := b.encoder.EncodeAll(encoded, nil)
 	at := segment{b.table.Size, int64(len(packed))}
 	b.table.Size += at.Size

@@ -77,7 +77,7 @@ func TestIndex(t *testing.T) {
 			Kinds: []metav1.GroupVersionKind{{Group: "lamp.io", Version: "v1", Kind: "Lamp"}},
 		},
 	}
-	if diff := cmp.Diff(want, i.Packages(), cmpopts.IgnoreFields(Summary{}, "Package", "Icon", "Digest")); diff != "" {
+	if diff := cmp.Diff(want, i.Packages(), cmpopts.IgnoreFields(Summary{}, "Package", "Icon", "Digest", "Bytes")); diff != "" {
 		t.Errorf("table: (-want +got)\n%s", diff)
 	}
 	config, err := i.Package("lamp")

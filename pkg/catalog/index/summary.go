@@ -47,6 +47,8 @@ type Summary struct {
 	Description string `json:"description,omitempty"`
 	// Kinds are what its bundles provide, all of them together.
 	Kinds []metav1.GroupVersionKind `json:"kinds,omitempty"`
+	// Bytes is how large the package is when it is read.
+	Bytes int64 `json:"bytes"`
 	// Digest tells whether two indexes have the same of a package, its icon included.
 	Digest string `json:"digest"`
 

@@ -64,8 +64,9 @@ const kept = 2
 type Inventory struct {
 	clock clock.PassiveClock
 
-	mu      sync.Mutex
-	current *Snapshot
+	mu       sync.Mutex
+	complete bool
+	current  *Snapshot
 	// before has the newest first.
 	before []*Snapshot
 }
@@ -75,6 +76,17 @@ func New(clock clock.PassiveClock) *Inventory {
 	i := &Inventory{clock: clock}
 	i.current = newSnapshot(nil, i.nextVersion(0, nil))
 	return i
+}
+
+// MarkComplete says that all catalogs that the cluster has were put in, though not all can
+// be read. Before that nobody knows which packages there are not.
+func (i *Inventory) MarkComplete() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.complete {
+		i.complete = true
+		i.replace(i.current.catalogs)
+	}
 }
 
 // Snapshot returns what is there now.
@@ -128,6 +140,7 @@ func (i *Inventory) Remove(name string) {
 func (i *Inventory) replace(catalogs []Catalog) {
 	old := i.current
 	i.current = newSnapshot(catalogs, i.nextVersion(old.version, catalogs))
+	i.current.complete = i.complete
 	i.before = append([]*Snapshot{old}, i.before[:min(len(i.before), kept-1)]...)
 	close(old.outdated)
 }
@@ -135,17 +148,25 @@ func (i *Inventory) replace(catalogs []Catalog) {
 // Snapshot is what was there at one time. It does not change.
 type Snapshot struct {
 	version  Version
+	complete bool
 	catalogs []Catalog
+	packages func() []string
 	// outdated is closed when there is a newer one.
 	outdated chan struct{}
 }
 
 func newSnapshot(catalogs []Catalog, version Version) *Snapshot {
-	return &Snapshot{version: version, catalogs: catalogs, outdated: make(chan struct{})}
+	s := &Snapshot{version: version, catalogs: catalogs, outdated: make(chan struct{})}
+	s.packages = sync.OnceValue(s.listPackages)
+	return s
 }
 
 // Version is higher than that of all snapshots before.
 func (s *Snapshot) Version() Version { return s.version }
+
+// Complete is whether the inventory had all catalogs: if not, nothing is known of packages
+// that it does not have.
+func (s *Snapshot) Complete() bool { return s.complete }
 
 // Outdated is closed when there is a newer snapshot.
 func (s *Snapshot) Outdated() <-chan struct{} { return s.outdated }

@@ -88,6 +88,21 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestComplete: an inventory that nobody has filled yet does not say that there is nothing.
+func TestComplete(t *testing.T) {
+	w := newFixture(t)
+	w.Put(w.catalog("hub", 0, pkg("lamp", "1.0.0")))
+	before := w.Snapshot()
+	w.MarkComplete()
+	w.MarkComplete()
+	<-before.Outdated()
+	after := w.Snapshot()
+	w.Remove("hub")
+	if before.Complete() || !after.Complete() || !w.Snapshot().Complete() || !after.Version().SameContent(before.Version()) {
+		t.Errorf("complete before %t, after %t, later %t", before.Complete(), after.Complete(), w.Snapshot().Complete())
+	}
+}
+
 // TestOutdated: whoever waits is told of a change, and not of what changes nothing.
 func TestOutdated(t *testing.T) {
 	w := newFixture(t)

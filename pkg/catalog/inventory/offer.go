@@ -66,8 +66,11 @@ func (c *Catalog) Unlisted() []string {
 	return out
 }
 
-// Packages returns the names of all packages that can be listed, sorted.
-func (s *Snapshot) Packages() []string {
+// Packages returns the names of all packages that can be listed, sorted. It is shared: do
+// not change it.
+func (s *Snapshot) Packages() []string { return s.packages() }
+
+func (s *Snapshot) listPackages() []string {
 	var names []string
 	for i := range s.catalogs {
 		names = slices.AppendSeq(names, maps.Keys(s.catalogs[i].listed()))

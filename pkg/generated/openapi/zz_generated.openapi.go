@@ -8,7 +8,8 @@
 package openapi
 
 import (
-	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,33 +21,49 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.BlastRadius{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_BlastRadius(ref),
-		v1alpha1.ConfigurationPlan{}.OpenAPIModelName():                 schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref),
-		v1alpha1.ConfigurationPlanList{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref),
-		v1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref),
-		v1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref),
-		v1alpha1.ConfigurationProfile{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref),
-		v1alpha1.ConfigurationProfileList{}.OpenAPIModelName():          schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref),
-		v1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref),
-		v1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName():       schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref),
-		v1alpha1.PlanApproval{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_PlanApproval(ref),
-		v1alpha1.PlanApprovalRequest{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref),
-		v1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref),
-		v1alpha1.PlanDiff{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_PlanDiff(ref),
-		v1alpha1.PlanDiffItem{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref),
-		v1alpha1.PlanHistory{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanHistory(ref),
-		v1alpha1.PlanItem{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_PlanItem(ref),
-		v1alpha1.PlanManifestList{}.OpenAPIModelName():                  schema_pkg_apis_hco_v1alpha1_PlanManifestList(ref),
-		v1alpha1.PlanOptions{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanOptions(ref),
-		v1alpha1.PlanRetryRequest{}.OpenAPIModelName():                  schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref),
-		v1alpha1.PlanRollbackRequest{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref),
-		v1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref),
-		v1alpha1.PlanRun{}.OpenAPIModelName():                           schema_pkg_apis_hco_v1alpha1_PlanRun(ref),
-		v1alpha1.PlanRunItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref),
-		v1alpha1.ProfileItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_ProfileItem(ref),
-		v1alpha1.ProfileRequirement{}.OpenAPIModelName():                schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref),
-		v1alpha1.TakenFields{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_TakenFields(ref),
-		v1alpha1.TargetRef{}.OpenAPIModelName():                         schema_pkg_apis_hco_v1alpha1_TargetRef(ref),
+		v1alpha1.BundleVersion{}.OpenAPIModelName():                     schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref),
+		v1alpha1.CatalogPackage{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref),
+		v1alpha1.CatalogPackageGraph{}.OpenAPIModelName():               schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref),
+		v1alpha1.CatalogPackageIcon{}.OpenAPIModelName():                schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref),
+		v1alpha1.CatalogPackageList{}.OpenAPIModelName():                schema_pkg_apis_catalog_v1alpha1_CatalogPackageList(ref),
+		v1alpha1.CatalogPackageOptions{}.OpenAPIModelName():             schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref),
+		v1alpha1.CatalogPackageVersions{}.OpenAPIModelName():            schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref),
+		v1alpha1.Deprecation{}.OpenAPIModelName():                       schema_pkg_apis_catalog_v1alpha1_Deprecation(ref),
+		v1alpha1.GraphEntry{}.OpenAPIModelName():                        schema_pkg_apis_catalog_v1alpha1_GraphEntry(ref),
+		v1alpha1.GraphPath{}.OpenAPIModelName():                         schema_pkg_apis_catalog_v1alpha1_GraphPath(ref),
+		v1alpha1.GraphUpgrade{}.OpenAPIModelName():                      schema_pkg_apis_catalog_v1alpha1_GraphUpgrade(ref),
+		v1alpha1.InstalledVersion{}.OpenAPIModelName():                  schema_pkg_apis_catalog_v1alpha1_InstalledVersion(ref),
+		v1alpha1.PackageCatalog{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_PackageCatalog(ref),
+		v1alpha1.PackageChannel{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_PackageChannel(ref),
+		v1alpha1.PackageKind{}.OpenAPIModelName():                       schema_pkg_apis_catalog_v1alpha1_PackageKind(ref),
+		v1alpha1.PackageVersion{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref),
+		hcov1alpha1.BlastRadius{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_BlastRadius(ref),
+		hcov1alpha1.ConfigurationPlan{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref),
+		hcov1alpha1.ConfigurationPlanList{}.OpenAPIModelName():          schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref),
+		hcov1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName():          schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref),
+		hcov1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref),
+		hcov1alpha1.ConfigurationProfile{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref),
+		hcov1alpha1.ConfigurationProfileList{}.OpenAPIModelName():       schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref),
+		hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName():     schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref),
+		hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName():    schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref),
+		hcov1alpha1.PlanApproval{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanApproval(ref),
+		hcov1alpha1.PlanApprovalRequest{}.OpenAPIModelName():            schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref),
+		hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref),
+		hcov1alpha1.PlanDiff{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanDiff(ref),
+		hcov1alpha1.PlanDiffItem{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref),
+		hcov1alpha1.PlanHistory{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanHistory(ref),
+		hcov1alpha1.PlanItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanItem(ref),
+		hcov1alpha1.PlanManifestList{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanManifestList(ref),
+		hcov1alpha1.PlanOptions{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanOptions(ref),
+		hcov1alpha1.PlanRetryRequest{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref),
+		hcov1alpha1.PlanRollbackRequest{}.OpenAPIModelName():            schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref),
+		hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref),
+		hcov1alpha1.PlanRun{}.OpenAPIModelName():                        schema_pkg_apis_hco_v1alpha1_PlanRun(ref),
+		hcov1alpha1.PlanRunItem{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref),
+		hcov1alpha1.ProfileItem{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_ProfileItem(ref),
+		hcov1alpha1.ProfileRequirement{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref),
+		hcov1alpha1.TakenFields{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_TakenFields(ref),
+		hcov1alpha1.TargetRef{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_TargetRef(ref),
 		olmv1alpha1.AnyValue{}.OpenAPIModelName():                       olmv1alpha1.AnyValue{}.OpenAPIDefinition(),
 		olmv1alpha1.CELAssertion{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_CELAssertion(ref),
 		olmv1alpha1.ChangeCounts{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref),
@@ -150,6 +167,1058 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	}
 }
 
+func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "BundleVersion is one version, as its bundle and the channels that have it say.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version is empty when the bundle has none that can be read.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"bundle": {
+						SchemaProps: spec.SchemaProps{
+							Description: "bundle is its name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"channels": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "channels are those that have it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"replaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "replaces are the versions that it is the upgrade of, or names of bundles that are not in the catalog.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"skips": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "skips are versions that it is an upgrade of, too, so that it need not come after others.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"skipRanges": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "skipRanges are the same as ranges of versions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"deprecation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deprecation is there when the catalog says that the version should not be used.",
+							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
+						},
+					},
+					"unsupported": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unsupported says why it cannot be installed, as far as the catalog tells.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"image": {
+						SchemaProps: spec.SchemaProps{
+							Description: "image of the bundle.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"version", "bundle"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Deprecation{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogPackage is a package that the catalogs of this cluster offer. It is computed from their indexes whenever it is read, and nothing of it is stored. Where several catalogs have a package, it shows the one of the highest priority, of those the first by name, and names the others.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the package; as labels those of the catalog, besides the label catalog with its name; and a resourceVersion that tells one state of the catalogs from another.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"catalog": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalog is the one that everything below is from.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"catalogs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "catalogs are all that have the package, the one that counts first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PackageCatalog{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description is the first sentence of what the catalog says.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"defaultChannel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "defaultChannel is the one that is followed when none is asked for.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"latest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latest is the version that is installed when nothing is asked for: the highest one that is not deprecated.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"deprecation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deprecation is there when the catalog says that the package should not be used.",
+							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
+						},
+					},
+					"channels": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "channels are at most 100, by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PackageChannel{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"versions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "versions are the highest 100. The subresource versions has all of them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PackageVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"versionCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "versionCount is how many versions there are.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"kinds": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "kinds are what its versions bring, all of them together, at most 200.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PackageKind{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"installed": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"extension",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "installed is what is installed of the package. It is left out for whoever may not list clusterextensionrevisions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.InstalledVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"catalog", "catalogs", "versionCount"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Deprecation{}.OpenAPIModelName(), v1alpha1.InstalledVersion{}.OpenAPIModelName(), v1alpha1.PackageCatalog{}.OpenAPIModelName(), v1alpha1.PackageChannel{}.OpenAPIModelName(), v1alpha1.PackageKind{}.OpenAPIModelName(), v1alpha1.PackageVersion{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogPackageGraph is what the channels of a package say of upgrades.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the package.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"catalog": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalog that it is from.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"defaultChannel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "defaultChannel is the one that is followed when none is asked for.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"entries": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "entries are those of the channels, by channel, the highest version first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.GraphEntry{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"upgrades": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "upgrades are all that one step does, at most 10000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.GraphUpgrade{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted is how many more upgrades there are.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"installed": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"extension",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "installed is what is installed of the package. It is left out for whoever may not list clusterextensionrevisions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.InstalledVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"paths": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "paths are the shortest ways from what is installed, or from what was asked for, to the latest version of each channel that can be reached, and to what was asked for.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.GraphPath{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"catalog", "entries", "upgrades"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.GraphEntry{}.OpenAPIModelName(), v1alpha1.GraphPath{}.OpenAPIModelName(), v1alpha1.GraphUpgrade{}.OpenAPIModelName(), v1alpha1.InstalledVersion{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogPackageIcon is the picture of a package.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the package.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"catalog": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalog that it is from.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"mediaType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mediaType is what the catalog says, such as image/svg+xml. Nobody has looked at the picture: it may have programs in it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"data": {
+						SchemaProps: spec.SchemaProps{
+							Description: "data is the picture.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+				},
+				Required: []string{"catalog", "mediaType", "data"},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_CatalogPackageList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogPackageList is a list of packages.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the packages, by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CatalogPackage{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CatalogPackage{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogPackageOptions are the query parameters of the subresources of a package.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"catalog": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalog to read instead of the one that counts.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"channel": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "channel limits versions and upgrades to channels; it may be given several times.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is a version or bundle where the paths of graph begin, instead of what is installed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is a version or bundle to which a path of graph leads, besides the latest of each channel.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogPackageVersions is the list of all versions of a package, the highest first.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the package.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"catalog": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalog that they are from.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"versions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "versions are at most 2000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.BundleVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted is how many more there are.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"catalog", "versions"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.BundleVersion{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_Deprecation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Deprecation is what a catalog says of something that should not be used.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why, and what to do.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"message"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_GraphEntry(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GraphEntry is a version in a channel.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"channel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "channel that has it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version, or the name of a bundle that is not in the catalog.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"upgradeOf": {
+						SchemaProps: spec.SchemaProps{
+							Description: "upgradeOf says in words what it is an upgrade of.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"deprecation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deprecation is there when the catalog says that the version should not be used.",
+							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
+						},
+					},
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path has the versions to go to from the one that is installed, one after the other, in words. It is empty when no upgrades lead there, and when nothing is installed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"channel", "version"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Deprecation{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_GraphPath(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GraphPath is a way of upgrades.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is the version where it begins.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is the version where it ends.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"versions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "versions are those to go to, one after the other, to included.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"from", "to", "versions"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_GraphUpgrade(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GraphUpgrade is an upgrade in one step.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is a version, or the name of a bundle that is not in the catalog.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is a version, or the name of a bundle that is not in the catalog.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"channel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "channel that has the upgrade.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"by": {
+						SchemaProps: spec.SchemaProps{
+							Description: "by is the field of the channel's entry: replaces, skips or skipRange.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"from", "to", "channel", "by"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_InstalledVersion(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InstalledVersion is a version of a package that is installed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"extension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extension that it is installed as.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version that is installed.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"extension", "version"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_PackageCatalog(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PackageCatalog is a catalog that has a package.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the ClusterCatalog.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"priority": {
+						SchemaProps: spec.SchemaProps{
+							Description: "priority of the ClusterCatalog: of two catalogs the one with the higher priority counts.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"latest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latest is the version that this catalog would install when nothing is asked for.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "priority"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_PackageChannel(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PackageChannel is a channel of a package: a part of its upgrades that can be chosen.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the channel.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"latest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latest is the highest version in the channel that is not deprecated.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"deprecation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deprecation is there when the catalog says that the channel should not be used.",
+							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Deprecation{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_PackageKind(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PackageKind is a kind that a package brings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group of the kind.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version of the kind.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is its name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"group", "version", "kind"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PackageVersion is a version of a package.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version is as the bundle has it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"channels": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "channels are those that have it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"deprecation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deprecation is there when the catalog says that the version should not be used.",
+							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
+						},
+					},
+					"unsupported": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unsupported says why it cannot be installed, as far as the catalog tells.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"version"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Deprecation{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_hco_v1alpha1_BlastRadius(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -235,14 +1304,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref common.ReferenceCallback
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what is asked for.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is what was planned and what became of it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -250,7 +1319,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref common.ReferenceCallback
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName(), v1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			hcov1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName(), hcov1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -289,7 +1358,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref common.ReferenceCall
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ConfigurationPlan{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.ConfigurationPlan{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -300,7 +1369,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref common.ReferenceCall
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ConfigurationPlan{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+			hcov1alpha1.ConfigurationPlan{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -350,7 +1419,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					"options": {
 						SchemaProps: spec.SchemaProps{
 							Description: "options of the profile. Only the member of the plan's own profile may be set.",
-							Ref:         ref(v1alpha1.PlanOptions{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.PlanOptions{}.OpenAPIModelName()),
 						},
 					},
 					"waitTimeout": {
@@ -385,7 +1454,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PlanOptions{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+			hcov1alpha1.PlanOptions{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -489,7 +1558,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PlanItem{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.PlanItem{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -498,7 +1567,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					"approval": {
 						SchemaProps: spec.SchemaProps{
 							Description: "approval is who approved what. The server writes it.",
-							Ref:         ref(v1alpha1.PlanApproval{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
 					},
 					"run": {
@@ -540,7 +1609,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PlanApproval{}.OpenAPIModelName(), v1alpha1.PlanItem{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			hcov1alpha1.PlanApproval{}.OpenAPIModelName(), hcov1alpha1.PlanItem{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -584,7 +1653,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 						SchemaProps: spec.SchemaProps{
 							Description: "status is how the cluster is now.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -592,7 +1661,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -631,7 +1700,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref common.ReferenceC
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ConfigurationProfile{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.ConfigurationProfile{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -642,7 +1711,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref common.ReferenceC
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ConfigurationProfile{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+			hcov1alpha1.ConfigurationProfile{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -705,7 +1774,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ProfileRequirement{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.ProfileRequirement{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -731,7 +1800,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ProfileItem{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.ProfileItem{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -742,7 +1811,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ProfileItem{}.OpenAPIModelName(), v1alpha1.ProfileRequirement{}.OpenAPIModelName()},
+			hcov1alpha1.ProfileItem{}.OpenAPIModelName(), hcov1alpha1.ProfileRequirement{}.OpenAPIModelName()},
 	}
 }
 
@@ -943,13 +2012,13 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref common.ReferenceCallba
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what is approved.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the approval as it was recorded.",
-							Ref:         ref(v1alpha1.PlanApproval{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -957,7 +2026,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PlanApproval{}.OpenAPIModelName(), v1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			hcov1alpha1.PlanApproval{}.OpenAPIModelName(), hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1038,7 +2107,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiff(ref common.ReferenceCallback) common.
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PlanDiffItem{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.PlanDiffItem{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1049,7 +2118,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiff(ref common.ReferenceCallback) common.
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PlanDiffItem{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			hcov1alpha1.PlanDiffItem{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1072,7 +2141,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref common.ReferenceCallback) com
 						SchemaProps: spec.SchemaProps{
 							Description: "targetRef is the object.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"stale": {
@@ -1101,7 +2170,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref common.ReferenceCallback) com
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.TargetRef{}.OpenAPIModelName()},
+			hcov1alpha1.TargetRef{}.OpenAPIModelName()},
 	}
 }
 
@@ -1145,7 +2214,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanHistory(ref common.ReferenceCallback) comm
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PlanRun{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.PlanRun{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1156,7 +2225,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanHistory(ref common.ReferenceCallback) comm
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PlanRun{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			hcov1alpha1.PlanRun{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1179,7 +2248,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 						SchemaProps: spec.SchemaProps{
 							Description: "targetRef is the object that is configured.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"action": {
@@ -1208,7 +2277,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					"blastRadius": {
 						SchemaProps: spec.SchemaProps{
 							Description: "blastRadius is what the item reaches.",
-							Ref:         ref(v1alpha1.BlastRadius{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.BlastRadius{}.OpenAPIModelName()),
 						},
 					},
 					"digest": {
@@ -1244,7 +2313,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.TakenFields{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.TakenFields{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1315,7 +2384,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.BlastRadius{}.OpenAPIModelName(), v1alpha1.TakenFields{}.OpenAPIModelName(), v1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			hcov1alpha1.BlastRadius{}.OpenAPIModelName(), hcov1alpha1.TakenFields{}.OpenAPIModelName(), hcov1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1379,14 +2448,14 @@ func schema_pkg_apis_hco_v1alpha1_PlanOptions(ref common.ReferenceCallback) comm
 					"loadAwareRebalancing": {
 						SchemaProps: spec.SchemaProps{
 							Description: "loadAwareRebalancing are the options of the profile LoadAwareRebalancing.",
-							Ref:         ref(v1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()},
+			hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()},
 	}
 }
 
@@ -1458,14 +2527,14 @@ func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref common.ReferenceCallba
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what to go back to; it may be left out.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1547,7 +2616,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 						SchemaProps: spec.SchemaProps{
 							Description: "approval is who approved it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PlanApproval{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
 					},
 					"startedAt": {
@@ -1582,7 +2651,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PlanRunItem{}.OpenAPIModelName()),
+										Ref: ref(hcov1alpha1.PlanRunItem{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1593,7 +2662,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PlanApproval{}.OpenAPIModelName(), v1alpha1.PlanRunItem{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			hcov1alpha1.PlanApproval{}.OpenAPIModelName(), hcov1alpha1.PlanRunItem{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1616,7 +2685,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 						SchemaProps: spec.SchemaProps{
 							Description: "targetRef is the object that was configured.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"action": {
@@ -1674,7 +2743,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			hcov1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1697,7 +2766,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 						SchemaProps: spec.SchemaProps{
 							Description: "targetRef is the object that is configured.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.TargetRef{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
 						},
 					},
 					"action": {
@@ -1726,7 +2795,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					"blastRadius": {
 						SchemaProps: spec.SchemaProps{
 							Description: "blastRadius is what the item reaches.",
-							Ref:         ref(v1alpha1.BlastRadius{}.OpenAPIModelName()),
+							Ref:         ref(hcov1alpha1.BlastRadius{}.OpenAPIModelName()),
 						},
 					},
 					"notes": {
@@ -1760,7 +2829,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.BlastRadius{}.OpenAPIModelName(), v1alpha1.TargetRef{}.OpenAPIModelName()},
+			hcov1alpha1.BlastRadius{}.OpenAPIModelName(), hcov1alpha1.TargetRef{}.OpenAPIModelName()},
 	}
 }
 

@@ -81,6 +81,9 @@ const (
 	// VersionAnnotation, on a revision, is the version of the extension that it
 	// installs.
 	VersionAnnotation = "olm.operatorframework.io/bundle-version"
+	// PackageAnnotation, on a revision, is the package of a catalog that its version
+	// is one of.
+	PackageAnnotation = "olm.operatorframework.io/package-name"
 	// AllowCRDDeletionAnnotation, set on a revision, acknowledges that a
 	// CustomResourceDefinition which still has instances may be deleted with
 	// them. Its value lists the CustomResourceDefinitions by name, separated

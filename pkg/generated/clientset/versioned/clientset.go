@@ -8,6 +8,7 @@ import (
 	fmt "fmt"
 	http "net/http"
 
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
@@ -17,6 +18,7 @@ import (
 
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
+	CatalogV1alpha1() catalogv1alpha1.CatalogV1alpha1Interface
 	HcoV1alpha1() hcov1alpha1.HcoV1alpha1Interface
 	OlmV1alpha1() olmv1alpha1.OlmV1alpha1Interface
 }
@@ -24,8 +26,14 @@ type Interface interface {
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
-	hcoV1alpha1 *hcov1alpha1.HcoV1alpha1Client
-	olmV1alpha1 *olmv1alpha1.OlmV1alpha1Client
+	catalogV1alpha1 *catalogv1alpha1.CatalogV1alpha1Client
+	hcoV1alpha1     *hcov1alpha1.HcoV1alpha1Client
+	olmV1alpha1     *olmv1alpha1.OlmV1alpha1Client
+}
+
+// CatalogV1alpha1 retrieves the CatalogV1alpha1Client
+func (c *Clientset) CatalogV1alpha1() catalogv1alpha1.CatalogV1alpha1Interface {
+	return c.catalogV1alpha1
 }
 
 // HcoV1alpha1 retrieves the HcoV1alpha1Client
@@ -82,6 +90,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 
 	var cs Clientset
 	var err error
+	cs.catalogV1alpha1, err = catalogv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.hcoV1alpha1, err = hcov1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -111,6 +123,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 // New creates a new Clientset for the given RESTClient.
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
+	cs.catalogV1alpha1 = catalogv1alpha1.New(c)
 	cs.hcoV1alpha1 = hcov1alpha1.New(c)
 	cs.olmV1alpha1 = olmv1alpha1.New(c)
 

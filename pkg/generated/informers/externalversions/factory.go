@@ -11,6 +11,7 @@ import (
 	time "time"
 
 	versioned "github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	catalog "github.com/penstock-project/penstock/pkg/generated/informers/externalversions/catalog"
 	hco "github.com/penstock-project/penstock/pkg/generated/informers/externalversions/hco"
 	internalinterfaces "github.com/penstock-project/penstock/pkg/generated/informers/externalversions/internalinterfaces"
 	olm "github.com/penstock-project/penstock/pkg/generated/informers/externalversions/olm"
@@ -312,8 +313,13 @@ type SharedInformerFactory interface {
 	// client.
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
+	Catalog() catalog.Interface
 	Hco() hco.Interface
 	Olm() olm.Interface
+}
+
+func (f *sharedInformerFactory) Catalog() catalog.Interface {
+	return catalog.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Hco() hco.Interface {

@@ -7,7 +7,8 @@ package externalversions
 import (
 	fmt "fmt"
 
-	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	v1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
@@ -39,8 +40,12 @@ func (f *genericInformer) Lister() cache.GenericLister {
 // TODO extend this to unknown resources with a client pool
 func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
 	switch resource {
-	// Group=hco.kubevirt.io, Version=v1alpha1
-	case v1alpha1.SchemeGroupVersion.WithResource("configurationplans"):
+	// Group=catalog.penstock.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithResource("catalogpackages"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Catalog().V1alpha1().CatalogPackages().Informer()}, nil
+
+		// Group=hco.kubevirt.io, Version=v1alpha1
+	case hcov1alpha1.SchemeGroupVersion.WithResource("configurationplans"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Hco().V1alpha1().ConfigurationPlans().Informer()}, nil
 
 		// Group=olm.operatorframework.io, Version=v1alpha1

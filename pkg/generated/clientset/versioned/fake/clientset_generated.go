@@ -7,6 +7,8 @@ package fake
 import (
 	applyconfiguration "github.com/penstock-project/penstock/pkg/generated/applyconfiguration"
 	clientset "github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/catalog/v1alpha1"
+	fakecatalogv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/catalog/v1alpha1/fake"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/hco/v1alpha1"
 	fakehcov1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/hco/v1alpha1/fake"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
@@ -123,6 +125,11 @@ var (
 	_ clientset.Interface = &Clientset{}
 	_ testing.FakeClient  = &Clientset{}
 )
+
+// CatalogV1alpha1 retrieves the CatalogV1alpha1Client
+func (c *Clientset) CatalogV1alpha1() catalogv1alpha1.CatalogV1alpha1Interface {
+	return &fakecatalogv1alpha1.FakeCatalogV1alpha1{Fake: &c.Fake}
+}
 
 // HcoV1alpha1 retrieves the HcoV1alpha1Client
 func (c *Clientset) HcoV1alpha1() hcov1alpha1.HcoV1alpha1Interface {
