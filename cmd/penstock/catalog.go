@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
 )
 
 // exitError ends the program with a status of its own.
@@ -43,7 +44,7 @@ func newCatalogCommand() *cobra.Command {
 		Use:   "catalog",
 		Short: "Read file-based catalogs: resolve, check and compare them",
 		Long: "Read file-based catalogs, without a cluster.\n\n" +
-			"A catalog is a file or a directory of JSON or YAML documents, also compressed by gzip or zstd.\n" +
+			"A catalog is a file or a directory of JSON or YAML documents, also compressed by gzip or zstd, or an image: oci://REFERENCE.\n" +
 			"Exit status: 0 when the answer is yes, 1 when it is no, 2 when the input cannot be used.",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -64,11 +65,11 @@ func newCatalogCommand() *cobra.Command {
 	return command
 }
 
-// loadCatalogs reads several files or directories as one catalog.
-func loadCatalogs(ctx context.Context, paths []string) (*fbc.Config, error) {
+// loadCatalogs reads several files, directories or images as one catalog.
+func loadCatalogs(ctx context.Context, images *registryFlags, paths []string) (*fbc.Config, error) {
 	config := &fbc.Config{}
 	for _, path := range paths {
-		if err := loadCatalog(ctx, path, config); err != nil {
+		if err := loadCatalog(ctx, images, path, config); err != nil {
 			return nil, unusable(fmt.Errorf("reading catalog %s: %w", path, err))
 		}
 	}
@@ -78,7 +79,10 @@ func loadCatalogs(ctx context.Context, paths []string) (*fbc.Config, error) {
 	return config, nil
 }
 
-func loadCatalog(ctx context.Context, path string, into *fbc.Config) error {
+func loadCatalog(ctx context.Context, images *registryFlags, path string, into *fbc.Config) error {
+	if ref, isImage := imageReference(path); isImage {
+		return loadCatalogImage(ctx, images, ref, into)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -98,6 +102,18 @@ func loadCatalog(ctx context.Context, path string, into *fbc.Config) error {
 	}
 	defer root.Close()
 	return fbc.ReadDirectory(ctx, root.FS(), fbc.DefaultLimits(), into.Add)
+}
+
+func loadCatalogImage(ctx context.Context, images *registryFlags, ref string, into *fbc.Config) error {
+	fetched, err := images.fetch(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer fetched.Close()
+	if fetched.Kind != image.Catalog {
+		return fmt.Errorf("image %s has no catalog in it: the label %s is missing; its labels and media types say: %s", fetched.Reference, image.CatalogLabel, fetched.Kind)
+	}
+	return fbc.ReadDirectory(ctx, fetched.FS, fbc.DefaultLimits(), into.Add)
 }
 
 // packageOf is the part of one package, or an error that says that there is none.

@@ -9,7 +9,7 @@ import (
 )
 
 func newCatalogDiffCommand() *cobra.Command {
-	output := ""
+	output, images := "", registryFlags{}
 	command := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
 		Short: "Say what a new catalog changes, and for whom",
@@ -22,11 +22,11 @@ func newCatalogDiffCommand() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			before, err := loadCatalogs(command.Context(), args[:1])
+			before, err := loadCatalogs(command.Context(), &images, args[:1])
 			if err != nil {
 				return err
 			}
-			after, err := loadCatalogs(command.Context(), args[1:])
+			after, err := loadCatalogs(command.Context(), &images, args[1:])
 			if err != nil {
 				return err
 			}
@@ -41,6 +41,7 @@ func newCatalogDiffCommand() *cobra.Command {
 			return changes.Text(command.OutOrStdout())
 		},
 	}
+	images.add(command.Flags())
 	command.Flags().StringVarP(&output, "output", "o", "text", "Format: text or json.")
 	return command
 }

@@ -18,12 +18,13 @@ type catalogGraphOptions struct {
 	installed string
 	to        string
 	output    string
+	images    registryFlags
 }
 
 func newCatalogGraphCommand() *cobra.Command {
 	var options catalogGraphOptions
 	command := &cobra.Command{
-		Use:   "graph FILE|DIR... --package NAME",
+		Use:   "graph FILE|DIR|oci://IMAGE... --package NAME",
 		Short: "Print the upgrade graph of a package",
 		Long: "Print the channels of a package with their bundles, the highest first, and what each is an upgrade of.\n\n" +
 			"With --installed and --to it also prints the shortest upgrade path; the exit status is 1 when there is none.",
@@ -38,6 +39,7 @@ func newCatalogGraphCommand() *cobra.Command {
 	flags.StringArrayVar(&options.channels, "channel", nil, "Channel to print; all without it. Several may be given.")
 	flags.StringVar(&options.installed, "installed", "", "What is installed, BUNDLE=VERSION: it is marked, and where the path begins.")
 	flags.StringVar(&options.to, "to", "", "Version or bundle to which the path leads.")
+	options.images.add(flags)
 	flags.StringVarP(&options.output, "output", "o", "text", "Format: text or json.")
 	return command
 }
@@ -52,7 +54,7 @@ func catalogGraph(command *cobra.Command, args []string, options catalogGraphOpt
 	if (options.to == "") != (options.installed == "") && options.to != "" {
 		return unusable(errors.New("--to needs --installed: a path begins somewhere"))
 	}
-	catalog, err := loadCatalogs(command.Context(), args)
+	catalog, err := loadCatalogs(command.Context(), &options.images, args)
 	if err != nil {
 		return err
 	}

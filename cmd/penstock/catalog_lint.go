@@ -10,9 +10,9 @@ import (
 )
 
 func newCatalogLintCommand() *cobra.Command {
-	output := ""
+	output, images := "", registryFlags{}
 	command := &cobra.Command{
-		Use:   "lint FILE|DIR...",
+		Use:   "lint FILE|DIR|oci://IMAGE...",
 		Short: "Say what is wrong with a catalog",
 		Long: "Check a catalog by opm's rules, and for what OLM v1 cannot use. Several files are parts of one catalog.\n\n" +
 			"An error is what opm refuses; a server that reads the catalog may take it nevertheless. A warning is what\n" +
@@ -23,13 +23,14 @@ func newCatalogLintCommand() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			catalog, err := loadCatalogs(command.Context(), args)
+			catalog, err := loadCatalogs(command.Context(), &images, args)
 			if err != nil {
 				return err
 			}
 			return printFindings(command, output, lint.Check(catalog))
 		},
 	}
+	images.add(command.Flags())
 	command.Flags().StringVarP(&output, "output", "o", "text", "Format: text or json.")
 	return command
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
@@ -21,12 +24,13 @@ type catalogResolveOptions struct {
 	request    resolve.Request
 	installed  string
 	output     string
+	images     registryFlags
 }
 
 func newCatalogResolveCommand() *cobra.Command {
 	var options catalogResolveOptions
 	command := &cobra.Command{
-		Use:   "resolve --catalog [NAME=]FILE|DIR --package NAME",
+		Use:   "resolve --catalog [NAME=]FILE|DIR|oci://IMAGE --package NAME",
 		Short: "Say which bundle an extension would get, and why",
 		Long: "Choose the bundle of a package as the controller would, by the rules of OLM v1.\n\n" +
 			"With -o json it prints {\"bundle\", \"version\", \"channel\", \"reason\"}. When there is no bundle, only reason is set,\n" +
@@ -36,16 +40,28 @@ func newCatalogResolveCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return catalogResolve(command, options) },
 	}
-	flags := command.Flags()
-	flags.StringArrayVar(&options.catalogs, "catalog", nil, "File or directory of a catalog, with a name before it if its own is not wanted: NAME=FILE. Several may be given.")
-	flags.StringArrayVar(&options.priorities, "priority", nil, "Priority of a catalog, NAME=NUMBER; 0 without it. The highest wins.")
-	flags.StringVar(&options.request.Package, "package", "", "Name of the package.")
-	flags.StringVar(&options.request.Version, "version", "", "Range of versions, for instance 1.2.x or '>=1.2 <2'; any version without it.")
-	flags.StringArrayVar(&options.request.Channels, "channel", nil, "Channel to look into; all without it. Several may be given.")
-	flags.StringVar(&options.installed, "installed", "", "What is installed, BUNDLE=VERSION: only what succeeds it is allowed.")
-	flags.BoolVar(&options.request.SelfCertified, "self-certified", false, "Allow every version, whatever is installed, as upgradeConstraintPolicy SelfCertified does.")
-	flags.StringVarP(&options.output, "output", "o", "text", "Format: text or json.")
+	options.add(command.Flags())
+	options.images.add(command.Flags())
+	command.Flags().StringVarP(&options.output, "output", "o", "text", "Format: text or json.")
 	return command
+}
+
+// add defines the flags that say which bundle is wanted.
+func (o *catalogResolveOptions) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&o.catalogs, catalogFlag, nil, "File, directory or image (oci://) of a catalog, with a name before it if its own is not wanted: NAME=FILE. Several may be given.")
+	flags.StringArrayVar(&o.priorities, "priority", nil, "Priority of a catalog, NAME=NUMBER; 0 without it. The highest wins.")
+	flags.StringVar(&o.request.Package, "package", "", "Name of the package.")
+	flags.StringVar(&o.request.Version, "version", "", "Range of versions, for instance 1.2.x or '>=1.2 <2'; any version without it.")
+	flags.StringArrayVar(&o.request.Channels, "channel", nil, "Channel to look into; all without it. Several may be given.")
+	flags.StringVar(&o.installed, "installed", "", "What is installed, BUNDLE=VERSION: only what succeeds it is allowed.")
+	flags.BoolVar(&o.request.SelfCertified, "self-certified", false, "Allow every version, whatever is installed, as upgradeConstraintPolicy SelfCertified does.")
+}
+
+const catalogFlag = "catalog"
+
+// catalogFlags are those that do nothing without --catalog.
+func catalogFlags() []string {
+	return []string{"priority", "package", "version", "channel", "installed", "self-certified"}
 }
 
 // resolved is what the command prints as JSON.
@@ -57,10 +73,13 @@ type resolved struct {
 }
 
 func catalogResolve(command *cobra.Command, options catalogResolveOptions) error {
+	if err := checkOutput(options.output); err != nil {
+		return unusable(err)
+	}
 	if err := options.complete(); err != nil {
 		return unusable(err)
 	}
-	catalogs, err := options.load(command)
+	catalogs, _, err := options.load(command.Context())
 	if err != nil {
 		return err
 	}
@@ -78,11 +97,7 @@ func catalogResolve(command *cobra.Command, options catalogResolveOptions) error
 
 // noBundle prints the answer no, which is an answer and not a failure.
 func noBundle(to io.Writer, format string, err error) error {
-	reason := err
-	var none *resolve.Error
-	if errors.As(err, &none) && none.Reason != "" {
-		reason = fmt.Errorf("%w: %s", err, none.Reason)
-	}
+	reason := whyNone(err)
 	if format == "json" {
 		if err := printJSON(to, resolved{Reason: reason.Error()}); err != nil {
 			return err
@@ -91,12 +106,18 @@ func noBundle(to io.Writer, format string, err error) error {
 	return &exitError{reason, 1}
 }
 
-func (o *catalogResolveOptions) complete() error {
-	if err := checkOutput(o.output); err != nil {
-		return err
+// whyNone is an answer of the resolver with what it knows besides.
+func whyNone(err error) error {
+	var none *resolve.Error
+	if errors.As(err, &none) && none.Reason != "" {
+		return fmt.Errorf("%w: %s", err, none.Reason)
 	}
+	return err
+}
+
+func (o *catalogResolveOptions) complete() error {
 	if len(o.catalogs) == 0 {
-		return errors.New("--catalog is required: name a file or a directory")
+		return errors.New("--catalog is required: name a file, a directory or an image")
 	}
 	if o.request.Package == "" {
 		return errors.New("--package is required")
@@ -112,34 +133,48 @@ func (o *catalogResolveOptions) complete() error {
 	return nil
 }
 
-// load reads the catalogs, each under its name.
-func (o *catalogResolveOptions) load(command *cobra.Command) ([]resolve.Catalog, error) {
+// load reads the catalogs, each under its name: the part of the package, and all of each.
+func (o *catalogResolveOptions) load(ctx context.Context) ([]resolve.Catalog, []*fbc.Config, error) {
 	priorities, err := o.priorityOf()
 	if err != nil {
-		return nil, unusable(err)
+		return nil, nil, unusable(err)
 	}
 	seen := map[string]bool{}
 	var out []resolve.Catalog
+	var whole []*fbc.Config
 	for _, given := range o.catalogs {
-		name, path, found := strings.Cut(given, "=")
-		if !found {
-			name, path = filepath.Base(given), given
-		}
+		name, path := catalogName(given)
 		if seen[name] {
-			return nil, unusable(fmt.Errorf("--catalog %s: there are two catalogs named %s: write NAME=%s", given, name, path))
+			return nil, nil, unusable(fmt.Errorf("--catalog %s: there are two catalogs named %s: write NAME=%s", given, name, path))
 		}
 		seen[name] = true
-		config, err := loadCatalogs(command.Context(), []string{path})
+		config, err := loadCatalogs(ctx, &o.images, []string{path})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		whole = append(whole, config)
 		out = append(out, resolve.Catalog{Name: name, Priority: priorities[name], Config: config.Package(o.request.Package)})
 		delete(priorities, name)
 	}
 	for name := range priorities {
-		return nil, unusable(fmt.Errorf("--priority %s: there is no catalog of that name", name))
+		return nil, nil, unusable(fmt.Errorf("--priority %s: there is no catalog of that name", name))
 	}
-	return out, nil
+	return out, whole, nil
+}
+
+// catalogName takes the name of a catalog from what was given: the last part of its path,
+// unless there is a name before it. An image is named without tag and digest.
+func catalogName(given string) (name, path string) {
+	if name, path, found := strings.Cut(given, "="); found {
+		return name, path
+	}
+	if ref, isImage := imageReference(given); isImage {
+		ref, _, _ = strings.Cut(ref, "@")
+		ref = ref[strings.LastIndex(ref, "/")+1:]
+		name, _, _ = strings.Cut(ref, ":")
+		return name, given
+	}
+	return filepath.Base(given), given
 }
 
 func (o *catalogResolveOptions) priorityOf() (map[string]int32, error) {

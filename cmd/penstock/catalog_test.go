@@ -50,7 +50,7 @@ func TestCatalogCommands(t *testing.T) {
 			stdout: "lamp.v1.2.0 1.2.0 from catalog before\n1.2.0 is the highest version in the range 1.2.0\n"},
 		"resolve in two": {args: []string{"resolve", "--catalog", "a=" + catalogBefore, "--catalog", "b=" + catalogAfter, "--priority", "a=3", "--package", "lamp"},
 			stdout: "lamp.v1.2.0 1.2.0 from catalog a\n1.2.0 is the highest version\n"},
-		"resolve without a catalog":      {args: []string{"resolve", "--package", "lamp"}, status: 2, err: "--catalog is required: name a file or a directory"},
+		"resolve without a catalog":      {args: []string{"resolve", "--package", "lamp"}, status: 2, err: "--catalog is required: name a file, a directory or an image"},
 		"resolve without a package":      {args: []string{"resolve", "--catalog", catalogBefore}, status: 2, err: "--package is required"},
 		"resolve from something":         {args: []string{"resolve", "--catalog", catalogBefore, "--package", "lamp", "--installed", "1.0.0"}, status: 2, err: `--installed "1.0.0": want BUNDLE=VERSION, for instance argocd-operator.v0.14.0=0.14.0`},
 		"resolve in a catalog twice":     {args: []string{"resolve", "--catalog", catalogBefore, "--catalog", catalogBefore, "--package", "lamp"}, status: 2, err: "--catalog " + catalogBefore + ": there are two catalogs named before: write NAME=" + catalogBefore},

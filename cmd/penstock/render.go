@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ import (
 func newRenderCommand() *cobra.Command {
 	options := renderOptions{cluster: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{
-		Use:   "render DIR|FILE|- --extension NAME --revision N|next",
+		Use:   "render DIR|FILE|-|oci://IMAGE --extension NAME --revision N|next",
 		Short: "Turn manifests, a bundle or a chart into a ClusterExtensionRevision",
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, except hidden ones.\n" +
@@ -39,7 +40,9 @@ func newRenderCommand() *cobra.Command {
 			"when a flag that an annotation needs is missing. Manifests with release.openshift.io/delete are left out:\n" +
 			"objects that a revision does not list any more are deleted when it has succeeded.\n\n" +
 			"With --bundle the manifests are made of a registry+v1 bundle, installed in the namespace that --install-namespace\n" +
-			"names, which has to exist. With --chart they are made of a Helm chart; hooks become phases.",
+			"names, which has to exist. With --chart they are made of a Helm chart; hooks become phases.\n\n" +
+			"An image, oci://REGISTRY/REPOSITORY with a tag or a digest, has a bundle, a chart or plain manifests; its labels and\n" +
+			"media types say which. With --catalog and --package the image is that of the bundle that an extension would get.",
 		Example: "  penstock render ./manifests --extension cert-manager --revision 1 | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision 2 --paused | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision next --on-failure Rollback --progress-deadline-minutes 10 |\n" +
@@ -47,6 +50,10 @@ func newRenderCommand() *cobra.Command {
 			"  penstock render ./release --layout release --profile self-managed-high-availability --extension cluster --revision 1\n" +
 			"  penstock render --bundle ./bundle --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision 1\n" +
 			"  penstock render --chart ./chart.tgz --values values.yaml --install-namespace shop --extension shop --revision 1\n" +
+			"  penstock render oci://registry.example.com/lighthouse/bundle:v1.1.0 --install-namespace lighthouse-system --certificates cert-manager\n" +
+			"    --extension lighthouse --revision 1\n" +
+			"  penstock render --catalog oci://registry.example.com/catalog:latest --package lighthouse --version '>=1.0 <2'\n" +
+			"    --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision next\n" +
 			"  kustomize build ./overlay | penstock render - --extension lighthouse --revision 2 | kubectl create -f -",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -71,30 +78,30 @@ func newRenderCommand() *cobra.Command {
 // render reads, prints the revision on stdout and a summary for people on
 // stderr.
 func render(command *cobra.Command, options renderOptions) error {
-	rendered, notes, err := readInput(command, options)
+	read, err := readInput(command, options)
 	if err != nil {
 		return fmt.Errorf("nothing rendered:\n%w", err)
 	}
-	phases := rendered.Phases
+	phases := read.Phases
 	if err := checkLimits(phases); err != nil {
 		return fmt.Errorf("rendering %s: %w", options.from, err)
 	}
 	if options.version == "" {
-		options.version = rendered.Version
+		options.version = read.Version
 	}
 	if options.revision == nextRevision {
 		if err := options.askNext(command.Context()); err != nil {
 			return fmt.Errorf("nothing rendered: %w", err)
 		}
 	}
-	encoded, err := encode(newRenderedRevision(phases, options), options.output)
+	encoded, err := encode(newRenderedRevision(read, options), options.output)
 	if err != nil {
 		return fmt.Errorf("encoding the revision: %w", err)
 	}
 	if _, err := command.OutOrStdout().Write(encoded); err != nil {
 		return fmt.Errorf("writing the revision: %w", err)
 	}
-	_, err = io.WriteString(command.ErrOrStderr(), summary(phases, options)+notes)
+	_, err = io.WriteString(command.ErrOrStderr(), summary(phases, options)+read.notes)
 	return err
 }
 
@@ -188,7 +195,7 @@ type renderedMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-func newRenderedRevision(phases []source.Phase, options renderOptions) renderedRevision {
+func newRenderedRevision(read input, options renderOptions) renderedRevision {
 	revision := renderedRevision{
 		APIVersion: v1alpha1.SchemeGroupVersion.String(),
 		Kind:       "ClusterExtensionRevision",
@@ -203,6 +210,9 @@ func newRenderedRevision(phases []source.Phase, options renderOptions) renderedR
 	}
 	if options.version != "" {
 		revision.Metadata.Annotations = map[string]string{v1alpha1.VersionAnnotation: options.version}
+		maps.Copy(revision.Metadata.Annotations, read.annotations)
+	} else {
+		revision.Metadata.Annotations = read.annotations
 	}
 	if options.paused {
 		revision.Spec.LifecycleState = v1alpha1.LifecycleStatePaused
@@ -210,7 +220,7 @@ func newRenderedRevision(phases []source.Phase, options renderOptions) renderedR
 	if options.target != "" {
 		revision.Spec.TargetRef = &v1alpha1.TargetReference{Name: options.target}
 	}
-	for _, phase := range phases {
+	for _, phase := range read.Phases {
 		rendered := v1alpha1.RevisionPhase{Name: phase.Name}
 		for _, object := range phase.Objects {
 			rendered.Objects = append(rendered.Objects, v1alpha1.RevisionObject{Object: &v1alpha1.Manifest{Raw: object.JSON}})

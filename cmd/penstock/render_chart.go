@@ -27,7 +27,7 @@ type chartOptions struct {
 }
 
 func (o *chartOptions) add(flags *pflag.FlagSet) {
-	flags.StringVar(&o.from, "chart", "", "Helm chart, a directory or an archive, instead of plain manifests.")
+	flags.StringVar(&o.from, "chart", "", "Helm chart, a directory, an archive or an image (oci://), instead of plain manifests.")
 	flags.StringSliceVar(&o.valueFiles, "values", nil, "Files with values, YAML or JSON; of a value that is in several the last counts (--chart).")
 	flags.StringVar(&o.release, "release", "", "Name of the release, as templates see it. Without it the name of the extension (--chart).")
 	flags.StringVar(&o.kubeVersion, "kube-version", "", "Version of Kubernetes that the chart is rendered for; without it that of Helm's libraries (--chart).")
@@ -46,34 +46,42 @@ func (o *chartOptions) validate(installNamespace string) error {
 	case installNamespace == "":
 		return errors.New("--chart needs --install-namespace: the namespace of the release")
 	case o.carryOn != "" && len(o.generated) == 0:
-		return errors.New("--carry-on does nothing without --generated-secret")
+		return errCarryOn()
 	}
 	return nil
 }
 
 func readChart(command *cobra.Command, options renderOptions) (source.Rendered, error) {
-	given := options.chart
-	values, err := readValues(given.valueFiles)
+	made, err := options.chart.options(options.installNamespace, options.extension)
 	if err != nil {
 		return source.Rendered{}, err
 	}
-	generated, err := given.readGenerated(options.installNamespace)
+	rendered, err := renderChart(command, chart.Renderer{Options: made}, options.chart.from)
 	if err != nil {
-		return source.Rendered{}, err
+		return source.Rendered{}, withDirectory(options.chart.from, err)
 	}
-	renderer := chart.Renderer{Options: chart.Options{
-		Release: given.release, Namespace: options.installNamespace, Values: values,
-		KubeVersion: given.kubeVersion, APIVersions: given.apiVersions, Generated: generated,
-	}}
-	if given.release == "" {
-		renderer.Options.Release = options.extension
-	}
-	rendered, err := renderChart(command, renderer, given.from)
-	if err != nil {
-		return source.Rendered{}, withDirectory(given.from, err)
-	}
-	warnOf(command, given.from, rendered.Warnings)
+	warnOf(command, options.chart.from, rendered.Warnings)
 	return rendered, nil
+}
+
+// options reads the files that the flags name.
+func (o *chartOptions) options(installNamespace, extension string) (chart.Options, error) {
+	values, err := readValues(o.valueFiles)
+	if err != nil {
+		return chart.Options{}, err
+	}
+	generated, err := o.readGenerated(installNamespace)
+	if err != nil {
+		return chart.Options{}, err
+	}
+	made := chart.Options{
+		Release: o.release, Namespace: installNamespace, Values: values,
+		KubeVersion: o.kubeVersion, APIVersions: o.apiVersions, Generated: generated,
+	}
+	if made.Release == "" {
+		made.Release = extension
+	}
+	return made, nil
 }
 
 // renderChart renders a directory or an archive.

@@ -37,8 +37,10 @@ type renderOptions struct {
 	release             release.Options
 	bundle              bundleOptions
 	chart               chartOptions
+	catalog             catalogResolveOptions
+	images              registryFlags
 	installNamespace    string
-	// from is the directory, the file, or - for standard input.
+	// from is the directory, the file, the image, or - for standard input.
 	from string
 	// number is the revision's: that of the flag, or the next one.
 	number int64
@@ -65,6 +67,8 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.installNamespace, installNamespaceFlag, "", "Namespace of the operator, or of the chart's release; it has to exist (--bundle, --chart).")
 	o.bundle.add(flags)
 	o.chart.add(flags)
+	o.catalog.add(flags)
+	o.images.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "yaml", "Format: yaml or json.")
 	o.cluster.Add(flags)
 	for _, name := range []string{"kubeconfig", "context"} {

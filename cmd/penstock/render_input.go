@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
@@ -25,7 +26,7 @@ type bundleOptions struct {
 }
 
 func (o *bundleOptions) add(flags *pflag.FlagSet) {
-	flags.StringVar(&o.dir, "bundle", "", "Directory of a registry+v1 bundle, with manifests/ and metadata/, instead of plain manifests.")
+	flags.StringVar(&o.dir, "bundle", "", "Registry+v1 bundle, a directory with manifests/ and metadata/ or an image (oci://), instead of plain manifests.")
 	flags.StringVar(&o.configFile, "config", "",
 		"File with the configuration, YAML or JSON: watchNamespace and deploymentConfig, as a ClusterExtension has them in spec.config.inline (--bundle).")
 	flags.StringVar(&o.certificates, "certificates", "",
@@ -42,10 +43,22 @@ func bundleFlags() []string {
 // validateInput takes the one input, and refuses flags that would do nothing.
 func (o *renderOptions) validateInput(command *cobra.Command, args []string) error {
 	inputs := slices.DeleteFunc(append(slices.Clone(args), o.bundle.dir, o.chart.from), func(one string) bool { return one == "" })
+	if len(o.catalog.catalogs) > 0 {
+		inputs = append(inputs, o.catalog.catalogs[0])
+	}
 	if len(inputs) != 1 {
-		return fmt.Errorf("%d inputs: want one of DIR, FILE, -, --bundle DIR and --chart DIR|ARCHIVE", len(inputs))
+		return fmt.Errorf("%d inputs: want one of DIR, FILE, -, oci://IMAGE, --bundle DIR, --chart DIR|ARCHIVE and --catalog FILE|DIR", len(inputs))
 	}
 	o.from = inputs[0]
+	if o.ofImage() {
+		return o.validateImage(command)
+	}
+	if err := refuseFlags(command, "without --catalog", catalogFlags()); err != nil {
+		return err
+	}
+	if err := refuseFlags(command, "without an image", registryFlagNames()); err != nil {
+		return err
+	}
 	switch {
 	case o.bundle.dir != "":
 		if err := refuseFlags(command, "with --bundle", releaseFlags(), chartFlags(), []string{"layout"}); err != nil {
@@ -70,6 +83,12 @@ func (o *renderOptions) validateInput(command *cobra.Command, args []string) err
 	return o.validateLayout(command)
 }
 
+// ofImage tells whether an image is rendered: one that is named, or that a catalog chooses.
+func (o *renderOptions) ofImage() bool {
+	_, isImage := imageReference(o.from)
+	return isImage || len(o.catalog.catalogs) > 0
+}
+
 // installNamespaceFlag is of bundles and charts.
 const installNamespaceFlag = "install-namespace"
 
@@ -87,28 +106,48 @@ func (o *bundleOptions) validate(installNamespace string) error {
 	if installNamespace == "" {
 		return errors.New("--bundle needs --install-namespace: the namespace that the operator runs in")
 	}
+	return o.validateCertificates()
+}
+
+func (o *bundleOptions) validateCertificates() error {
 	if o.certificates == "" || slices.Contains(bundle.CertificateProviders(), o.certificates) {
 		return nil
 	}
 	return fmt.Errorf("--certificates %q: want one of %s", o.certificates, strings.Join(bundle.CertificateProviders(), ", "))
 }
 
-// readInput reads what is to be rendered, and says what a person should know of it.
-func readInput(command *cobra.Command, options renderOptions) (rendered source.Rendered, notes string, err error) {
+// input is what was read, and what a person should know of it.
+type input struct {
+	source.Rendered
+	// annotations of the revision say what it was made of.
+	annotations map[string]string
+	notes       string
+}
+
+// readInput reads what is to be rendered.
+func readInput(command *cobra.Command, options renderOptions) (in input, err error) {
 	switch {
+	case options.ofImage():
+		return readImage(command, options)
 	case options.bundle.dir != "":
-		rendered, err = readBundle(command, options.bundle, options.installNamespace)
+		in.Rendered, err = readBundle(command, options.bundle, options.installNamespace)
+		in.annotations = map[string]string{v1alpha1.PackageAnnotation: in.Package}
 	case options.chart.from != "":
-		rendered, err = readChart(command, options)
+		in.Rendered, err = readChart(command, options)
 	default:
-		rendered.Phases, notes, err = readLayout(command, options)
-		return rendered, notes, err
+		in.Phases, in.notes, err = readLayout(command, options)
+		return in, err
 	}
-	return rendered, fmt.Sprintf("note: the Namespace %s is not among the objects: it has to exist\n", options.installNamespace), err
+	in.notes = namespaceNote(options.installNamespace)
+	return in, err
+}
+
+func namespaceNote(namespace string) string {
+	return fmt.Sprintf("note: the Namespace %s is not among the objects: it has to exist\n", namespace)
 }
 
 func readBundle(command *cobra.Command, options bundleOptions, installNamespace string) (source.Rendered, error) {
-	config, err := readConfig(options.configFile)
+	made, err := options.options(installNamespace)
 	if err != nil {
 		return source.Rendered{}, err
 	}
@@ -117,17 +156,23 @@ func readBundle(command *cobra.Command, options bundleOptions, installNamespace 
 		return source.Rendered{}, err
 	}
 	defer root.Close()
-	rendered, err := bundle.Renderer{Options: bundle.Options{
-		InstallNamespace:   installNamespace,
-		Config:             config,
-		Certificates:       bundle.CertificateProvider(options.certificates),
-		AcceptRequirements: options.acceptRequirements,
-	}}.Render(command.Context(), root.FS())
+	rendered, err := bundle.Renderer{Options: made}.Render(command.Context(), root.FS())
 	if err != nil {
 		return source.Rendered{}, withDirectory(options.dir, err)
 	}
 	warnOf(command, options.dir, rendered.Warnings)
 	return rendered, nil
+}
+
+// options reads the file that the flags name.
+func (o *bundleOptions) options(installNamespace string) (bundle.Options, error) {
+	config, err := readConfig(o.configFile)
+	return bundle.Options{
+		InstallNamespace:   installNamespace,
+		Config:             config,
+		Certificates:       bundle.CertificateProvider(o.certificates),
+		AcceptRequirements: o.acceptRequirements,
+	}, err
 }
 
 // readConfig reads YAML or JSON as JSON.

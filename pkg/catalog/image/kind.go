@@ -24,9 +24,12 @@ const (
 	Plain Kind = "plain"
 )
 
+// CatalogLabel names the folder of a catalog in its image.
+const CatalogLabel = "operators.operatorframework.io.index.configs.v1"
+
 // The labels that say what an image is.
 const (
-	catalogLabel   = "operators.operatorframework.io.index.configs.v1"
+	catalogLabel   = CatalogLabel
 	manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
 	metadataLabel  = "operators.operatorframework.io.bundle.metadata.v1"
 	formatLabel    = "operators.operatorframework.io.bundle.mediatype.v1"

@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,9 +162,10 @@ func remote(err error) error {
 		unauthorized docker.ErrUnauthorizedForCredentials
 		status       docker.UnexpectedHTTPStatusError
 		coded        errcode.ErrorCoder
+		certificate  *tls.CertificateVerificationError
 	)
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unauthorized):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unauthorized), errors.As(err, &certificate):
 		return err
 	case errors.As(err, &status) && lasting(status.StatusCode), errors.As(err, &coded) && lasting(coded.ErrorCode().Descriptor().HTTPStatusCode):
 		return err

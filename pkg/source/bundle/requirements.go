@@ -42,6 +42,18 @@ func (r Requirement) String() string {
 	}
 }
 
+// MetBy tells whether a package, by what one of its bundles declares of itself, has what
+// is required. Whether its version fits is not looked at.
+func (r Requirement) MetBy(name string, properties []source.Property) bool {
+	if r.Package != "" {
+		return r.Package == name
+	}
+	return slices.ContainsFunc(properties, func(one source.Property) bool {
+		var kind schema.GroupVersionKind
+		return r.Kind.Kind != "" && one.Type == "olm.gvk" && json.Unmarshal(one.Value, &kind) == nil && kind == r.Kind
+	})
+}
+
 // requirement reads a property, whatever of the two spellings of its type it has.
 func requirement(property source.Property, file string) (r Requirement, isOne bool, err error) {
 	var value struct {

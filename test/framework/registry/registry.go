@@ -27,7 +27,7 @@ const (
 	// CAFile has its certificate, and AuthFile what a client logs in with.
 	CAFile   = "ca.crt"
 	AuthFile = "auth.json"
-	// MirrorsFile is a registries.conf in which the registry is the mirror of another one.
+	// MirrorsFile is a registries.conf by which the registry takes the place of another one.
 	MirrorsFile = "registries.conf"
 )
 
@@ -114,7 +114,7 @@ func (r *Registry) write(certificate []byte, options Options) error {
 	}
 	files := map[string][]byte{CAFile: certificate, AuthFile: encoded}
 	if options.MirrorOf != "" {
-		files[MirrorsFile] = fmt.Appendf(nil, "[[registry]]\nlocation = %q\n[[registry.mirror]]\nlocation = %q\n", options.MirrorOf, r.Host)
+		files[MirrorsFile] = fmt.Appendf(nil, "[[registry]]\nprefix = %q\nlocation = %q\n", options.MirrorOf, r.Host)
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(r.Dir, name), content, 0o600); err != nil {

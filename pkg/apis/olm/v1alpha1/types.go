@@ -84,6 +84,10 @@ const (
 	// PackageAnnotation, on a revision, is the package of a catalog that its version
 	// is one of.
 	PackageAnnotation = "olm.operatorframework.io/package-name"
+	// BundleAnnotation and ReferenceAnnotation, on a revision that was made of an image,
+	// name its bundle and the image with its digest.
+	BundleAnnotation    = "olm.operatorframework.io/bundle-name"
+	ReferenceAnnotation = "olm.operatorframework.io/bundle-reference"
 	// AllowCRDDeletionAnnotation, set on a revision, acknowledges that a
 	// CustomResourceDefinition which still has instances may be deleted with
 	// them. Its value lists the CustomResourceDefinitions by name, separated

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+)
+
+// imageScheme is before the references of images, where a file may be given, too.
+const imageScheme = "oci://"
+
+// imageReference takes the reference of an image, if it is one.
+func imageReference(given string) (ref string, isImage bool) {
+	return strings.CutPrefix(given, imageScheme)
+}
+
+// unusedImages is how long an image that nobody opens stays in the cache.
+const unusedImages = 7 * 24 * time.Hour
+
+// registryFlags say how images are pulled. Proxies are those of the environment: HTTPS_PROXY
+// and NO_PROXY.
+type registryFlags struct {
+	authFile  string
+	conf      string
+	policy    string
+	lookaside string
+	certs     string
+	ca        string
+	cache     string
+}
+
+func (f *registryFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.authFile, "auth-file", "", "File with credentials for registries, in the format of docker's config.json; without it $REGISTRY_AUTH_FILE (oci://).")
+	flags.StringVar(&f.conf, "registries-conf", "",
+		"File registries.conf, with mirrors, blocked registries and registries without TLS; without it $CONTAINERS_REGISTRIES_CONF (oci://).")
+	flags.StringVar(&f.policy, "signature-policy", "", "File policy.json, which says whose signatures an image needs; without it none are asked for (oci://).")
+	flags.StringVar(&f.lookaside, "registries-d", "", "Directory registries.d, which says where signatures are (oci://).")
+	flags.StringVar(&f.certs, "certs-dir", "", "Directory with a directory for each host:port, with CAs (*.crt) and client certificates (*.cert, *.key) (oci://).")
+	flags.StringVar(&f.ca, "ca-file", "", "File with CAs for all registries, besides those of the system (oci://).")
+	flags.StringVar(&f.cache, "image-cache", "", "Directory for images that were pulled; without it penstock/images in the user's cache (oci://).")
+}
+
+// registryFlagNames are the flags that do nothing without an image.
+func registryFlagNames() []string {
+	return []string{"auth-file", "registries-conf", "signature-policy", "registries-d", "certs-dir", "ca-file", "image-cache"}
+}
+
+// fetch pulls an image, or finds it in the cache.
+func (f *registryFlags) fetch(ctx context.Context, ref string) (fetched *image.Image, err error) {
+	if f.ca != "" && f.certs != "" {
+		return nil, errors.New("--ca-file and --certs-dir: want one of them")
+	}
+	options := image.DefaultOptions()
+	options.Registries = image.Registries{
+		Conf: orEnvironment(f.conf, "CONTAINERS_REGISTRIES_CONF"), Certs: f.certs, Policy: f.policy, Lookaside: f.lookaside,
+		// The file is the user's own.
+		Helpers: true,
+	}
+	// A person waits.
+	options.Backoff.Steps = 3
+	if f.ca != "" {
+		if options.Registries.CAs, err = folderOf(f.ca); err != nil {
+			return nil, fmt.Errorf("--ca-file: %w", err)
+		}
+		defer os.RemoveAll(options.Registries.CAs)
+	}
+	store, err := f.open(options)
+	if err != nil {
+		return nil, err
+	}
+	auth := orEnvironment(f.authFile, "REGISTRY_AUTH_FILE")
+	if fetched, err = store.Fetch(ctx, image.Request{Reference: ref, Auth: auth}); err != nil {
+		if auth == "" && strings.Contains(strings.ToLower(err.Error()), "unauthorized") {
+			return nil, fmt.Errorf("%w: no credentials were given; --auth-file names a file with them", err)
+		}
+		return nil, err
+	}
+	if err := store.CollectUnused(time.Now().Add(-unusedImages)); err != nil {
+		return nil, errors.Join(err, fetched.Close())
+	}
+	return fetched, nil
+}
+
+func (f *registryFlags) open(options image.Options) (*image.Store, error) {
+	folder := f.cache
+	if folder == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("there is no folder for images: give --image-cache: %w", err)
+		}
+		folder = filepath.Join(user, "penstock", "images")
+	}
+	return image.Open(folder, options)
+}
+
+// folderOf copies a file with CAs into a folder of its own, as the library wants it.
+func folderOf(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	folder, err := os.MkdirTemp("", "penstock-ca-")
+	if err != nil {
+		return "", err
+	}
+	return folder, os.WriteFile(filepath.Join(folder, "ca.crt"), content, 0o600)
+}
+
+func orEnvironment(value, name string) string {
+	if value != "" {
+		return value
+	}
+	return os.Getenv(name)
+}
