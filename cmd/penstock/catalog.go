@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
 // exitError ends the program with a status of its own.
@@ -122,6 +124,12 @@ func packageOf(config *fbc.Config, name string) (*fbc.Config, error) {
 		return own, nil
 	}
 	return nil, unusable(fmt.Errorf("the catalog has no package %q", name))
+}
+
+// printText prints what quotes a catalog, which somebody else wrote.
+func printText(to io.Writer, text string) error {
+	_, err := io.WriteString(to, screen.SafeLines(text))
+	return err
 }
 
 // checkOutput is for commands that print text for a person, or JSON.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,11 @@ func newCatalogDiffCommand() *cobra.Command {
 				_, err := fmt.Fprintln(command.OutOrStdout(), "nothing changes")
 				return err
 			}
-			return changes.Text(command.OutOrStdout())
+			var said strings.Builder
+			if err := changes.Text(&said); err != nil {
+				return err
+			}
+			return printText(command.OutOrStdout(), said.String())
 		},
 	}
 	images.add(command.Flags())

@@ -123,12 +123,12 @@ func (o *catalogGraphOptions) print(command *cobra.Command, drawn *graph.Graph, 
 		}
 		return printJSON(to, drawing)
 	}
-	if err := drawn.Text(to, from.Name); err != nil {
+	var said strings.Builder
+	if err := drawn.Text(&said, from.Name); err != nil {
 		return err
 	}
 	if len(path) > 0 {
-		_, err := fmt.Fprintf(to, "\nfrom %s: %s\n", drawn.ShortName(from.Name), drawn.PathText(path))
-		return err
+		fmt.Fprintf(&said, "\nfrom %s: %s\n", drawn.ShortName(from.Name), drawn.PathText(path))
 	}
-	return nil
+	return printText(to, said.String())
 }

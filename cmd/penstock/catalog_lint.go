@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/catalog/lint"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -51,7 +52,9 @@ func printFindings(command *cobra.Command, output string, findings []lint.Findin
 		}
 	} else {
 		for _, finding := range findings {
-			fmt.Fprintln(command.OutOrStdout(), finding)
+			if err := printText(command.OutOrStdout(), screen.Safe(finding.String())+"\n"); err != nil {
+				return err
+			}
 		}
 		fmt.Fprintf(command.ErrOrStderr(), "%s, %s\n", text.Count(errorCount, "error"), text.Count(len(findings)-errorCount, "warning"))
 	}

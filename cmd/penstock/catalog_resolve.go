@@ -91,8 +91,7 @@ func catalogResolve(command *cobra.Command, options catalogResolveOptions) error
 	if options.output == "json" {
 		return printJSON(command.OutOrStdout(), answer)
 	}
-	_, err = fmt.Fprintf(command.OutOrStdout(), "%s %s from catalog %s\n%s\n", answer.Bundle, answer.Version, resolution.Catalog, answer.Reason)
-	return err
+	return printText(command.OutOrStdout(), fmt.Sprintf("%s %s from catalog %s\n%s\n", answer.Bundle, answer.Version, resolution.Catalog, answer.Reason))
 }
 
 // noBundle prints the answer no, which is an answer and not a failure.

@@ -85,6 +85,30 @@ func TestCatalogCommands(t *testing.T) {
 	}
 }
 
+// TestCatalogHostile: what a catalog says is printed, and does nothing to a terminal.
+func TestCatalogHostile(t *testing.T) {
+	const name = `v1\u001b[2J`
+	content := `{"schema":"olm.package","name":"p","defaultChannel":"a\u001b[2J"}
+{"schema":"olm.channel","package":"p","name":"a\u001b[2J","entries":[{"name":"` + name + `"},{"name":"v2","replaces":"` + name + `"}]}
+{"schema":"olm.bundle","package":"p","name":"` + name + `","image":"\u001b[2J"}
+{"schema":"olm.bundle","package":"p","name":"v2","image":"i","properties":[{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}}]}
+{"schema":"olm.deprecations","package":"p","entries":[{"reference":{"schema":"olm.bundle","name":"v2"},"message":"\u001b[2J gone\nchannel b: 5 bundles"}]}
+`
+	file := filepath.Join(t.TempDir(), "catalog.json")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"resolve", "--catalog", file, "--package", "p"}, {"resolve", "--catalog", file, "--package", "p", "--version", "1.0.0"}, {"graph", file, "--package", "p"}, {"lint", file},
+		{"diff", catalogBefore, file}, {"diff", file, catalogBefore},
+	} {
+		stdout, _, err := runCatalog(args...)
+		if strings.Contains(stdout, "\x1b") || strings.Contains(stdout, "\nchannel b: ") || stdout == "" && err == nil {
+			t.Errorf("%v prints %q, %v", args, stdout, err)
+		}
+	}
+}
+
 // TestCatalogGraphJSON: what a tool reads.
 func TestCatalogGraphJSON(t *testing.T) {
 	stdout, status, err := runCatalog("graph", catalogAfter, "--package", "lamp", "-o", "json", "--installed", "lamp.v1.0.0=1.0.0", "--to", "lamp.v1.3.0")

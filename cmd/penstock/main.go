@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/server/database"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,8 @@ func main() {
 	// Errors are for a person, also those of a server that did not start: not
 	// a line of the log.
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {
-		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		// Catalogs, charts and clusters are quoted in errors.
+		fmt.Fprintln(os.Stderr, screen.SafeLines("Error: "+err.Error()))
 		os.Exit(exitStatus(err))
 	}
 }

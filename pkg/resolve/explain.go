@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,15 +114,19 @@ func (r *resolver) whyNotSuccessor(nearest Refusal) (string, []string) {
 	if channels := r.askedChannels(nearest.node); len(channels) > 0 {
 		where = " in " + channelList(channels)
 	}
-	said := fmt.Sprintf("%s exists%s but %s; ", nearest.Version, where, nearest.Why)
+	said := fmt.Sprintf("%s exists%s but %s; ", cmp.Or(nearest.Version, nearest.Bundle), where, nearest.Why)
 	if path := nearest.own.graph.Path(*installed, nearest.Bundle); len(path) > 1 {
 		return said + "go to " + nearest.own.graph.PathText(path[:len(path)-1]) + " first", versions(nearest.own.graph, path)
 	}
-	if nearest.node.Version.Compare(installed.Version) < 0 {
+	if nearest.node.Readable && nearest.node.Version.Compare(installed.Version) < 0 {
 		return said + "it is lower, and only upgradeConstraintPolicy SelfCertified goes back", nil
 	}
 	if path := graph.New(nearest.own.catalog.Config, nil).Path(*installed, nearest.Bundle); len(r.request.Channels) > 0 && len(path) > 0 {
-		return said + fmt.Sprintf("%s leads there from %s: add it to channels", channelList(channelsOf(path)), r.request.Installed.Version), nil
+		there := channelsOf(path)
+		if len(there) > 1 {
+			return said + fmt.Sprintf("%s lead there from %s: add them to channels", channelList(there), r.request.Installed.Version), nil
+		}
+		return said + fmt.Sprintf("%s leads there from %s: add it to channels", channelList(there), r.request.Installed.Version), nil
 	}
 	return said + fmt.Sprintf("no upgrade path leads there from %s", r.request.Installed.Name), nil
 }
@@ -167,7 +172,10 @@ func (r *resolver) whyOutside() string {
 		return fmt.Sprintf("no bundle%s has a version that can be read", where)
 	}
 	byVersion := func(a, b *graph.Node) int { return a.Version.Compare(b.Version) }
-	low, high := slices.MinFunc(nodes, byVersion), slices.MaxFunc(nodes, byVersion)
+	slices.SortFunc(nodes, byVersion)
+	// Several catalogs may have the same version.
+	nodes = slices.CompactFunc(nodes, func(a, b *graph.Node) bool { return byVersion(a, b) == 0 })
+	low, high := nodes[0], nodes[len(nodes)-1]
 	said := fmt.Sprintf("none of the %d versions%s is in the range: they are from %s to %s", len(nodes), where, low.Version, high.Version)
 	if len(nodes) == 1 {
 		said = fmt.Sprintf("%s is the only version%s, and not in the range", low.Version, where)
@@ -204,7 +212,11 @@ func (r *resolver) whyNotInChannel() string {
 	if len(there) == 0 {
 		return "the package has no channels"
 	}
-	return fmt.Sprintf("%s has no bundle of the package; it has %s", channelList(asked), channelList(there))
+	verb := "has"
+	if len(asked) > 1 {
+		verb = "have"
+	}
+	return fmt.Sprintf("%s %s no bundle of the package; it has %s", channelList(asked), verb, channelList(there))
 }
 
 // why says why this bundle was chosen.

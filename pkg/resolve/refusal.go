@@ -87,7 +87,7 @@ func (r *resolver) whyRefused(refused Refusal) string {
 		}
 		return fmt.Sprintf("is no successor of %s: it %s", r.request.Installed.Version, described)
 	case DeprecatedBundle:
-		return "is deprecated: " + refused.node.Message
+		return strings.TrimSuffix("is deprecated: "+strings.Join(strings.Fields(refused.node.Message), " "), ": ")
 	case DeprecatedInCatalog:
 		return "is deprecated, and another catalog has one that is not"
 	case LowerPriority:

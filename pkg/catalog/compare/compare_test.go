@@ -62,6 +62,19 @@ p:
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	// Refused before and after, for other reasons, is not stuck by the change.
+	const refused = `{"schema":"olm.package","name":"p","defaultChannel":"a"}
+{"schema":"olm.channel","package":"p","name":"a","entries":[{"name":"v1"}]}
+{"schema":"olm.bundle","package":"p","name":"v1","properties":[{"type":"olm.package","value":{"version":"1.0.0"}},{"type":"olm.constraint","value":{}}]}`
+	empty := `{"schema":"olm.package","name":"p"}
+{"schema":"olm.bundle","package":"p","name":"v1","properties":[{"type":"olm.package","value":{"version":"x"}}]}`
+	b.Reset()
+	if err := Compare(load(refused), load(empty)).Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, "default channel: none, was a\n") || strings.Contains(got, "(stuck)") {
+		t.Errorf("got\n%s", got)
+	}
 	shuffled := load(before)
 	shuffled.Bundles[0], shuffled.Bundles[1] = shuffled.Bundles[1], shuffled.Bundles[0]
 	if changes := Compare(load(before), shuffled); !changes.Empty() {

@@ -23,7 +23,7 @@ type Effect struct {
 	// Before and After are where they go: a version, or why they go nowhere.
 	Before string `json:"before"`
 	After  string `json:"after"`
-	// Stuck is whether they go nowhere after the change, and did before.
+	// Stuck is whether they go nowhere after the change, and went somewhere before.
 	Stuck bool `json:"stuck,omitempty"`
 }
 
@@ -84,9 +84,9 @@ func effectsOf(name, channel string, before, after *fbc.Config) []Effect {
 }
 
 func effectOf(request resolve.Request, before, after *fbc.Config) Effect {
-	from, _ := goesTo(request, before)
-	to, err := goesTo(request, after)
-	return Effect{Before: from, After: to, Stuck: err != nil}
+	from, noneBefore := goesTo(request, before)
+	to, noneAfter := goesTo(request, after)
+	return Effect{Before: from, After: to, Stuck: noneAfter != nil && noneBefore == nil}
 }
 
 // goesTo says where an extension goes in a catalog.
@@ -153,7 +153,7 @@ func (c Changes) Text(to io.Writer) error {
 func (p *Package) text(b *strings.Builder) {
 	fmt.Fprintf(b, "%s:\n", p.Name)
 	if p.DefaultChannel != nil {
-		fmt.Fprintf(b, "  default channel: %s, was %s\n", p.DefaultChannel.After, p.DefaultChannel.Before)
+		fmt.Fprintf(b, "  default channel: %s, was %s\n", cmp.Or(p.DefaultChannel.After, "none"), cmp.Or(p.DefaultChannel.Before, "none"))
 	}
 	for _, list := range []struct {
 		word  string

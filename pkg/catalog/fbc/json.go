@@ -52,7 +52,7 @@ func (d *jsonDocuments) next() ([]byte, int, error) {
 			return nil, begin, err
 		}
 	}
-	return d.buffer, begin, nil
+	return d.buffer, begin, checkValues(d.buffer)
 }
 
 // skipSpace leads to the next object. A line --- may separate JSON objects, too: YAML

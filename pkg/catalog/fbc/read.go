@@ -2,6 +2,7 @@ package fbc
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -26,6 +27,23 @@ type Limits struct {
 // have 55 MB and some thousand documents.
 func DefaultLimits() Limits {
 	return Limits{DocumentBytes: 16 << 20, Bytes: 1 << 30, Documents: 1_000_000}
+}
+
+// mostValues is how many one document has at most: a decoder takes some hundred bytes for
+// each of them, however short. Real documents have some ten thousand.
+const mostValues = 2_000_000
+
+// checkValues counts what stands between, before or around values, within text too: the
+// number is never too low.
+func checkValues(document []byte) error {
+	count := 0
+	for _, mark := range []string{",", ":", "[", "{", "\n"} {
+		count += bytes.Count(document, []byte(mark))
+	}
+	if count > mostValues {
+		return fmt.Errorf("the document has more than %d values, which is the most that is read", mostValues)
+	}
+	return nil
 }
 
 // windowBytes is how much of a file zstd may refer back to; more memory than that is not

@@ -44,6 +44,9 @@ func TestRead(t *testing.T) {
 			[]string{both[0], "5 olm.bundle argocd argocd.v1"}},
 		"YAML after a comment":      {"such a document is nothing", "# licence\n---\nschema: olm.package\nname: argocd\n", []string{"3 olm.package argocd argocd"}},
 		"YAML begins with ---":      {"most do", "---\nschema: olm.package\nname: argocd\n---\n", []string{"2 olm.package argocd argocd"}},
+		"a comment at ---":          {"what follows is another document", "schema: olm.package\nname: argocd\n--- # next\nname: argocd.v1\npackage: argocd\nschema: olm.bundle\n", []string{both[0], "4 olm.bundle argocd argocd.v1"}},
+		"the end of a document":     {"three dots say so", "schema: olm.package\nname: argocd\n...\nname: argocd.v1\npackage: argocd\nschema: olm.bundle\n", []string{both[0], "4 olm.bundle argocd argocd.v1"}},
+		"a hyphen more":             {"that is text", "schema: olm.package\nname: argocd\ndescription:\n  ---\n  --- a\n", both[:1]},
 		"JSON in YAML":              {"JSON is YAML", "---\n" + one, []string{"2 olm.package argocd argocd"}},
 		"capitals":                  {"keys have no case", `{"Schema":"olm.package","NAME":"argocd"}`, both[:1]},
 		"another schema":            {"it is kept", `{"schema":"acme.io/extra","package":"argocd"}`, []string{"1 acme.io/extra argocd "}},
@@ -79,6 +82,7 @@ func TestReadRefuses(t *testing.T) {
 		"no value":                {`{"schema"}`, `c.json:1: is no valid JSON object`},
 		"the same key":            {`{"schema":"a","Schema":"b"}`, `c.json:1: a: keys "schema" and "Schema" are the same key: remove one`},
 		"a number":                {`{"schema":"olm.bundle","package":7}`, `c.json:1: olm.bundle: field package: the document: is of type number, want string`},
+		"text at ---":             {"schema: a\n--- schema: b\n", `c.json:2: found "schema: b" behind ---: a document begins in the line below it`},
 		"a long line":             {`{"schema":"` + strings.Repeat("x", 200) + `"}`, `c.json:1: the document has more than 100 bytes, which is the most that is read`},
 		"a long line without end": {`{"schema":"` + strings.Repeat("x", 900), `c.json:1: the document has more than 100 bytes, which is the most that is read`},
 		"a long YAML document":    {"schema: " + strings.Repeat("x", 200), `c.json:1: the document has more than 100 bytes, which is the most that is read`},
@@ -94,6 +98,16 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestReadValues: what is made of a document takes many times its bytes when it has many values.
+func TestReadValues(t *testing.T) {
+	many := strings.Repeat("{},", mostValues/2)
+	for name, content := range map[string]string{"JSON": `{"schema":"olm.channel","entries":[` + many + `{}]}`, "YAML": "schema: olm.channel\nentries: [" + many + "{}]\n"} {
+		if _, err := listing(t, "c", []byte(content), DefaultLimits()); err == nil || err.Error() != "c:1: the document has more than 2000000 values, which is the most that is read" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

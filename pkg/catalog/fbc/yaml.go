@@ -10,10 +10,15 @@ import (
 	"strconv"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// yamlDocuments is a stream of YAML documents, separated by lines ---. Documents with
-// nothing but comments are left out.
+// longestText is in bytes, of what an error repeats.
+const longestText = 80
+
+// yamlDocuments is a stream of YAML documents, separated by lines --- or "...". Documents
+// with nothing but comments are left out.
 type yamlDocuments struct {
 	in     *bufio.Reader
 	limit  int
@@ -28,6 +33,9 @@ func (d *yamlDocuments) next() ([]byte, int, error) {
 		if err != nil {
 			return nil, begin, err
 		}
+		if err := checkValues(d.buffer); err != nil {
+			return nil, begin, err
+		}
 		converted, err := yaml.YAMLToJSON(d.buffer)
 		if err != nil {
 			line, err := moved(err, begin)
@@ -40,7 +48,7 @@ func (d *yamlDocuments) next() ([]byte, int, error) {
 			continue
 		}
 		first := begin
-		for _, line := range bytes.Split(d.buffer, []byte("\n")) {
+		for line := range bytes.Lines(d.buffer) {
 			if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' {
 				break
 			}
@@ -64,8 +72,11 @@ func (d *yamlDocuments) read() (int, error) {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
 			return begin, err
 		}
-		if !continued && bytes.HasPrefix(part, []byte("---")) && len(bytes.TrimSpace(part[3:])) == 0 {
+		if behind, is := separator(part); is && !continued {
 			d.line++
+			if len(behind) > 0 {
+				return d.line, fmt.Errorf("found %q behind %s: a document begins in the line below it", text.Clip(string(behind), longestText), part[:3])
+			}
 			if d.ended = errors.Is(err, io.EOF); d.ended || len(bytes.TrimSpace(d.buffer)) > 0 {
 				return begin, nil
 			}
@@ -85,6 +96,23 @@ func (d *yamlDocuments) read() (int, error) {
 			return begin, nil
 		}
 	}
+}
+
+// separator tells whether a line ends a document, and returns what stands behind it and is
+// no comment. YAML allows a document there; its reader would take it for the rest of the one
+// before, and drop it.
+func separator(line []byte) (behind []byte, is bool) {
+	rest, is := bytes.CutPrefix(line, []byte("---"))
+	if !is {
+		rest, is = bytes.CutPrefix(line, []byte("..."))
+	}
+	if !is || len(rest) > 0 && !bytes.ContainsAny(rest[:1], " \t\r\n") {
+		return nil, false
+	}
+	if behind = bytes.TrimSpace(rest); len(behind) > 0 && behind[0] == '#' {
+		return nil, true
+	}
+	return behind, true
 }
 
 // moved says in which line of the file YAML is wrong: its reader counts within the document.

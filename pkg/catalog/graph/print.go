@@ -176,7 +176,7 @@ func (g *Graph) describe(one entry) []string {
 	case node == nil:
 		parts = append(parts, "is not in the catalog")
 	case node.Deprecated:
-		parts = append(parts, strings.TrimSuffix("deprecated: "+node.Message, ": "))
+		parts = append(parts, strings.TrimSuffix("deprecated: "+strings.Join(strings.Fields(node.Message), " "), ": "))
 	}
 	return parts
 }

@@ -30,7 +30,7 @@ type Index struct {
 	table   table
 	file    *os.File
 	decoder *zstd.Decoder
-	// damaged is set when a package could not be read: the next Update builds it again.
+	// damaged is set when a package or an icon could not be read: the next Update builds it again.
 	damaged atomic.Bool
 }
 
@@ -81,6 +81,9 @@ func open(folder, digest string) (*Index, error) {
 func (i *Index) verify() error {
 	for _, one := range i.table.Packages {
 		if _, err := i.Package(one.Name); err != nil {
+			return err
+		}
+		if _, err := i.Icon(one.Name); err != nil {
 			return err
 		}
 	}

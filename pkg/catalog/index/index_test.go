@@ -210,6 +210,28 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestDamagedIcon: it is made again like a package.
+func TestDamagedIcon(t *testing.T) {
+	store := opened(t, t.TempDir())
+	i := updated(t, store, "c", 1, documents(lamp))
+	file := filepath.Join(store.folder(digest(1)), packagesFile)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := i.Find("lamp").Icon
+	content[damaged.Offset+damaged.Size-1] ^= 1
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Icon("lamp"); err == nil {
+		t.Fatal("a damaged icon is read without an error")
+	}
+	if icon, err := updated(t, store, "c", 1, documents(lamp)).Icon("lamp"); err != nil || string(icon.Data) != "hi" {
+		t.Errorf("made again, the icon is %+v, %v", icon, err)
+	}
+}
+
 func TestUpdateRefuses(t *testing.T) {
 	store := opened(t, t.TempDir())
 	for _, c := range [][2]string{{"c", "latest"}, {"c", "sha256:../../x"}, {"../c", digest(1)}, {"", digest(1)}, {".", digest(1)}, {"build-x", digest(1)}} {

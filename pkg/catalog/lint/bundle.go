@@ -32,6 +32,9 @@ func (l *linter) checkBundles(name string, own *fbc.Config) {
 			continue
 		}
 		seen[bundle.Name] = true
+		if bundle.Name == "" {
+			say(Error, "a bundle has no name")
+		}
 		if !inChannel[bundle.Name] {
 			say(Error, "it is in no channel")
 		}

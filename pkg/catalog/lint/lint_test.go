@@ -47,6 +47,7 @@ func TestCheck(t *testing.T) {
 		"no version":              {`"version":"2.0.0"`, `"version":"two"`, []string{"error: package p, bundle p.v2: its version cannot be read: No Major.Minor.Patch elements found"}},
 		"the same version":        {`"version":"2.0.0"`, `"version":"1.0.0"`, []string{"error: package p: version 1.0.0 is that of p.v1, p.v2"}},
 		"version of another":      {`"packageName":"p","version":"2.0.0"`, `"packageName":"q","version":"2.0.0"`, []string{`error: package p, bundle p.v2: property olm.package is of package "q", and the bundle of "p"`}},
+		"no name":                 {`"package":"p","name":"p.v2",`, `"package":"p",`, []string{"error: package p: a bundle has no name", "error: package p: it is in no channel", `error: package p, channel stable: entry "p.v2" has no bundle`}},
 		"no property":             {`{"type":"olm.package","value":{"packageName":"p","version":"2.0.0"}}`, ``, []string{"error: package p, bundle p.v2: it has 0 properties olm.package, want 1"}},
 		"no image":                {`"image":"quay.io/p/p:v2",`, ``, []string{"error: package p, bundle p.v2: it has no image"}},
 		"image":                   {`quay.io/p/p:v2`, `oci://quay.io/p`, []string{`error: package p, bundle p.v2: image "oci://quay.io/p" is no reference of an image: invalid reference format`}},
