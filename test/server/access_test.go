@@ -52,7 +52,7 @@ func identities() map[string]identity {
 		"reader": {
 			groups: []string{"system:authenticated"},
 			rules: `[{` + group + `, resources: [clusterextensionrevisions, revisiondiffs, revisionhistories, revisionmanifests], verbs: [get, list, watch]},
- {` + group + `, resources: ` + all + `, verbs: [get]}, {` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [create]}]`,
+ {` + group + `, resources: ` + all + `, verbs: [get]}, {` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback, clusterextensionrevisions/proposal], verbs: [create]}]`,
 			sees: []string{secretName, alphaContent, betaContent, betaName, betaCause},
 		},
 		"alpha": {
@@ -66,7 +66,7 @@ func identities() map[string]identity {
 		// They may write Secrets and not read them.
 		"operator": {
 			groups: []string{"system:authenticated"},
-			rules: `[{` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback], verbs: [get, create]},
+			rules: `[{` + group + `, resources: [clusterextensionrevisions, clusterextensionrevisions/rollback, clusterextensionrevisions/proposal], verbs: [get, create]},
  {` + group + `, resources: [clusterextensionrevisions/diff], verbs: [get]},
  {apiGroups: [""], resources: [configmaps], verbs: [get, create, patch, delete]}, {apiGroups: [""], resources: [secrets], verbs: [create, patch, delete]}]`,
 			sees: []string{secretName, alphaContent, betaContent, betaName, betaCause},
@@ -98,6 +98,8 @@ func reads() []read {
 	everybody, readers, whole := []string{"lister", "reader", "alpha", "admin"}, []string{"reader", "alpha", "admin"}, []string{"reader", "admin"}
 	differs, wholeDiffs := append(slices.Clone(readers), "operator"), append(slices.Clone(whole), "operator")
 	blind := []string{"reader", "alpha", "operator"}
+	// What alpha-3 would take away: all that alpha-2 has.
+	const proposed = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"alpha-3"},"spec":{"revision":3,"lifecycleState":"Paused"}}`
 	return []read{
 		{path: cers, may: []string{"lister", "reader", "admin"}, hiddenFields: values},
 		{path: cers + "?watch=true&timeoutSeconds=1", may: []string{"lister", "reader", "admin"}, hiddenFields: values},
@@ -144,6 +146,7 @@ func reads() []read {
 
 		{path: cers + "/alpha-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader", "alpha"}, answers: 201, hiddenFields: values, hidesName: blind},
 		{path: cers + "/beta-1/rollback?dryRun=All", body: "{}", may: []string{"operator", "admin"}, refused: []string{"reader"}, answers: 201},
+		{path: cers + "/alpha-3/proposal", body: proposed, may: []string{"operator", "admin"}, refused: []string{"reader"}, answers: 201, hiddenFields: values, hidesName: []string{"operator"}},
 		{path: cers + "/beta-2/rollback?dryRun=All", body: "{}", may: []string{"reader", "operator", "admin"}, answers: 409},
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionmanifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionproposal"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 	"github.com/penstock-project/penstock/pkg/store"
 )
@@ -91,6 +92,10 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"clusterextensionrevisions/rollback": revisionrollback.NewREST(revisionrollback.Deps{
 			Revisions: storage.Revision, Heads: deps.Heads, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer, Differ: comparer,
 			Owners: deps.Owners, StoredVersions: deps.StoredVersions,
+		}),
+		"clusterextensionrevisions/" + clusterextensionrevision.ProposalSubresource: revisionproposal.NewREST(revisionproposal.Deps{
+			Revisions: storage.Revision, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer,
+			Differ: comparer, Table: revisiondiff.NewREST(comparer),
 		}),
 		// Virtual: they are read by name, and can be neither listed nor watched,
 		// so that garbage collection, quota and backups pass them by.

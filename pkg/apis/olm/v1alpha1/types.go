@@ -176,6 +176,7 @@ const (
 // +genclient:method=GetHistory,verb=get,subresource=history,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionHistory
 // +genclient:method=GetObjects,verb=get,subresource=objects,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionObjects
 // +genclient:method=Rollback,verb=create,subresource=rollback,input=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionRollback,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionRollback
+// +genclient:method=Propose,verb=create,subresource=proposal,input=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.ClusterExtensionRevision,result=github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1.RevisionDiff
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ClusterExtensionRevision is one immutable revision of an extension: phases of

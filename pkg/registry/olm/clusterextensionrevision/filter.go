@@ -87,11 +87,19 @@ func streams(req *http.Request) bool {
 	return ok && info.IsResourceRequest && info.APIGroup == v1alpha1.GroupName && info.Resource == "revisionhistories" && info.Subresource == "import"
 }
 
+// writesRevision is true for requests whose body is a revision.
 func writesRevision(info *request.RequestInfo) bool {
-	if !info.IsResourceRequest || info.APIGroup != v1alpha1.GroupName || info.Resource != resource || info.Subresource != "" {
+	if !info.IsResourceRequest || info.APIGroup != v1alpha1.GroupName || info.Resource != resource {
 		return false
 	}
-	return info.Verb == "create" || info.Verb == "update" || info.Verb == "patch"
+	switch info.Subresource {
+	case "":
+		return info.Verb == "create" || info.Verb == "update" || info.Verb == "patch"
+	case ProposalSubresource:
+		return info.Verb == "create"
+	default:
+		return false
+	}
 }
 
 // userOf names who sent a request. What they send counts together.

@@ -73,6 +73,26 @@ func New(deps Deps) *Comparer {
 // may see it; a nil from is an empty one. Whether they may see diffs of both is not
 // asked here.
 func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error) {
+	return c.compare(ctx, from, to, options, func(ctx context.Context) (older, newer []manifest.Object, err error) {
+		return c.contents(ctx, from, to)
+	})
+}
+
+// Proposed is Between for a revision that is not stored, with its manifests in rollout
+// order.
+func (c *Comparer) Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*olm.RevisionDiff, error) {
+	return c.compare(ctx, from, to, nil, func(ctx context.Context) (older, newer []manifest.Object, err error) {
+		if from != nil {
+			older, err = c.deps.Revisions.Contents(ctx, from)
+		}
+		return older, manifests, err
+	})
+}
+
+// compare is Between, with the manifests of both sides from a function.
+func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions,
+	contents func(context.Context) (older, newer []manifest.Object, err error),
+) (*olm.RevisionDiff, error) {
 	scope, err := c.scope(ctx, options, from, to)
 	if err != nil {
 		return nil, err
@@ -85,7 +105,7 @@ func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRe
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 
-	older, newer, err := c.contents(ctx, from, to)
+	older, newer, err := contents(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -41,11 +41,11 @@ func noEarlierRevision(revision *olm.ClusterExtensionRevision) olm.DiffNote {
 	}
 }
 
-// asItWas says that the cluster was not asked again.
+// asItWas says that the cluster was not asked again, since when what is shown is known.
 func asItWas(age time.Duration) olm.DiffNote {
 	return olm.DiffNote{
 		Severity: olm.NoteInfo, Reason: reasonKept,
-		Message: fmt.Sprintf("the cluster was asked %.1f s ago, and is asked again when that is longer ago", age.Seconds()),
+		Message: fmt.Sprintf("this is how the cluster was %.1f s ago, when somebody asked the same; ask again in a few seconds to see it as it is now", age.Seconds()),
 	}
 }
 

@@ -48,19 +48,32 @@ func badName(name, detail string) error {
 // before returns the revision of the highest number below that of another one in
 // its chain, or nil when none is stored.
 func (c *Comparer) before(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
-	return c.neighbour(ctx, name, func(candidate, self int64, found *olm.ClusterExtensionRevision) bool {
-		return candidate < self && (found == nil || candidate > found.Spec.Revision)
+	return c.neighbour(ctx, name, func(candidate, found *olm.ClusterExtensionRevision, self int64) bool {
+		return candidate.Spec.Revision < self && (found == nil || candidate.Spec.Revision > found.Spec.Revision)
 	})
+}
+
+// Before returns the revision that a proposed one of its chain is compared with: the newest
+// below it that is rolled out, otherwise the newest below it, otherwise nil.
+func (c *Comparer) Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error) {
+	found, err := c.neighbour(ctx, proposed, func(candidate, found *olm.ClusterExtensionRevision, self int64) bool {
+		return candidate.Spec.Revision < self && candidate.Spec.LifecycleState == olm.LifecycleStateActive && candidate.DeletionTimestamp == nil &&
+			(found == nil || candidate.Spec.Revision > found.Spec.Revision)
+	})
+	if err != nil || found != nil {
+		return found, err
+	}
+	return c.before(ctx, proposed)
 }
 
 // after returns the one of the lowest number above it, or nil.
 func (c *Comparer) after(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error) {
-	return c.neighbour(ctx, name, func(candidate, self int64, found *olm.ClusterExtensionRevision) bool {
-		return candidate > self && (found == nil || candidate < found.Spec.Revision)
+	return c.neighbour(ctx, name, func(candidate, found *olm.ClusterExtensionRevision, self int64) bool {
+		return candidate.Spec.Revision > self && (found == nil || candidate.Spec.Revision < found.Spec.Revision)
 	})
 }
 
-func (c *Comparer) neighbour(ctx context.Context, name string, nearer func(candidate, self int64, found *olm.ClusterExtensionRevision) bool) (*olm.ClusterExtensionRevision, error) {
+func (c *Comparer) neighbour(ctx context.Context, name string, nearer func(candidate, found *olm.ClusterExtensionRevision, self int64) bool) (*olm.ClusterExtensionRevision, error) {
 	chain, self, _ := olm.ChainOf(name)
 	revisions, err := c.deps.Revisions.Chain(ctx, chain)
 	if err != nil {
@@ -68,7 +81,7 @@ func (c *Comparer) neighbour(ctx context.Context, name string, nearer func(candi
 	}
 	var found *olm.ClusterExtensionRevision
 	for i := range revisions {
-		if nearer(revisions[i].Spec.Revision, self, found) {
+		if nearer(&revisions[i], found, self) {
 			found = &revisions[i]
 		}
 	}

@@ -15,7 +15,7 @@ const reasonDeletionAsks = "DeletionAsks"
 
 // nameRemoved adds the digest of what a paused revision removes of an earlier one, and says
 // whether somebody will be asked to acknowledge it. Whoever does not see all of it cannot
-// acknowledge it.
+// acknowledge it. The digest is for one revision, so there is none before that is stored.
 func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if to.Spec.LifecycleState != olm.LifecycleStatePaused || from == nil || from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to) {
 		return
@@ -27,7 +27,11 @@ func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensio
 			return
 		}
 	}
-	out.Summary.RemovedDigest = rev.RemovedDigest(removed, to.UID)
+	how := "that can be acknowledged when it is stored"
+	if to.UID != "" {
+		out.Summary.RemovedDigest = rev.RemovedDigest(removed, to.UID)
+		how = fmt.Sprintf("set the annotation %s=%s when you set lifecycleState to Active", v1alpha1.AcknowledgeDeletionAnnotation, out.Summary.RemovedDigest)
+	}
 	if !rev.AsksForRemoved(before, after) {
 		return
 	}
@@ -37,8 +41,7 @@ func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensio
 	}
 	out.Notes = slices.Insert(out.Notes, at, olm.DiffNote{
 		Severity: olm.NoteWarning, Reason: reasonDeletionAsks,
-		Message: fmt.Sprintf("when %s has succeeded, nothing of this is deleted unless it is acknowledged, then or now: set the annotation %s=%s when you set lifecycleState to Active",
-			to.Name, v1alpha1.AcknowledgeDeletionAnnotation, out.Summary.RemovedDigest),
+		Message: fmt.Sprintf("when %s has succeeded, nothing of this is deleted unless it is acknowledged, then or now: %s", to.Name, how),
 	})
 }
 

@@ -97,6 +97,12 @@ func ExtractClusterExtensionRevisionObjects(clusterExtensionRevision *olmv1alpha
 	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "objects")
 }
 
+// ExtractClusterExtensionRevisionProposal extracts the applied configuration owned by fieldManager from
+// clusterExtensionRevision for the proposal subresource.
+func ExtractClusterExtensionRevisionProposal(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {
+	return ExtractClusterExtensionRevisionFrom(clusterExtensionRevision, fieldManager, "proposal")
+}
+
 // ExtractClusterExtensionRevisionRollback extracts the applied configuration owned by fieldManager from
 // clusterExtensionRevision for the rollback subresource.
 func ExtractClusterExtensionRevisionRollback(clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, fieldManager string) (*ClusterExtensionRevisionApplyConfiguration, error) {

@@ -42,6 +42,7 @@ type ClusterExtensionRevisionInterface interface {
 	GetHistory(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionHistory, error)
 	GetObjects(ctx context.Context, clusterExtensionRevisionName string, options v1.GetOptions) (*olmv1alpha1.RevisionObjects, error)
 	Rollback(ctx context.Context, clusterExtensionRevisionName string, revisionRollback *olmv1alpha1.RevisionRollback, opts v1.CreateOptions) (*olmv1alpha1.RevisionRollback, error)
+	Propose(ctx context.Context, clusterExtensionRevisionName string, clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, opts v1.CreateOptions) (*olmv1alpha1.RevisionDiff, error)
 
 	ClusterExtensionRevisionExpansion
 }
@@ -126,6 +127,20 @@ func (c *clusterExtensionRevisions) Rollback(ctx context.Context, clusterExtensi
 		SubResource("rollback").
 		VersionedParams(&opts, scheme.ParameterCodec).
 		Body(revisionRollback).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Propose takes the representation of a clusterExtensionRevision and creates it.  Returns the server's representation of the revisionDiff, and an error, if there is any.
+func (c *clusterExtensionRevisions) Propose(ctx context.Context, clusterExtensionRevisionName string, clusterExtensionRevision *olmv1alpha1.ClusterExtensionRevision, opts v1.CreateOptions) (result *olmv1alpha1.RevisionDiff, err error) {
+	result = &olmv1alpha1.RevisionDiff{}
+	err = c.GetClient().Post().
+		Resource("clusterextensionrevisions").
+		Name(clusterExtensionRevisionName).
+		SubResource("proposal").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(clusterExtensionRevision).
 		Do(ctx).
 		Into(result)
 	return

@@ -96,3 +96,14 @@ func (c *fakeClusterExtensionRevisions) Rollback(ctx context.Context, clusterExt
 	}
 	return obj.(*v1alpha1.RevisionRollback), err
 }
+
+// Propose takes the representation of a clusterExtensionRevision and creates it.  Returns the server's representation of the revisionDiff, and an error, if there is any.
+func (c *fakeClusterExtensionRevisions) Propose(ctx context.Context, clusterExtensionRevisionName string, clusterExtensionRevision *v1alpha1.ClusterExtensionRevision, opts v1.CreateOptions) (result *v1alpha1.RevisionDiff, err error) {
+	emptyResult := &v1alpha1.RevisionDiff{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootCreateSubresourceActionWithOptions(c.Resource(), clusterExtensionRevisionName, "proposal", clusterExtensionRevision, opts), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.RevisionDiff), err
+}

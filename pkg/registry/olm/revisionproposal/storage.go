@@ -1,0 +1,114 @@
+package revisionproposal
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/registry/olm/access"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+)
+
+// Differ compares a revision that is not stored, as a *revisiondiff.Comparer does.
+type Differ interface {
+	// Before returns the revision that a proposed one is compared with, or nil for none.
+	Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error)
+	// Proposed returns what changes, as far as the caller may see it.
+	Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*olm.RevisionDiff, error)
+}
+
+// Deps is what NewREST needs.
+type Deps struct {
+	// Revisions is the main resource.
+	Revisions *clusterextensionrevision.REST
+	// Scheme knows the group.
+	Scheme *runtime.Scheme
+	// Admission is the server's, for creates of revisions; nil admits all.
+	Admission admission.Interface
+	// Authorizer says what the caller may do.
+	Authorizer authorizer.UnconditionalAuthorizer
+	// Differ makes the diff, and Table prints it.
+	Differ Differ
+	Table  rest.TableConvertor
+}
+
+// REST serves the subresource proposal: a POST takes a revision of that name, and answers
+// with a RevisionDiff. Nothing is stored: no revision, no manifest, no number.
+type REST struct {
+	deps      Deps
+	proposals *clusterextensionrevision.Proposals
+}
+
+var (
+	_ rest.NamedCreater    = &REST{}
+	_ rest.StorageMetadata = &REST{}
+	_ rest.TableConvertor  = &REST{}
+)
+
+// NewREST returns the subresource.
+func NewREST(deps Deps) *REST {
+	return &REST{deps: deps, proposals: clusterextensionrevision.NewProposals(deps.Revisions, deps.Scheme, deps.Admission)}
+}
+
+// New returns what a client sends.
+func (*REST) New() runtime.Object { return &olm.ClusterExtensionRevision{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*REST) Destroy() {}
+
+// ProducesMIMETypes adds nothing to those of the server.
+func (*REST) ProducesMIMETypes(string) []string { return nil }
+
+// ProducesObject is the answer, for the descriptions of the API.
+func (*REST) ProducesObject(string) any { return v1alpha1.RevisionDiff{} }
+
+// ConvertToTable prints the diff.
+func (r *REST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return r.deps.Table.ConvertToTable(ctx, object, options)
+}
+
+// Create compares:
+//
+//  1. the caller may create the revision, and get the diff of the one it is compared with,
+//  2. a create of it would pass, on behalf of the caller,
+//  3. the answer says what it changes.
+//
+// What is a mistake in a create is the same mistake here, with the same words.
+func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	proposed := obj.(*olm.ClusterExtensionRevision)
+	if proposed.Name != name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", proposed.Name, name))
+	}
+	if validate != nil {
+		if err := validate(ctx, proposed.DeepCopy()); err != nil {
+			return nil, err
+		}
+	}
+	caller := access.New(r.deps.Authorizer)
+	if err := caller.NeedCreate(ctx); err != nil {
+		return nil, err
+	}
+	before, err := r.deps.Differ.Before(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		if err := caller.NeedSubresource(ctx, before.Name, "diff"); err != nil {
+			return nil, err
+		}
+	}
+	would, manifests, err := r.proposals.Try(ctx, proposed, options)
+	if err != nil {
+		return nil, err
+	}
+	return r.deps.Differ.Proposed(ctx, before, would, manifests)
+}
