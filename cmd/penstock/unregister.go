@@ -44,6 +44,7 @@ func newUnregisterCommand() *cobra.Command {
 			"With --release-finalizers, all revisions are released first, as by kubectl delete --cascade=orphan:\n" +
 			"their objects continue to run without Penstock's marks, and the revisions are gone. A revision that is not gone\n" +
 			"in time is released without its controller. This cannot be undone.\n\n" +
+			"Plans stay in the store, and what they have changed stays in the cluster; undo them before, if it is to go.\n\n" +
 			"Without it the revisions stay in the store. The namespace is marked, and no process registers again until\n" +
 			"the mark is removed; then penstock serve --register continues where it was.",
 		Example: "  penstock unregister --release-finalizers    # for good\n" +
@@ -69,6 +70,9 @@ func unregister(command *cobra.Command, options unregisterOptions) error {
 		return err
 	}
 	ctx, out := command.Context(), command.OutOrStdout()
+	if err := reportPlans(ctx, clients, out); err != nil {
+		return err
+	}
 	if options.release {
 		r := &releaser{api: clients.OlmV1alpha1().ClusterExtensionRevisions(), out: out, timeout: options.timeout}
 		if err := r.release(ctx); err != nil {

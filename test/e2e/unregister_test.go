@@ -23,6 +23,7 @@ func unregister(w sharedPlane) {
 	// One that does not come to an end.
 	w.MustKubectlInput(revision("stuck", 1).phase("all", deployment(ns, "stuck", "registry.invalid/stuck:v1"), configMap(ns, "late", "x=1")).String(), "create", "-f", "-")
 	w.condition("stuck-1", "Progressing", "True", "Deployment.apps leaving/stuck")
+	w.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: leaving-plan}, spec: {profile: LoadAwareRebalancing, action: DryRun}}", "create", "-f", "-")
 	running := func() string {
 		return w.read(".items[*].metadata.uid} {.items[*].spec", "deployments", in) + " " +
 			w.read(".items[*].metadata.uid", "pods", in) + " " +
@@ -34,6 +35,9 @@ func unregister(w sharedPlane) {
 	out := w.program.Run(w.t, "", "unregister", "--release-finalizers", "--kubeconfig", w.Kubeconfig())
 	if out.ExitCode != 0 {
 		w.t.Fatal(out)
+	}
+	if !strings.HasPrefix(out.Stdout, "1 plan: leaving-plan. What they have changed in the cluster stays") {
+		w.t.Errorf("what becomes of plans is not said first:\n%s", out.Stdout)
 	}
 	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "apiservice v1alpha1.olm.operatorframework.io deleted",
 		"clusterrolebinding penstock-reader deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system", "kubectl delete --ignore-not-found -k artifacts/deploy/embedded")

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// reportPlans says what becomes of plans, before anything is done. Where they cannot be
+// read, it says that: the way out does not depend on it.
+func reportPlans(ctx context.Context, clients versioned.Interface, out io.Writer) error {
+	listed, err := clients.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // the cluster does not serve them
+	case err != nil:
+		_, err := fmt.Fprintf(out, "The plans cannot be read (%v); what they have changed in the cluster stays\n", err)
+		return err
+	}
+	_, err = io.WriteString(out, farewellToPlans(listed.Items))
+	return err
+}
+
+// farewellToPlans says what is kept of plans and what is lost.
+func farewellToPlans(plans []hcov1alpha1.ConfigurationPlan) string {
+	if len(plans) == 0 {
+		return ""
+	}
+	var names, running []string
+	for i := range plans {
+		names = append(names, plans[i].Name)
+		if plans[i].Status.Phase == hcov1alpha1.PhaseInProgress {
+			running = append(running, plans[i].Name)
+		}
+	}
+	said := fmt.Sprintf("%s: %s. What they have changed in the cluster stays, and nobody watches it any more. They and their history are kept "+
+		"in the store; with the store goes the way back. To go back, have each undone before: kubectl penstock plan undo NAME\n",
+		text.Count(len(plans), "plan"), strings.Join(names, ", "))
+	if len(running) > 0 {
+		said += fmt.Sprintf("Being executed now, and left where it is: %s\n", strings.Join(running, ", "))
+	}
+	return said
+}

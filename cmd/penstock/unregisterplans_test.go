@@ -1,0 +1,23 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+func TestFarewellToPlans(t *testing.T) {
+	if got := farewellToPlans(nil); got != "" {
+		t.Errorf("of no plan it says %q", got)
+	}
+	plans := make([]hcov1alpha1.ConfigurationPlan, 2)
+	plans[0].Name, plans[1].Name = "rebalance", "tune"
+	if got := farewellToPlans(plans); !strings.HasPrefix(got, "2 plans: rebalance, tune. What they have changed in the cluster stays") || strings.Contains(got, "Being executed") {
+		t.Error(got)
+	}
+	plans[1].Status.Phase = hcov1alpha1.PhaseInProgress
+	if got := farewellToPlans(plans); !strings.HasSuffix(got, "Being executed now, and left where it is: tune\n") {
+		t.Error(got)
+	}
+}
