@@ -11,9 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// planPath is where requests about the plan are sent.
-var planPath = "/apis/" + v1alpha1.SchemeGroupVersion.String() + "/configurationplans/" + planName
-
 // executePlan approves the plan and watches its items.
 func executePlan(ctx context.Context, d *demo) error {
 	before, err := d.descheduler(ctx)
@@ -43,15 +40,17 @@ func executePlan(ctx context.Context, d *demo) error {
 	if _, err := d.show(ctx, "kubectl get configurationprofiles"); err != nil {
 		return err
 	}
-	_, err = d.show(ctx, fmt.Sprintf("kubectl get configplan %s --subresource=history", planName))
+	_, err = d.show(ctx, "kubectl penstock plan history "+planName)
 	return err
 }
 
-// approve approves the plan that was read.
+// approve approves the plan that was read, by the hash that was shown with it.
 func (d *demo) approve(ctx context.Context, comment string) error {
-	_, err := d.show(ctx, fmt.Sprintf("hash=$(kubectl get configplan %s -o jsonpath='{.status.planHash}') &&\n"+
-		"echo '{\"spec\":{\"planHash\":\"'$hash'\",\"comment\":\"%s\"}}' |\nkubectl create -f - --raw %s/approve |\n"+
-		"grep -o '\"status\":.*'", planName, comment, planPath))
+	plan, err := d.reached(ctx, v1alpha1.PhaseReviewRequired)
+	if err != nil {
+		return err
+	}
+	_, err = d.show(ctx, fmt.Sprintf("kubectl penstock plan approve %s --comment %q \\\n--hash %s >/dev/null", planName, comment, plan.Status.PlanHash))
 	return err
 }
 

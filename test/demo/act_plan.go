@@ -78,12 +78,12 @@ func (d *demo) standIn(ctx context.Context) error {
 
 // review shows what a reviewer reads.
 func (d *demo) review(ctx context.Context) error {
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s --subresource=diff -o jsonpath='{range .items[*]}# {.name}{\"\\n\"}{.diff}{\"\\n\"}{end}'", planName)); err != nil {
+	out, err := d.show(ctx, "kubectl penstock plan show "+planName)
+	if err != nil {
 		return err
 	}
-	_, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s -o jsonpath='{range .status.items[*]}{.name}: {.impactSeverity}, {.impactReason}{\"\\n\"}"+
-		"{range .notes[*]}  {@}{\"\\n\"}{end}{range .takes[*]}  takes {.fields} from {.manager}{\"\\n\"}{end}{end}'", planName))
-	return err
+	missing := missingFrom(out, "impact High", "4 nodes reboot", "takes .spec.deschedulingIntervalSeconds", "hash sha256:")
+	return d.claim(len(missing) == 0, "impact, whose fields are taken, the lines, and the hash are on one screen", "all of them", "without "+strings.Join(missing, ", "))
 }
 
 // descheduler is the KubeDescheduler as it is.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,13 +34,14 @@ func planDrift(ctx context.Context, d *demo) error {
 	if err := d.mode(ctx, "Predictive", "nothing was put back"); err != nil {
 		return err
 	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl patch configplan %s --type=merge -p '{\"spec\":{\"action\":\"DryRun\"}}'", planName)); err != nil {
+	out, err := d.show(ctx, "kubectl penstock plan run "+planName)
+	if err != nil {
 		return err
 	}
-	if _, err := d.reached(ctx, v1alpha1.PhaseReviewRequired); err != nil {
+	if plan, err = d.reached(ctx, v1alpha1.PhaseReviewRequired); err != nil {
 		return err
 	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl get configplan %s --subresource=diff", planName)); err != nil {
+	if err := d.claim(strings.Contains(out, "hash "+plan.Status.PlanHash), "the plan was computed anew, and waits for its approval", plan.Status.PlanHash, out); err != nil {
 		return err
 	}
 	if err := d.approve(ctx, "mode is ours"); err != nil {

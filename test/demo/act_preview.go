@@ -28,7 +28,7 @@ func preview(ctx context.Context, d *demo) error {
 	rows := max(0, strings.Count(strings.TrimSpace(out), "\n"))
 	differ := len(change.Changed) + len(change.Added) + len(change.Pruned)
 	if err := d.claim(rows <= differ && (rows > 0) == (differ > 0),
-		fmt.Sprintf("%s in the table; of %d others the digest is the same", text.Count(rows, "object"), len(change.Same)),
+		fmt.Sprintf("%s in the table; of the other %d objects of %s the digest is the same", tableOf(change, rows), len(change.Same), revision.Name),
 		text.Count(differ, "row")+" at most", text.Count(rows, "row")); err != nil {
 		return err
 	}
@@ -46,4 +46,14 @@ func preview(ctx context.Context, d *demo) error {
 	slices.Sort(written)
 	return d.claim(len(written) == 0, fmt.Sprintf("nothing of %s is in the cluster: it is paused", revision.Name),
 		"objects as they were", "written: "+strings.Join(written, ", "))
+}
+
+// tableOf counts the rows of a table of changes. Those that a revision no longer has are not
+// among its objects.
+func tableOf(found changes, rows int) string {
+	said := text.Count(rows, "object")
+	if gone := len(found.Pruned); gone > 0 {
+		said += fmt.Sprintf(", %d of them only in the version before,", gone)
+	}
+	return said
 }

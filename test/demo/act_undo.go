@@ -30,6 +30,6 @@ func undoPlan(ctx context.Context, d *demo) error {
 	if err := d.untouched(ctx, "everything that the plan had set is as it was before, and the MachineConfig is gone from all nodes"); err != nil {
 		return err
 	}
-	_, err = d.show(ctx, fmt.Sprintf("kubectl get configplan %s --subresource=history", planName))
+	_, err = d.show(ctx, "kubectl penstock plan history "+planName)
 	return err
 }

@@ -139,7 +139,7 @@ func (d *demo) next() string {
 // an error when the command fails. Of what it says on the side, the indented
 // details are left out.
 func (d *demo) show(ctx context.Context, command string) (string, error) {
-	d.command(command)
+	d.command(d.shortened(command))
 	out, err := d.shell.run(ctx, command)
 	if err != nil {
 		return "", err
@@ -149,11 +149,17 @@ func (d *demo) show(ctx context.Context, command string) (string, error) {
 	}
 	for line := range strings.Lines(out.Stderr) {
 		if !strings.HasPrefix(line, " ") {
-			d.output(line)
+			d.output(d.shortened(line))
 		}
 	}
-	d.output(out.Stdout)
+	d.output(d.shortened(out.Stdout))
 	return out.Stdout, nil
+}
+
+// shortened names files in the folder of the demonstration as somebody would who works in
+// it.
+func (d *demo) shortened(text string) string {
+	return strings.ReplaceAll(text, d.dir+string(filepath.Separator), "")
 }
 
 // rendering is how manifests become a revision.

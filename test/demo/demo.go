@@ -190,8 +190,8 @@ func (d *demo) close() error {
 
 // sum is what there was, in one line.
 func (d *demo) sum(requests int) string {
-	return fmt.Sprintf("%s in %s, %s to the host, %.0f s", text.Count(len(d.seen), "object"),
-		text.Count(d.number, "revision"), text.Count(requests, "request"), time.Since(d.began).Seconds())
+	return fmt.Sprintf("%s of %s, with %d different objects; %s to the host in all, %.0f s", text.Count(d.number, "revision"), d.Name,
+		len(d.seen), text.Count(requests, "request"), time.Since(d.began).Seconds())
 }
 
 // sayHowToReach tells where everything is that goes on running.
