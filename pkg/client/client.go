@@ -48,6 +48,9 @@ func (f *Flags) AddAll(flags *pflag.FlagSet) error {
 	return err
 }
 
+// Namespace is what the flag --namespace says, empty without it.
+func (f *Flags) Namespace() string { return f.overrides.Context.Namespace }
+
 // Config is how to connect to the cluster, as the user that the kubeconfig names.
 func (f *Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,69 +66,101 @@ func byPlugin(w sharedPlane) {
 	nobody := plugin.User{}
 	w.beaconManifests(dir, "v1.0.0", "")
 
-	// Without a terminal nothing is rolled out unasked, and a no leaves nothing behind.
+	// Without a terminal nothing is rolled out unasked. Who says no, interrupts instead of
+	// answering, or only looks, leaves nothing behind: no revision, no number, no history.
 	w.says(w.typesAs(nobody, 2, `kubectl penstock deploy ./manifests --name lighthouse`, names...).Stderr, "--yes", "--dry-run")
 	out := w.typesAs(plugin.User{Answer: "n"}, 1, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
 	w.says(out.Stdout, "nothing → beacon-1: 3 added")
-	w.says(out.Stderr, "Roll out beacon-1? [y/N]", "nothing was rolled out: beacon-1 was deleted again")
-	w.absent("namespace", "beacon-system")
-
-	// Who interrupts instead of answering leaves nothing behind either.
+	w.says(out.Stderr, "Roll out beacon-1? [y/N]", "nothing was stored or rolled out")
 	ctx, interrupt := context.WithCancel(w.t.Context())
 	out = plugin.User{Kubeconfig: w.Kubeconfig(), Input: interruption(interrupt)}.RunContext(w.t, ctx, "kubectl penstock deploy "+dir+" --name beacon")
-	if out.ExitCode != 130 || !strings.Contains(out.Stderr, "beacon-2 was deleted again") {
+	if out.ExitCode != 130 || !strings.Contains(out.Stderr, "nothing was stored or rolled out") {
 		w.t.Errorf("interrupted: %s", out)
 	}
+	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run -o markdown`, names...).Stdout, "### nothing → beacon-1: 3 added")
+	w.says(w.types(1, `kubectl penstock history lighthouse`, names...).Stderr, `there is no extension, revision or plan "beacon"`)
+	w.absent("namespace", "beacon-system")
+
+	// Somebody who is faster takes the number: nothing of ours is stored.
+	out = w.typesAs(plugin.User{Input: &answer{text: "y\n", before: func() {
+		w.MustKubectlInput(revision("beacon", 1).phase("all", configMap("default", "beacon-faster", "x=1")).String(), "create", "-f", "-")
+	}}}, 3, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
+	w.says(out.Stderr, "somebody has created beacon-1 meanwhile: run it again")
 
 	// An install.
 	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
-	w.says(out.Stderr, "✓ beacon-3 v1.0.0: Active, 3 of 3 objects available", "✓ deploy")
-	w.says(w.types(0, `kubectl penstock status`).Stdout, "EXTENSION", "beacon-3")
+	w.says(out.Stderr, "✓ beacon-2 v1.0.0: Active, 3 of 3 objects available", "✓ deploy", "Roll out beacon-2, and delete the 1 removed? [y/N]")
+	w.says(w.types(0, `kubectl penstock status`).Stdout, "EXTENSION", "beacon-2")
 	w.says(w.types(0, `kubectl penstock tree lighthouse`, names...).Stdout, "✓ Deployment.apps beacon-system/beacon-webhook: Available", "✓ Pod beacon-webhook-", "1/1 ready")
-	w.says(w.types(0, `kubectl penstock status beacon -o name`).Stdout, "clusterextensionrevision.olm.operatorframework.io/beacon-3")
+	w.says(w.types(0, `kubectl penstock status beacon -o name`).Stdout, "clusterextensionrevision.olm.operatorframework.io/beacon-2")
 	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
-	w.says(out.Stderr, "nothing changes: beacon-4 was deleted again")
+	w.says(out.Stderr, "nothing changes: beacon-2 has that content already")
+	lines := w.typesAs(nobody, 124, `kubectl penstock status -w -o json --timeout 1h`, "1h", "1s").Stdout
+	for line := range strings.Lines(lines) {
+		if !json.Valid([]byte(line)) {
+			w.t.Errorf("no object in a line: %s", line)
+		}
+	}
+	w.says(lines, `"name":"beacon-2"`)
 
 	// An upgrade, in a pipeline.
 	w.beaconManifests(dir, "v1.1.0", "")
-	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run`, names...).Stdout, "beacon-3 → beacon-5: 0 added, 2 changed, 0 removed, 1 unchanged",
+	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run`, names...).Stdout, "beacon-2 → beacon-3: 0 added, 2 changed, 0 removed, 1 unchanged",
 		"registry.example.com/beacon:v1.0.0 -> registry.example.com/beacon:v1.1.0", "-  version: v1.0.0", "+  version: v1.1.0")
 	w.typesAs(nobody, 0, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m`, names...)
 	w.types(0, `kubectl penstock status lighthouse -w --timeout 5m`, names...)
-	w.says(w.types(1, `kubectl penstock diff lighthouse`, names...).Stdout, "beacon-3 → beacon-6", "image of container main")
-	w.says(w.types(0, `kubectl penstock diff lighthouse --live --stat`, names...).Stdout, "live → beacon-6: 0 added, 0 changed, 0 removed")
+	w.says(w.types(1, `kubectl penstock diff lighthouse`, names...).Stdout, "beacon-2 → beacon-3", "image of container main")
+	w.says(w.types(1, `kubectl penstock diff lighthouse -o markdown`, names...).Stdout, "### beacon-2 → beacon-3", "```diff")
+	w.says(w.types(0, `kubectl penstock diff lighthouse --live --stat`, names...).Stdout, "live → beacon-3: 0 added, 0 changed, 0 removed")
 	out = w.types(1, `kubectl penstock diff lighthouse-1..lighthouse-2 --object Deployment.apps/lighthouse-system/lighthouse-webhook`,
-		append([]string{"lighthouse-1..lighthouse-2", "beacon-3..beacon-6"}, names...)...)
-	w.says(out.Stdout, "beacon-3 → beacon-6: 0 added, 1 changed", "+++")
+		append([]string{"lighthouse-1..lighthouse-2", "beacon-2..beacon-3"}, names...)...)
+	w.says(out.Stdout, "beacon-2 → beacon-3: 0 added, 1 changed", "+++")
 
 	// One that gets stuck: it goes on when nobody looks any more, until it is archived.
 	w.beaconManifests(dir, "v1.2.0", "zone: nowhere")
 	out = w.typesAs(nobody, 124, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 2s`, names...)
-	w.says(out.Stderr, "beacon-7 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
-	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "beacon-7", "beacon-6", "Deployment beacon-system/beacon-webhook")
-	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-7 is rolling out, phase deploy", "It goes on by itself.")
-	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-7"}, names...)...)
+	w.says(out.Stderr, "beacon-4 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
+	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "beacon-4", "beacon-3", "Deployment beacon-system/beacon-webhook")
+	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-4 is rolling out, phase deploy", "It goes on by itself.")
+	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-4"}, names...)...)
 
 	// Back.
-	w.says(w.types(1, `kubectl penstock rollback lighthouse --to 1 --dry-run`, append([]string{"--to 1", "--to 3"}, names...)...).Stdout, "beacon-7 → beacon-8")
+	w.says(w.types(1, `kubectl penstock rollback lighthouse --to 1 --dry-run`, append([]string{"--to 1", "--to 2"}, names...)...).Stdout, "beacon-4 → beacon-5")
 	w.types(0, `kubectl penstock rollback lighthouse --cause "v1.1.0 is slow"`, names...)
-	w.says(w.types(0, `kubectl penstock history lighthouse`, names...).Stdout, "rollback to beacon-3: v1.1.0 is slow", "Deleted")
+	w.says(w.types(0, `kubectl penstock history lighthouse`, names...).Stdout, "rollback to beacon-2: v1.1.0 is slow")
 
 	// Paused, and let go on.
 	w.types(0, `kubectl penstock pause lighthouse --reason "INC-7: we look at it by hand"`, names...)
 	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "Paused", "INC-7: we look at it by hand")
 	w.types(0, `kubectl penstock resume lighthouse --yes`, names...)
 
-	w.says(w.types(2, `kubectl penstock status nothing`).Stderr, `there is no extension, revision or plan "nothing"`)
-	w.says(w.types(2, `kubectl penstock why nothing`).Stderr, `no extension, revision or plan "nothing"`)
+	w.says(w.types(1, `kubectl penstock status nothing`).Stderr, `there is no extension, revision or plan "nothing"`)
+	w.says(w.types(1, `kubectl penstock why nothing`).Stderr, `no extension, revision or plan "nothing"`)
 	w.says(w.types(0, `kubectl penstock version`).Stdout, "kubectl-penstock v0.0.0-test", "penstock         devel")
 	w.says(w.types(0, `kubectl penstock version --client -o json`).Stdout, `"client": "v0.0.0-test"`)
 	w.says(w.types(0, `kubectl penstock check`).Stdout, "✓ apiservice v1alpha1.olm.operatorframework.io", "✓ may deploy and pause: yes")
 	w.says(w.types(0, `kubectl penstock check -o json`).Stdout, `"state": "ok"`)
 	w.typesAs(plugin.User{Folder: w.t.TempDir()}, 0, `kubectl penstock completion install`)
 	w.says(w.types(0, `kubectl penstock completion bash`).Stdout, "kubectl-penstock")
-	w.says(w.types(0, `kubectl penstock __complete status beac`).Stdout, "beacon\n", "beacon-8")
+	w.says(w.types(0, `kubectl penstock __complete status beac`).Stdout, "beacon\n", "beacon-5")
 	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=beacon", timeout)
+}
+
+// answer is somebody who does something before they answer.
+type answer struct {
+	text   string
+	before func()
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(into []byte) (int, error) {
+	if a.before != nil {
+		a.before()
+		a.before = nil
+	}
+	n := copy(into, a.text)
+	a.text = a.text[n:]
+	return n, nil
 }
 
 // interruption is somebody who interrupts when they are asked.

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
 // Extension says what holds an extension back, of its revisions in any order, as the API
@@ -80,7 +81,7 @@ func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	case deleted:
 		return fromRevision(r, "is being deleted", "TearingDown", "")
 	case progressing.Reason == "Paused":
-		return fromRevision(r, "is paused", "Paused", progressing.Message)
+		return fromRevision(r, "is paused", "Paused", whyPaused(r, progressing.Message))
 	case progressing.Reason == "Superseded":
 		return with(r, "is replaced", progressing, nil)
 	case is(progressing, metav1.ConditionTrue):
@@ -94,6 +95,12 @@ func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	default:
 		return with(r, "is not ready", cmp.Or(ready, progressing), nil)
 	}
+}
+
+// whyPaused is what somebody has said who paused a revision, and otherwise what the server
+// says without that it is paused.
+func whyPaused(r *v1alpha1.ClusterExtensionRevision, message string) string {
+	return cmp.Or(r.Annotations[overview.ReasonAnnotation], strings.TrimPrefix(message, "the revision is paused: "))
 }
 
 // leading is the revision that is rolled out: the newest one that is neither paused nor on

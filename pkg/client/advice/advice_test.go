@@ -137,7 +137,7 @@ func TestExtension(t *testing.T) {
 				revision(2, lifecycle(v1alpha1.LifecycleStatePaused), "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
 			},
 			want: []string{
-				"argocd-2 is paused: the revision is paused: nothing is written. Whoever makes the revisions must resume it. The command: kubectl penstock resume argocd-2",
+				"argocd-2 is paused: nothing is written. Whoever makes the revisions must resume it. The command: kubectl penstock resume argocd-2",
 				"argocd-1 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},

@@ -150,7 +150,7 @@ func jobs() []job {
 	return []job{
 		{"see extensions", append(of(cers, revisions, "", "get", "list", "watch"), of(cers, "revisionhistories", "", "get", "list")...)},
 		{"see what changes", append(of(cers, revisions, "diff", "get"), of(cers, "revisiondiffs", "", "get")...)},
-		{"deploy and pause", of(cers, revisions, "", "create", "patch")},
+		{"deploy and pause", append(of(cers, revisions, "", "create", "patch"), of(cers, revisions, "proposal", "create")...)},
 		{"roll back", append(of(cers, revisions, "rollback", "create"), of(cers, revisions, "", "create")...)},
 		{"see plans", of(plans, "configurationplans", "", "get", "list", "watch")},
 		{"make plans", of(plans, "configurationplans", "", "create", "patch")},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,6 +61,64 @@ func (s Source[T]) Each(ctx context.Context, see func([]T) (done bool, err error
 			return ctx.Err()
 		case <-time.After(pause):
 		}
+	}
+}
+
+// Follow is Each, with somebody else to tell of troubles.
+func (s Source[T]) Follow(ctx context.Context, trouble func(error), see func([]T) (done bool, err error)) error {
+	s.Trouble = trouble
+	return s.Each(ctx, see)
+}
+
+// Pair is what two sources have.
+type Pair[A, B any] struct {
+	First  []A
+	Second []B
+}
+
+// Both follows two sources at a time, and calls see with what both have, for the first time
+// when both are known. It ends like the first of them that ends.
+func Both[A, B metav1.Object](first Source[A], second Source[B]) func(context.Context, func(error), func(Pair[A, B]) (bool, error)) error {
+	return func(ctx context.Context, trouble func(error), see func(Pair[A, B]) (bool, error)) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		var mu sync.Mutex
+		var pair Pair[A, B]
+		known := 0
+		look := func(news bool) (bool, error) {
+			if news {
+				known++
+			}
+			if known < 2 {
+				return false, nil
+			}
+			return see(pair)
+		}
+		ended := make(chan error, 2)
+		go func() {
+			heard := false
+			ended <- first.Follow(ctx, trouble, func(all []A) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				news := !heard
+				pair.First, heard = all, true
+				return look(news)
+			})
+		}()
+		go func() {
+			heard := false
+			ended <- second.Follow(ctx, trouble, func(all []B) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				news := !heard
+				pair.Second, heard = all, true
+				return look(news)
+			})
+		}()
+		err := <-ended
+		stop()
+		<-ended // nobody looks any more when this returns
+		return err
 	}
 }
 

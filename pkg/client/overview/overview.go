@@ -90,6 +90,15 @@ func Objects(revision *v1alpha1.ClusterExtensionRevision) (ready, all int) {
 	return available(revision), all
 }
 
+// Superseded counts the objects of a revision that have the content of a newer one.
+func Superseded(revision *v1alpha1.ClusterExtensionRevision) int {
+	superseded := 0
+	for i := range revision.Status.Phases {
+		superseded += int(revision.Status.Phases[i].Superseded)
+	}
+	return superseded
+}
+
 func available(revision *v1alpha1.ClusterExtensionRevision) int {
 	ready := 0
 	for i := range revision.Status.Phases {

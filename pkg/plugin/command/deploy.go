@@ -1,12 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -35,15 +37,18 @@ func newDeploy(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deploy DIRECTORY|FILE|- --name EXTENSION [-- ARGUMENTS OF penstock render]",
 		Short: "Install or upgrade: read what changes, then roll it out",
-		Long: "Store the manifests as the next revision of the extension, paused, show what it changes, and ask. After a yes it\n" +
-			"is rolled out, and its progress shown until it has succeeded or says why it does not. After a no it is deleted:\n" +
-			"nothing was written to the cluster. What was read is what rolls out: a revision never changes.\n\n" +
+		Long: "Show what the manifests would change as the next revision of the extension, and ask. After a yes the revision is\n" +
+			"stored and rolled out, and its progress shown until it has succeeded or says why it does not. After a no nothing\n" +
+			"is stored. What was read is what rolls out: a revision never changes, and one that changes something else than\n" +
+			"was shown, because somebody was faster, is not rolled out (exit code 3).\n\n" +
 			"Charts, bundles and other layouts are rendered by the program penstock on PATH; so is everything when there are\n" +
 			"arguments behind --.",
 		Example: "  # Install, and later upgrade\n  kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0\n" +
 			"  # In a pipeline: what would change (exit 1 when something does), then do it\n" +
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run\n" +
-			"  kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m",
+			"  kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m\n" +
+			"  # What would change, for the comment of a review\n" +
+			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run -o markdown",
 		Args: func(command *cobra.Command, args []string) error {
 			if n := command.ArgsLenAtDash(); len(args) == 0 || n > 1 || n == 0 || n < 0 && len(args) > 1 {
 				return errors.New("want one directory, file or -, and the arguments of penstock render behind --")
@@ -67,10 +72,10 @@ func newDeploy(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.version, "version", "", "Version of the extension, for status and history.")
 	flags.StringVar(&options.cause, "cause", "", "Why, for the history.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
-	flags.BoolVar(&options.dryRun, "dry-run", false, "Stop behind the diff, and delete the paused revision. Exit code as for diff.")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes, and store nothing. Exit code as for diff.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
 	flags.DurationVar(&options.timeout, "timeout", rolloutTime, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
-	options.output.Add(flags)
+	options.output.AddWithMarkdown(flags)
 	return command
 }
 
@@ -83,6 +88,9 @@ type deployment struct {
 
 // check says what is wrong before anything is asked or stored.
 func (d *deployment) check() error {
+	if err := d.checkOutput(); err != nil {
+		return err
+	}
 	problems := validation.IsDNS1123Subdomain(d.name)
 	switch {
 	case d.name == "":
@@ -95,7 +103,15 @@ func (d *deployment) check() error {
 	return nil
 }
 
-// run stores the revision, has it read, and rolls it out.
+// checkOutput: a diff can be Markdown, a revision cannot.
+func (d *deployment) checkOutput() error {
+	if d.output == session.Markdown && !d.dryRun {
+		return outcome.Errorf(outcome.Unknown, "-o markdown shows what changes: it needs --dry-run")
+	}
+	return nil
+}
+
+// run shows what a revision would change, stores it when somebody agrees, and rolls it out.
 func (d *deployment) run(ctx context.Context, from string, arguments []string) error {
 	// 1. Render, as the revision behind the newest one that there ever was.
 	number, err := nextNumber(ctx, d.cluster, d.name)
@@ -113,35 +129,82 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out unasked, --dry-run only shows what changes")
 	}
 	d.annotate(rendered)
-	// 2. Store it, paused.
-	revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Create(ctx, rendered, metav1.CreateOptions{})
+	// 2. Have it read. Nothing is stored for that.
+	api := d.cluster.OlmV1alpha1().ClusterExtensionRevisions()
+	shown, err := api.Propose(ctx, rendered.Name, rendered, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("asking what %s would change: %w", rendered.Name, err)
+	}
+	if same, err := d.isThere(ctx, shown); err != nil || same {
+		return err
+	}
+	if err := d.show(shown); err != nil || d.dryRun {
+		return cmp.Or(err, verdictOf(shown))
+	}
+	if !d.yes {
+		agreed, err := d.Confirm(ctx, question(rendered.Name, shown))
+		if err != nil || !agreed {
+			d.Err.Para(screen.Dim, screen.Waiting, "nothing was stored or rolled out")
+			return cmp.Or(err, outcome.Quiet(outcome.No))
+		}
+	}
+	// 3. Store it, paused, and see that it changes what was shown.
+	revision, err := api.Create(ctx, rendered, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run it again", rendered.Name)
+	}
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", rendered.Name, err)
 	}
-	// 3. Have it read. Unless somebody agrees, nothing of it stays.
-	diff, err := d.review(ctx, revision)
-	if err == nil && diff == nil {
-		return d.withdraw(ctx, revision, "nothing changes", nil)
+	stored, _, err := proposal(ctx, d.cluster, d.name, revision)
+	if err == nil && !sameChanges(shown, stored) {
+		err = outcome.Errorf(outcome.Conflict, "%s does not change any more what was shown: run it again", revision.Name)
 	}
-	if err == nil && d.dryRun {
-		return d.withdraw(ctx, revision, "", verdictOf(diff))
-	}
-	agreed := d.yes
-	if err == nil && !agreed {
-		agreed, err = d.Confirm(ctx, question(revision.Name, diff))
-	}
-	if err != nil || !agreed {
-		return d.withdraw(ctx, revision, "nothing was rolled out", errors.Join(err, refusal(agreed || err != nil)))
+	if err != nil {
+		return d.withdraw(ctx, revision, err)
 	}
 	// 4. Roll it out, and follow.
-	digest := diff.Summary.RemovedDigest
+	digest := stored.Summary.RemovedDigest
 	if d.yes {
 		digest = "" // nobody has read it
 	}
 	if _, err := activate(ctx, d.cluster, revision, digest); err != nil {
-		return d.withdraw(ctx, revision, "nothing was rolled out", err)
+		return d.withdraw(ctx, revision, err)
 	}
 	return d.follow(ctx, revision.Name)
+}
+
+// isThere tells whether a proposal changes nothing of what is rolled out, and says so.
+func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
+	if diff.From == "" || verdictOf(diff) != nil {
+		return false, nil
+	}
+	current, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, diff.From, metav1.GetOptions{})
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", diff.From, err)
+	}
+	if current.Spec.LifecycleState != v1alpha1.LifecycleStateActive || current.DeletionTimestamp != nil {
+		return false, nil // it brings back what is not rolled out any more
+	}
+	switch {
+	case d.output != "" && d.dryRun:
+		return true, changes.Write(d.Session, d.output, diff)
+	case d.output != "":
+		return true, d.PrintObject(d.output, current)
+	}
+	d.Err.Para(screen.Dim, screen.Waiting, "nothing changes: "+current.Name+" has that content already")
+	return true, nil
+}
+
+// sameChanges tells whether two diffs show the same, made before and after the revision was
+// stored.
+func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
+	count := func(summary v1alpha1.DiffSummary) v1alpha1.DiffSummary {
+		summary.RemovedDigest = ""
+		return summary
+	}
+	return shown.From == stored.From && shown.To == stored.To && count(shown.Summary) == count(stored.Summary) &&
+		equality.Semantic.DeepEqual(shown.Changes, stored.Changes)
 }
 
 func (d *deployment) annotate(revision *v1alpha1.ClusterExtensionRevision) {
@@ -150,14 +213,6 @@ func (d *deployment) annotate(revision *v1alpha1.ClusterExtensionRevision) {
 			metav1.SetMetaDataAnnotation(&revision.ObjectMeta, key, value)
 		}
 	}
-}
-
-// refusal ends a command whose question was answered by no.
-func refusal(other bool) error {
-	if other {
-		return nil
-	}
-	return outcome.Quiet(outcome.No)
 }
 
 // nextNumber is the one behind the highest that the extension ever had.
@@ -176,27 +231,18 @@ func nextNumber(ctx context.Context, cluster *session.Cluster, extension string)
 	return number + 1, nil
 }
 
-// review shows what a paused revision changes against the one that is rolled out. It
-// returns nil when that is nothing.
-func (d *deployment) review(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) (*v1alpha1.RevisionDiff, error) {
-	diff, active, err := proposal(ctx, d.cluster, d.name, revision)
-	if err != nil {
-		return nil, err
-	}
-	if active && verdictOf(diff) == nil {
-		return nil, nil
-	}
+// show shows what a revision would change that is not stored.
+func (d *deployment) show(diff *v1alpha1.RevisionDiff) error {
 	on := d.Out
 	if d.output != "" {
+		if d.dryRun {
+			return changes.Write(d.Session, d.output, diff)
+		}
 		on = d.Err
 	}
 	// Of a first install the lines are the manifests, which are there to be read.
-	first := diff.From == ""
-	changes.Print(on, diff, !d.stat && !first)
-	if first && !d.stat {
-		d.Err.Para(screen.Dim, screen.Waiting, "all of it is new; kubectl penstock diff "+revision.Name+" shows the lines")
-	}
-	return diff, nil
+	changes.Print(on, diff, !d.stat && diff.From != "")
+	return nil
 }
 
 // proposal compares a paused revision with the newest active one before it. active tells
@@ -224,18 +270,15 @@ func question(name string, diff *v1alpha1.RevisionDiff) string {
 	return asked + "?"
 }
 
-// withdraw deletes a paused revision that nobody wants, and returns why.
-func (d *deployment) withdraw(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision, said string, why error) error {
+// withdraw deletes a revision that was stored and is not rolled out, and returns why.
+func (d *deployment) withdraw(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision, why error) error {
 	ctx, cancel := session.Cleanup(ctx)
 	defer cancel()
 	err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Delete(ctx, revision.Name, *metav1.NewPreconditionDeleteOptions(string(revision.UID)))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return errors.Join(why, fmt.Errorf("%s is stored, paused, and could not be deleted: kubectl delete cer %s: %w", revision.Name, revision.Name, err))
 	}
-	if said == "" {
-		said = "only shown"
-	}
-	d.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("%s: %s was deleted again", said, revision.Name))
+	d.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("nothing was rolled out: %s was deleted again", revision.Name))
 	return why
 }
 

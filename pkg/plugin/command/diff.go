@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -31,6 +32,7 @@ func newDiff(s *session.Session) *cobra.Command {
 			"Exit code: 0 nothing changes, 1 something does, 2 it could not be found out.",
 		Example: "  # What the newest revision changes\n  kubectl penstock diff lighthouse\n" +
 			"  # What is different in the cluster, without the lines\n  kubectl penstock diff lighthouse --live --stat\n" +
+			"  # For the comment of a review\n  kubectl penstock diff lighthouse -o markdown\n" +
 			"  # Two revisions, one object\n  kubectl penstock diff lighthouse-1..lighthouse-2 --object Deployment.apps/lighthouse-system/lighthouse-webhook",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),
@@ -44,7 +46,7 @@ func newDiff(s *session.Session) *cobra.Command {
 				return err
 			}
 			if options.output != "" {
-				err = s.PrintObject(options.output, diff)
+				err = changes.Write(s, options.output, diff)
 			} else {
 				changes.Print(s.Out, diff, !options.stat)
 			}
@@ -58,7 +60,7 @@ func newDiff(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.live, "live", false, "Compare with the cluster as it is now.")
 	flags.BoolVar(&options.stat, "stat", false, "Leave out the lines.")
 	flags.StringVar(&options.object, "object", "", "Only this object, or these: KIND[/NAMESPACE][/NAME], with KIND such as Deployment or Deployment.apps.")
-	options.output.Add(flags)
+	options.output.AddWithMarkdown(flags)
 	return command
 }
 
@@ -93,7 +95,11 @@ func readDiff(ctx context.Context, cluster *session.Cluster, name string, option
 		if options.live {
 			return nil, outcome.Errorf(outcome.Unknown, "--live compares one revision with the cluster: give its name instead of %s", name)
 		}
-		return getDiff(ctx, cluster, name, query)
+		diff, err := getDiff(ctx, cluster, name, query)
+		if apierrors.IsNotFound(err) {
+			return nil, missingSide(ctx, cluster, name, err)
+		}
+		return diff, err
 	case options.live:
 		return getDiff(ctx, cluster, name+".."+v1alpha1.Live, query)
 	default:
@@ -101,10 +107,24 @@ func readDiff(ctx context.Context, cluster *session.Cluster, name string, option
 	}
 }
 
+// missingSide is the error about the side of a comparison that does not exist.
+func missingSide(ctx context.Context, cluster *session.Cluster, name string, err error) error {
+	from, to, _ := strings.Cut(name, "..")
+	for _, side := range []string{from, to} {
+		if side == "" || side == v1alpha1.Live {
+			continue
+		}
+		if _, unknown := cluster.Find(ctx, side); session.IsUnknownName(unknown) {
+			return unknown
+		}
+	}
+	return err
+}
+
 // query are the parameters that narrow a diff.
 func (o diffOptions) query() (map[string]string, error) {
 	query := map[string]string{}
-	if o.stat && o.output == "" {
+	if o.stat && (o.output == "" || o.output == session.Markdown) {
 		query["unified"] = "false"
 	}
 	if o.object == "" {

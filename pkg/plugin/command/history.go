@@ -17,8 +17,10 @@ import (
 func newHistory(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
-		Use:               "history EXTENSION",
-		Short:             "The revisions of an extension, deleted ones included: who, when and why",
+		Use:   "history EXTENSION",
+		Short: "The revisions of an extension, deleted ones included: who, when and why",
+		Long: "Show the revisions of an extension, deleted ones included, the newest last. On a terminal that is too narrow for\n" +
+			"the cause, its end is left out; -o json has all of it.",
 		Example:           "  kubectl penstock history lighthouse",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),
@@ -29,7 +31,7 @@ func newHistory(s *session.Session) *cobra.Command {
 			}
 			history, err := cluster.OlmV1alpha1().RevisionHistories().Get(command.Context(), args[0], metav1.GetOptions{})
 			if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
-				return session.UnknownName(args[0])
+				return cluster.Unknown(command.Context(), args[0])
 			}
 			if err != nil {
 				return fmt.Errorf("reading the history of %s: %w", args[0], err)
@@ -50,7 +52,7 @@ func newHistory(s *session.Session) *cobra.Command {
 }
 
 func historyTable(rows []v1alpha1.RevisionRecord, now time.Time) screen.Table {
-	out := screen.Table{Header: []string{"REVISION", "VERSION", "STATE", "RESULT", "CHANGES", "AGE", "BY", "CAUSE"}}
+	out := screen.Table{Header: []string{"REVISION", "VERSION", "STATE", "RESULT", "CHANGES", "AGE", "BY", "CAUSE"}, Clip: true}
 	for i := range rows {
 		row := &rows[i]
 		changed, age, cause := "", "", row.Cause

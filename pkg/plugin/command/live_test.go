@@ -3,6 +3,7 @@ package command
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -119,7 +120,7 @@ func TestLiveView(t *testing.T) {
 		t.Errorf("%d lines on a terminal of 10:\n%s", len(v.shown), strings.Join(v.shown, "\n"))
 	}
 	shown := strings.Join(v.shown, "\n")
-	for _, must := range []string{"◎ lighthouse-3 v1.2.0-stuck: Active, 13 of 15 objects available, 0s", "◎ deploy", "Deployment lighthouse-system/lighthouse-controller: ProbeFailed"} {
+	for _, must := range []string{"◎ lighthouse-3 v1.2.0-stuck: Active, 13 of 15 objects available, 0s", "◎ deploy", "Deployment lighthouse-system/lighthouse-controller: waiting: 1 of 2"} {
 		if !strings.Contains(shown, must) {
 			t.Errorf("%q is not in:\n%s", must, shown)
 		}
@@ -136,7 +137,7 @@ func TestLiveView(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	shown = strings.Join(v.shown, "\n")
-	if !strings.HasPrefix(shown, "✓ lighthouse-3 v1.2.0-stuck: Active, 15 of 15 objects available") || strings.Contains(shown, "ProbeFailed") {
+	if !strings.HasPrefix(shown, "✓ lighthouse-3 v1.2.0-stuck: Active, 15 of 15 objects available") || strings.Contains(shown, "waiting") {
 		t.Errorf("the last picture is:\n%s", shown)
 	}
 }
@@ -172,13 +173,79 @@ func TestPiped(t *testing.T) {
 	revision := server.Revision("lighthouse-3")
 	for lines.Scan() {
 		all = append(all, lines.Text())
-		if strings.Contains(lines.Text(), "ProbeFailed") {
+		if strings.Contains(lines.Text(), "waiting") {
 			revision.Status.Conditions = append(revision.Status.Conditions[:0], metav1.Condition{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue, Reason: "Collision", Message: "it is \x1b[31mhis"})
 			server.Events <- revision
 		}
 	}
 	text := strings.Join(all, "\n")
-	if strings.Contains(text, "\x1b") || strings.Count(text, "ProbeFailed") != 1 || !strings.Contains(text, "Error: lighthouse-3 is not rolled out: Collision: it is [31mhis") {
+	if strings.Contains(text, "\x1b") || strings.Count(text, "waiting") != 1 || !strings.Contains(text, "Error: lighthouse-3 is not rolled out: Collision: it is [31mhis") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestChangesInLines: for a program each object is a line whenever it changes, of plans too;
+// what has not changed is not repeated.
+func TestChangesInLines(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	reader, writer := io.Pipe()
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Main(ctx, session.Process{
+			Name: "kubectl-penstock", Args: []string{"status", "-w", "-o", "json", "--kubeconfig", server.Kubeconfig()}, Stdin: strings.NewReader(""), Stdout: writer, Stderr: io.Discard,
+			Getenv: func(string) string { return "" }, Terminal: func(any) (screen.Size, bool) { return screen.Size{}, false },
+			Clock: clocktesting.NewFakeClock(recordedAt()), Version: "v0.0.0-test",
+		})
+		writer.Close()
+	}()
+	lines := bufio.NewScanner(reader)
+	lines.Buffer(nil, 1<<20)
+	next := func() string {
+		if !lines.Scan() {
+			t.Fatalf("the end: %v", lines.Err())
+		}
+		var object struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &object); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		return object.Kind + " " + object.Metadata.Name
+	}
+	const revision, plan = "ClusterExtensionRevision ", "ConfigurationPlan "
+	for _, want := range []string{revision + "lighthouse-2", revision + "lighthouse-3", revision + "shop-1", plan + "rebalance"} {
+		if got := next(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	changed := server.Revision("lighthouse-3")
+	changed.ResourceVersion = "9999"
+	server.Events <- changed
+	if got := next(); got != revision+"lighthouse-3" {
+		t.Error(got)
+	}
+	interrupt()
+	if lines.Scan() {
+		t.Errorf("one more: %s", lines.Text())
+	}
+	if code := <-ended; code != 130 {
+		t.Errorf("exit %d, want 130", code)
+	}
+}
+
+// TestLiveOverview: all extensions and plans on one picture.
+func TestLiveOverview(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	v := openTerminal(t, 40)
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := v.start(ctx, server, "status", "-w")
+	v.until(t, "! plan rebalance: ReviewRequired")
+	interrupt()
+	v.until(t, "interrupted")
+	<-ended
+	if shown := strings.Join(v.shown, "\n"); !strings.Contains(shown, "2 extensions, 1 plan") {
+		t.Errorf("%s", shown)
 	}
 }

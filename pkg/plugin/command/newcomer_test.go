@@ -10,21 +10,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/plugintest"
 )
 
-// TestMistakes: who mistypes is told what is wrong, before anything else is asked of them.
+// TestMistakes: who mistypes is told in one sentence what there is, before anything else is
+// asked of them; that is a no, and wrong usage is not.
 func TestMistakes(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
-	const unknown = `there is no extension, revision or plan "nothing"`
+	const unknown = `there is no extension, revision or plan "nothing"; the cluster has extensions lighthouse and shop, and plan rebalance`
+	const number = "lighthouse has no revision lighthouse-9; it has lighthouse-1, lighthouse-2 and lighthouse-3"
 	for _, tc := range []struct {
+		code int
 		says string
-		args []string
+		args string
 	}{
-		{unknown, []string{"status", "nothing"}}, {unknown, []string{"why", "nothing"}}, {unknown, []string{"history", "nothing"}},
-		{unknown, []string{"rollback", "nothing"}}, {unknown, []string{"plan", "show", "nothing"}}, {unknown, []string{"plan", "approve", "nothing"}},
-		{"nodir: no such directory", []string{"deploy", "nodir", "--name", "new"}},
-		{"status", []string{"statsu"}},
+		{1, unknown, "status nothing"}, {1, unknown, "status nothing -w"}, {1, unknown, "status nothing -w -o json"}, {1, unknown, "why nothing"}, {1, unknown, "history nothing"},
+		{1, unknown, "rollback nothing"}, {1, unknown, "tree nothing"}, {1, unknown, "diff nothing"}, {1, unknown, "diff nothing --live"}, {1, unknown, "pause nothing"},
+		{1, unknown, "plan show nothing"}, {1, unknown, "plan approve nothing"}, {1, unknown, "plan reject nothing"}, {1, unknown, "plan run nothing"},
+		{1, unknown, "plan stop nothing"}, {1, unknown, "plan undo nothing"}, {1, unknown, "plan history nothing"},
+		{1, number, "status lighthouse-9"}, {1, number, "why lighthouse-9"}, {1, number, "diff lighthouse-9"}, {1, number, "diff lighthouse-1..lighthouse-9"}, {1, number, "archive lighthouse-9"},
+		{1, "lighthouse has no revision 9 to go back to; it has lighthouse-1, lighthouse-2, lighthouse-3 and lighthouse-4", "rollback lighthouse --to 9"},
+		{1, "plan rebalance has no run 9; it has 1 and 2", "plan undo rebalance --run 9"},
+		{2, `--to "one"`, "rollback lighthouse --to one"},
+		{2, "--namespace foo means nothing here", "status -n foo"},
+		{2, "want json, yaml or name", "status -o markdown"},
+		{2, "it needs --dry-run", "rollback lighthouse -o markdown"},
+		{2, "nodir: no such directory", "deploy nodir --name new"},
+		{2, "status", "statsu"},
 	} {
-		if _, stderr, code := run(t, server, 0, nil, tc.args...); code != 2 || !strings.Contains(stderr, tc.says) {
-			t.Errorf("%v: exit %d: %s", tc.args, code, stderr)
+		if _, stderr, code := run(t, server, 0, nil, strings.Fields(tc.args)...); code != tc.code || !strings.Contains(stderr, tc.says) {
+			t.Errorf("%s: exit %d: %s", tc.args, code, stderr)
 		}
 	}
 	if stdout, _, code := run(t, server, 0, nil, "--version"); code != 0 || stdout != "kubectl-penstock v0.0.0-test\n" {
@@ -53,5 +65,29 @@ func TestFreezeText(t *testing.T) {
 	frozen.CreationTimestamp.Time = recordedAt()
 	if got := freezeText(frozen); got != "frozen by jo since 2026-11-23T01:46:00Z: the year ends" {
 		t.Error(got)
+	}
+}
+
+// TestSameChanges: what was shown is what is stored, or nothing is rolled out.
+func TestSameChanges(t *testing.T) {
+	diff := func(change func(*v1alpha1.RevisionDiff)) *v1alpha1.RevisionDiff {
+		out := &v1alpha1.RevisionDiff{From: "a-1", To: "a-2", Summary: v1alpha1.DiffSummary{Removed: 1, RemovedDigest: "x"}, Changes: []v1alpha1.ObjectChange{{Kind: "ConfigMap", Unified: "-a"}}}
+		change(out)
+		return out
+	}
+	shown := diff(func(d *v1alpha1.RevisionDiff) { d.Summary.RemovedDigest = "" })
+	for name, tc := range map[string]struct {
+		stored *v1alpha1.RevisionDiff
+		want   bool
+	}{
+		"the same":         {diff(func(*v1alpha1.RevisionDiff) {}), true},
+		"another before":   {diff(func(d *v1alpha1.RevisionDiff) { d.From = "a-0" }), false},
+		"more removed":     {diff(func(d *v1alpha1.RevisionDiff) { d.Summary.Removed = 2 }), false},
+		"more is withheld": {diff(func(d *v1alpha1.RevisionDiff) { d.Summary.Withheld = 1 }), false},
+		"another line":     {diff(func(d *v1alpha1.RevisionDiff) { d.Changes[0].Unified = "-b" }), false},
+	} {
+		if got := sameChanges(shown, tc.stored); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
@@ -34,7 +33,10 @@ func newRollback(s *session.Session) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			d := &deployment{Session: s, deployOptions: options}
 			d.name = args[0]
-			var err error
+			err := d.checkOutput()
+			if err != nil {
+				return err
+			}
 			if d.cluster, err = s.Connect(); err != nil {
 				return err
 			}
@@ -48,7 +50,7 @@ func newRollback(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
 	flags.DurationVar(&options.timeout, "timeout", rolloutTime, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
-	options.output.Add(flags)
+	options.output.AddWithMarkdown(flags)
 	return command
 }
 
@@ -108,10 +110,13 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollback) error {
 	on := d.Out
 	if d.output != "" {
-		if d.dryRun {
+		if d.dryRun && d.output != session.Markdown {
 			return d.PrintValue(d.output, would)
 		}
 		on = d.Err
+	}
+	if would.Status.Diff != nil && d.output == session.Markdown {
+		return changes.Write(d.Session, d.output, would.Status.Diff)
 	}
 	if would.Status.Diff == nil {
 		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what changes from %s to %s is not shown: you may not read the diffs of both", would.Status.From, target))
@@ -123,21 +128,17 @@ func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollbac
 
 // target is the name of the revision to go back to.
 func (d *deployment) target(ctx context.Context, to string) (string, error) {
-	if to != "" {
-		number, err := strconv.ParseInt(strings.TrimPrefix(to, d.name+"-"), 10, 64)
-		if err != nil || number < 1 {
-			return "", outcome.Errorf(outcome.Unknown, "--to %q: want the number or the name of a revision of %s", to, d.name)
-		}
-		return olm.RevisionName(d.name, number), nil
-	}
 	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
-		return "", session.UnknownName(d.name)
+		return "", d.cluster.Unknown(ctx, d.name)
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the history of %s: %w", d.name, session.Uninstalled(err))
 	}
 	rows := history.Revisions
+	if to != "" {
+		return named(d.name, to, rows)
+	}
 	// What is rolled out now is no way back, and what was given up neither.
 	current := len(rows) - 1
 	for current > 0 && (isGone(rows[current].State) || rows[current].State == string(v1alpha1.LifecycleStateArchived)) {
@@ -149,6 +150,25 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 		}
 	}
 	return "", outcome.Errorf(outcome.No, "%s has no earlier revision that has succeeded; kubectl penstock history %s lists them, --to names one", d.name, d.name)
+}
+
+// named is the revision that --to names, by its number or its name.
+func named(extension, to string, rows []v1alpha1.RevisionRecord) (string, error) {
+	number, err := strconv.ParseInt(strings.TrimPrefix(to, extension+"-"), 10, 64)
+	if err != nil || number < 1 {
+		return "", outcome.Errorf(outcome.Unknown, "--to %q: want the number or the name of a revision of %s", to, extension)
+	}
+	var there []string
+	for i := range rows {
+		switch {
+		case isGone(rows[i].State):
+			continue
+		case rows[i].Revision == number:
+			return rows[i].Name, nil
+		}
+		there = append(there, rows[i].Name)
+	}
+	return "", outcome.Errorf(outcome.No, "%s has no revision %d to go back to; it has %s", extension, number, session.Enumerate(there))
 }
 
 // sameContent says that what runs has the content of the target already.

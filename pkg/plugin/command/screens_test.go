@@ -71,6 +71,15 @@ func TestScreens(t *testing.T) {
 	}
 }
 
+// TestMarkdown: a diff for the comment of a review.
+func TestMarkdown(t *testing.T) {
+	stdout, _, code := run(t, plugintest.New(t, "testdata/recorded"), 0, nil, "diff", "lighthouse-1..lighthouse-2", "-o", "markdown")
+	if code != 1 {
+		t.Errorf("exit %d, want 1", code)
+	}
+	golden(t, "diff.md", stdout)
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "screens", name)

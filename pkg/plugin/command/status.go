@@ -39,8 +39,10 @@ func newStatus(s *session.Session) *cobra.Command {
 		Long: "Without a name: all extensions and plans on one screen, what needs a person first.\n" +
 			"With a name: the revisions of the extension that are not archived, the newest first, with their phases and\n" +
 			"the objects that hold them back.\n\n" +
-			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).",
+			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).\n" +
+			"With -o json it prints an object in one line whenever it changes.",
 		Example: "  # Everything on one screen\n  kubectl penstock status\n" +
+			"  # Each change of a revision or a plan, for a program\n  kubectl penstock status -w -o json --timeout 1h\n" +
 			"  # One extension, until its rollout has ended\n  kubectl penstock status lighthouse -w --timeout 5m",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: extensionNames(s),
@@ -52,6 +54,8 @@ func newStatus(s *session.Session) *cobra.Command {
 				return err
 			}
 			switch {
+			case options.watch && options.output != "":
+				return printChanges(ctx, s, cluster, args, options.output)
 			case len(args) == 0 && options.watch:
 				return watchAll(ctx, s, cluster)
 			case len(args) == 0:
@@ -80,12 +84,9 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 	if err != nil {
 		return fmt.Errorf("listing revisions: %w", session.Uninstalled(err))
 	}
-	listedPlans, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plans are not shown: %v", err))
-		listedPlans = &hcov1alpha1.ConfigurationPlanList{}
-	} else if err != nil {
-		return fmt.Errorf("listing plans: %w", err)
+	listedPlans, err := readablePlans(ctx, s, cluster)
+	if err != nil {
+		return err
 	}
 	if output != "" {
 		var objects []runtime.Object
@@ -100,6 +101,19 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 	printFreeze(ctx, s, cluster)
 	printAll(s, overview.Of(session.Pointers(listed.Items)), listedPlans.Items)
 	return nil
+}
+
+// readablePlans lists plans. Who may not see them is told so, and sees the rest.
+func readablePlans(ctx context.Context, s *session.Session, cluster *session.Cluster) (*hcov1alpha1.ConfigurationPlanList, error) {
+	listed, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plans are not shown: %v", err))
+		return &hcov1alpha1.ConfigurationPlanList{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("listing plans: %w", err)
+	}
+	return listed, nil
 }
 
 // printAll prints one screen: what needs a person, then tables.
@@ -213,36 +227,21 @@ func shownRevisions(found *session.Found) []*v1alpha1.ClusterExtensionRevision {
 	return shown
 }
 
-// watchAll follows all extensions until the person has seen enough.
-func watchAll(ctx context.Context, s *session.Session, cluster *session.Cluster) error {
-	return progress.Following[*v1alpha1.ClusterExtensionRevision]{
-		Source: cluster.Revisions(unarchived()), Screen: s.Out, Clock: s.Clock,
-		Picture: func(all []*v1alpha1.ClusterExtensionRevision) []screen.Line {
-			extensions := overview.Of(all)
-			lines := []screen.Line{{Text: text.Count(len(extensions), "extension"), Keep: true}}
-			for _, extension := range extensions {
-				for _, line := range progress.RevisionLines(extension.Current())[:1] {
-					line.Keep = line.Glyph != screen.Good
-					lines = append(lines, line)
-				}
-			}
-			return lines
-		},
-		Ended: func([]*v1alpha1.ClusterExtensionRevision) (bool, error) { return false, nil },
-	}.Run(ctx)
-}
-
 // watchOne follows an extension until its newest revision is rolled out, or stops.
 func watchOne(ctx context.Context, s *session.Session, cluster *session.Cluster, name string) error {
 	found, err := cluster.Find(ctx, name)
 	if err != nil {
 		return err
 	}
-	target := found.Newest().Name
+	return followRollout(ctx, s, cluster, s.Out, found.Name, watched(found))
+}
+
+// watched is the revision whose rollout is followed: the one that was named, or the newest.
+func watched(found *session.Found) string {
 	if found.Revision != nil {
-		target = found.Revision.Name
+		return found.Revision.Name
 	}
-	return followRollout(ctx, s, cluster, s.Out, found.Name, target)
+	return found.Newest().Name
 }
 
 var errGone = errors.New("it was deleted")
@@ -250,8 +249,8 @@ var errGone = errors.New("it was deleted")
 // followRollout shows the revisions of an extension until one of them is rolled out. The
 // error says why it stopped.
 func followRollout(ctx context.Context, s *session.Session, cluster *session.Cluster, on *screen.Screen, extension, name string) error {
-	return progress.Following[*v1alpha1.ClusterExtensionRevision]{
-		Source: cluster.Revisions(session.OfExtension(extension)), Screen: on, Clock: s.Clock,
+	return progress.Following[[]*v1alpha1.ClusterExtensionRevision]{
+		Each: cluster.Revisions(session.OfExtension(extension)).Follow, Screen: on, Clock: s.Clock,
 		Picture: func(all []*v1alpha1.ClusterExtensionRevision) []screen.Line {
 			for _, revision := range all {
 				if revision.Name == name {
@@ -260,21 +259,24 @@ func followRollout(ctx context.Context, s *session.Session, cluster *session.Clu
 			}
 			return []screen.Line{{Text: name + ": " + errGone.Error()}}
 		},
-		Ended: func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) {
-			for _, revision := range all {
-				if revision.Name != name {
-					continue
-				}
-				switch verdict, reason := progress.RevisionVerdict(revision); verdict {
-				case progress.Done:
-					return true, nil
-				case progress.Stopped:
-					return true, outcome.Errorf(outcome.No, "%s is not rolled out: %s\nkubectl penstock why %s says what to do", name, reason, name)
-				case progress.Going:
-				}
-				return false, nil
-			}
-			return true, outcome.Errorf(outcome.No, "%s is not rolled out: %w", name, errGone)
-		},
+		Ended: func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) { return rolledOut(all, name) },
 	}.Run(ctx)
+}
+
+// rolledOut tells whether a revision is rolled out; the error says why it has stopped.
+func rolledOut(all []*v1alpha1.ClusterExtensionRevision, name string) (bool, error) {
+	for _, revision := range all {
+		if revision.Name != name {
+			continue
+		}
+		switch verdict, reason := progress.RevisionVerdict(revision); verdict {
+		case progress.Done:
+			return true, nil
+		case progress.Stopped:
+			return true, outcome.Errorf(outcome.No, "%s is not rolled out: %s\nkubectl penstock why %s says what to do", name, reason, name)
+		case progress.Going:
+		}
+		return false, nil
+	}
+	return true, outcome.Errorf(outcome.No, "%s is not rolled out: %w", name, errGone)
 }

@@ -56,6 +56,7 @@ func newWhy(s *session.Session) *cobra.Command {
 // adviceOf finds what a name stands for.
 func adviceOf(ctx context.Context, cluster *session.Cluster, name string) ([]advice.Advice, error) {
 	plan, named := strings.CutPrefix(name, "plan/")
+	var unknown error
 	if !named {
 		found, err := cluster.Find(ctx, name)
 		switch {
@@ -66,10 +67,14 @@ func adviceOf(ctx context.Context, cluster *session.Cluster, name string) ([]adv
 		case !session.IsUnknownName(err):
 			return nil, err
 		}
+		unknown = err
 	}
 	read, err := cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, plan, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, session.UnknownName(plan)
+	switch {
+	case apierrors.IsNotFound(err) && unknown != nil:
+		return nil, unknown
+	case apierrors.IsNotFound(err):
+		return nil, cluster.Unknown(ctx, plan)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading plan %s: %w", plan, err)

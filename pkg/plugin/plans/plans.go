@@ -93,14 +93,14 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 		Short:   "The runs of a plan: who approved them, when, and what became of them",
 		Example: "  kubectl penstock plan history rebalance",
 	}, func(ctx context.Context, p *planReview) error {
-		history, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetHistory(ctx, p.name, metav1.GetOptions{})
+		history, err := p.history(ctx)
 		if err != nil {
-			return fmt.Errorf("reading the history of plan %s: %w", p.name, err)
+			return err
 		}
 		if output != "" {
 			return p.PrintObject(output, history)
 		}
-		out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}}
+		out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}, Clip: true}
 		for i := range history.Runs {
 			run := &history.Runs[i]
 			out.Add(fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), run.Approval.Username, run.Approval.Comment)

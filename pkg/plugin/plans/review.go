@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
@@ -26,12 +25,24 @@ type planReview struct {
 func (p *planReview) read(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
 	plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
-		return nil, session.UnknownName(p.name)
+		return nil, p.cluster.Unknown(ctx, p.name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading plan %s: %w", p.name, err)
 	}
 	return plan, nil
+}
+
+// history are the runs of the plan, the newest first; it may be deleted.
+func (p *planReview) history(ctx context.Context) (*v1alpha1.PlanHistory, error) {
+	history, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetHistory(ctx, p.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+		return nil, p.cluster.Unknown(ctx, p.name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of plan %s: %w", p.name, err)
+	}
+	return history, nil
 }
 
 // show prints a plan with what it would change now, and returns it. Both are of the same
@@ -63,18 +74,5 @@ func (p *planReview) show(ctx context.Context) (*v1alpha1.ConfigurationPlan, err
 
 // source follows the plan.
 func (p *planReview) source() follow.Source[*v1alpha1.ConfigurationPlan] {
-	api := p.cluster.HcoV1alpha1().ConfigurationPlans()
-	return follow.Source[*v1alpha1.ConfigurationPlan]{
-		Options: metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.name).String()},
-		List: func(ctx context.Context, options metav1.ListOptions) ([]*v1alpha1.ConfigurationPlan, string, error) {
-			listed, err := api.List(ctx, options)
-			if err != nil {
-				return nil, "", err
-			}
-			return session.Pointers(listed.Items), listed.ResourceVersion, nil
-		},
-		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, options)
-		},
-	}
+	return p.cluster.Plans(metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.name).String()})
 }

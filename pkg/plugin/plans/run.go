@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,6 +112,9 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 		Example: "  kubectl penstock plan undo rebalance --comment \"back to before\"\n" +
 			"  kubectl penstock plan undo rebalance --run 1",
 	}, func(ctx context.Context, p *planReview) error {
+		if err := p.hasRun(ctx, options.run); err != nil {
+			return err
+		}
 		request := &v1alpha1.PlanRollbackRequest{Spec: v1alpha1.PlanRollbackRequestSpec{Run: options.run}}
 		if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Rollback(ctx, p.name, request, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("undoing plan %s: %w", p.name, err)
@@ -119,6 +124,37 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 	options.add(command)
 	command.Flags().Int64Var(&options.run, "run", 0, "The run to undo; without it the last one.")
 	return command
+}
+
+// hasRun is an error when there is no run to undo: of that number, or none at all when that is
+// 0.
+func (p *planReview) hasRun(ctx context.Context, number int64) error {
+	plan, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	history, err := p.history(ctx)
+	if err != nil {
+		return err
+	}
+	var runs []string
+	for i := range history.Runs {
+		switch {
+		case history.Runs[i].Plan != string(plan.UID):
+			continue // of an earlier plan of this name
+		case history.Runs[i].Run == number:
+			return nil
+		}
+		runs = append(runs, strconv.FormatInt(history.Runs[i].Run, 10))
+	}
+	switch {
+	case len(runs) == 0:
+		return outcome.Errorf(outcome.No, "plan %s was never executed: there is nothing to undo", p.name)
+	case number != 0:
+		slices.Reverse(runs) // they are listed the newest first
+		return outcome.Errorf(outcome.No, "plan %s has no run %d; it has %s", p.name, number, session.Enumerate(runs))
+	}
+	return nil
 }
 
 // bringIntoEffect waits until the plan is computed, has it approved, and follows it.
@@ -187,8 +223,8 @@ func (p *planReview) act(ctx context.Context, plan *v1alpha1.ConfigurationPlan, 
 func (p *planReview) follow(ctx context.Context, timeout time.Duration) error {
 	following, cancel := session.Within(ctx, timeout)
 	defer cancel()
-	err := progress.Following[*v1alpha1.ConfigurationPlan]{
-		Source: p.source(), Screen: p.Err, Clock: p.Clock,
+	err := progress.Following[[]*v1alpha1.ConfigurationPlan]{
+		Each: p.source().Follow, Screen: p.Err, Clock: p.Clock,
 		Picture: func(all []*v1alpha1.ConfigurationPlan) []screen.Line {
 			if len(all) == 0 {
 				return []screen.Line{{Text: "plan " + p.name + ": " + errDeleted.Error()}}

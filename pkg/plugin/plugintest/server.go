@@ -47,7 +47,13 @@ func New(t testing.TB, dir string) *Server {
 	})
 	mux.HandleFunc(olm+"revisiondiffs/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "diff-"+r.PathValue("name")) })
 	mux.HandleFunc(olm+"revisionhistories/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "history-"+r.PathValue("name")) })
-	mux.HandleFunc(hco+"configurationplans", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc(hco+"configurationplans", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" { // nothing happens to plans
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
 		list := s.read("plans")
 		list["kind"], list["apiVersion"] = "ConfigurationPlanList", "hco.kubevirt.io/v1alpha1"
 		s.send(w, list)

@@ -5,43 +5,42 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
 // beat is how often a picture is drawn anew although nothing has changed: it has the time.
 const beat = time.Second
 
-// Following shows objects while they change.
-type Following[T metav1.Object] struct {
-	Source follow.Source[T]
+// Following shows something while it changes.
+type Following[T any] struct {
+	// Each calls see with what there is, each time that it is another, until see says that it
+	// is done or fails, or the context ends; and trouble with why nothing is heard.
+	Each   func(ctx context.Context, trouble func(error), see func(T) (done bool, err error)) error
 	Screen *screen.Screen
 	Clock  clock.WithTicker
-	// Picture of the objects, never empty.
-	Picture func([]T) []screen.Line
-	// Ended tells whether they need not be followed any more; an error ends it too.
-	Ended func([]T) (bool, error)
+	// Picture of it, never empty.
+	Picture func(T) []screen.Line
+	// Ended tells whether it need not be followed any more; an error ends it too.
+	Ended func(T) (bool, error)
 }
 
 // Run follows until the end or that of the context, whose cause is returned.
 func (f Following[T]) Run(ctx context.Context) error {
-	seen := make(chan []T)
+	seen := make(chan T)
 	ended := make(chan error, 1)
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
-	source := f.Source
 	troubles := make(chan error)
-	source.Trouble = func(err error) {
+	trouble := func(err error) {
 		select {
 		case troubles <- err:
 		case <-inner.Done():
 		}
 	}
 	go func() {
-		ended <- source.Each(inner, func(all []T) (bool, error) {
+		ended <- f.Each(inner, trouble, func(all T) (bool, error) {
 			select {
 			case seen <- all:
 				return f.Ended(all)

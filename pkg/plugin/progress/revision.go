@@ -89,6 +89,9 @@ func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 	}
 	ready, all := overview.Objects(revision)
 	title += fmt.Sprintf(": %s, %d of %s available", overview.State(revision), ready, text.Count(all, "object"))
+	if replaced := overview.Superseded(revision); replaced > 0 {
+		title += fmt.Sprintf(", %d superseded", replaced)
+	}
 	line := screen.Line{Text: title, Keep: true}
 	switch verdict, reason := RevisionVerdict(revision); verdict {
 	case Done:
@@ -125,7 +128,7 @@ func phaseLines(name string, widest int, status *v1alpha1.PhaseStatus) []screen.
 	}
 	lines := []screen.Line{line}
 	for i := range status.Failing {
-		lines = append(lines, screen.Line{Indent: detailIndent, Text: failureText(&status.Failing[i]), Keep: true, Whole: true})
+		lines = append(lines, screen.Line{Indent: detailIndent, Text: failureText(&status.Failing[i], status.State), Keep: true, Whole: true})
 	}
 	if status.FailingOmitted > 0 {
 		lines = append(lines, screen.Line{Indent: detailIndent, Style: screen.Dim, Text: fmt.Sprintf("and %d more", status.FailingOmitted)})
@@ -149,12 +152,20 @@ func phaseText(status *v1alpha1.PhaseStatus) string {
 	}
 }
 
-func failureText(failure *v1alpha1.ObjectFailure) string {
+// reasonProbeFailed is of an object that is not ready. While a phase progresses that is no
+// failure: each object was not ready once.
+const reasonProbeFailed = "ProbeFailed"
+
+func failureText(failure *v1alpha1.ObjectFailure, phase v1alpha1.PhaseState) string {
 	name := failure.Name
 	if failure.Namespace != "" {
 		name = failure.Namespace + "/" + name
 	}
-	said := fmt.Sprintf("%s %s: %s", failure.Kind, name, failure.Reason)
+	reason := failure.Reason
+	if reason == reasonProbeFailed && phase == v1alpha1.PhaseStateProgressing {
+		reason = "waiting"
+	}
+	said := fmt.Sprintf("%s %s: %s", failure.Kind, name, reason)
 	if failure.Message != "" {
 		said += ": " + failure.Message
 	}

@@ -12,6 +12,9 @@ type Cell struct {
 type Table struct {
 	Header []string
 	Rows   [][]Cell
+	// Clip cuts the last column where the terminal is too narrow for it, so that each row
+	// is one line.
+	Clip bool
 }
 
 // Add adds a row of plain texts.
@@ -23,11 +26,28 @@ func (t *Table) Add(texts ...string) {
 	t.Rows = append(t.Rows, row)
 }
 
-// gap is between two columns.
+// gap is between two columns, where there is room for it.
 const gap = 3
 
+// gapFor is the gap of a table: smaller where a last column that is cut needs the room.
+func (s *Screen) gapFor(t *Table, widths []int) int {
+	columns, between := s.Size().Columns, gap
+	if !t.Clip || columns == 0 {
+		return between
+	}
+	last := len(widths) - 1
+	before := 0
+	for _, width := range widths[:last] {
+		before += width
+	}
+	for between > 1 && columns-before-between*last < min(widths[last], leastRoom) {
+		between--
+	}
+	return between
+}
+
 // Table prints a table. Where the terminal is too narrow for the last column, that goes on
-// below.
+// below, or is cut.
 func (s *Screen) Table(t Table) {
 	widths := make([]int, len(t.Header))
 	for i, name := range t.Header {
@@ -43,13 +63,14 @@ func (s *Screen) Table(t Table) {
 	for i, name := range t.Header {
 		header[i] = Cell{Text: name, Style: Bold}
 	}
-	s.row(header, widths)
+	between := s.gapFor(&t, widths)
+	s.row(header, widths, between, t.Clip)
 	for _, row := range t.Rows {
-		s.row(row, widths)
+		s.row(row, widths, between, t.Clip)
 	}
 }
 
-func (s *Screen) row(row []Cell, widths []int) {
+func (s *Screen) row(row []Cell, widths []int, between int, clip bool) {
 	last := len(row) - 1
 	for last > 0 && row[last].Text == "" {
 		last--
@@ -62,14 +83,18 @@ func (s *Screen) row(row []Cell, widths []int) {
 			text = Crop(text, max(1, columns-used))
 		}
 		line.WriteString(string(s.Paint(row[i].Style, text)))
-		line.WriteString(strings.Repeat(" ", widths[i]-Width(text)+gap))
-		if used += widths[i] + gap; columns > 0 && used >= columns {
+		line.WriteString(strings.Repeat(" ", widths[i]-Width(text)+between))
+		if used += widths[i] + between; columns > 0 && used >= columns {
 			break
 		}
 	}
 	switch {
 	case columns == 0 || used+Width(row[last].Text) <= columns:
 		s.Printf("%s%s\n", Styled(line.String()), s.Paint(row[last].Style, row[last].Text))
+	case clip && used < columns:
+		s.Printf("%s%s\n", Styled(line.String()), s.Paint(row[last].Style, Crop(row[last].Text, columns-used)))
+	case clip:
+		s.Printf("%s\n", Styled(strings.TrimRight(line.String(), " ")))
 	case last == len(widths)-1 && columns-used >= leastRoom:
 		for i, part := range Wrap(row[last].Text, columns-used) {
 			before := strings.Repeat(" ", used)

@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
 // Found is what a name stands for: an extension, or one revision of it.
@@ -50,19 +54,78 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 			return &Found{Extension: extension}, nil
 		}
 	}
-	return nil, UnknownName(name)
+	if len(all) > 0 {
+		return nil, &unknownName{fmt.Sprintf("%s has no revision %s; it has %s", all[0].Name, name, Enumerate(namesOf(all[0].Revisions)))}
+	}
+	return nil, c.Unknown(ctx, name)
 }
 
-// UnknownName is the error about a name that nothing has: the same of all commands.
-func UnknownName(name string) error { return &unknownName{name} }
+// Unknown is the error about a name that nothing has, the same of all commands. It says
+// what there is, as far as the caller may see it.
+func (c *Cluster) Unknown(ctx context.Context, name string) error {
+	said := fmt.Sprintf("there is no extension, revision or plan %q", name)
+	var known []string
+	if listed, err := c.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{}); err == nil {
+		var extensions []string
+		for _, extension := range overview.Of(Pointers(listed.Items)) {
+			extensions = append(extensions, extension.Name)
+		}
+		known = append(known, counted("extension", extensions)...)
+	}
+	if listed, err := c.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{}); err == nil {
+		known = append(known, counted("plan", namesOf(Pointers(listed.Items)))...)
+	}
+	if len(known) == 0 {
+		return &unknownName{said + "; kubectl penstock status lists what there is"}
+	}
+	return &unknownName{said + "; the cluster has " + strings.Join(known, ", and ")}
+}
 
-// unknownName is a name that nothing has.
-type unknownName struct{ name string }
+// counted is "extensions a and b", or nothing of none.
+func counted(noun string, names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	if len(names) > 1 {
+		noun += "s"
+	}
+	return []string{noun + " " + Enumerate(names)}
+}
+
+func namesOf[T metav1.Object](objects []T) []string {
+	var names []string
+	for _, object := range objects {
+		names = append(names, object.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// mostNames is how many names one sentence has.
+const mostNames = 8
+
+// Enumerate is a list of names in a sentence: "a, b and c"; of many the first ones.
+func Enumerate(names []string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "none"
+	case n > mostNames:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), n-mostNames)
+	case n == 1:
+		return names[0]
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+// unknownName is a name that nothing has. Its error ends a command with No: that is known.
+type unknownName struct{ said string }
 
 // Error implements error.
-func (e *unknownName) Error() string {
-	return fmt.Sprintf("there is no extension, revision or plan %q; kubectl penstock status lists them", e.name)
-}
+func (e *unknownName) Error() string { return e.said }
+
+// Unwrap tells the code to exit with.
+func (e *unknownName) Unwrap() error { return outcome.Quiet(outcome.No) }
 
 // IsUnknownName tells whether Find found nothing of a name.
 func IsUnknownName(err error) bool {
@@ -84,6 +147,24 @@ func (c *Cluster) Revisions(options metav1.ListOptions) follow.Source[*v1alpha1.
 	return follow.Source[*v1alpha1.ClusterExtensionRevision]{
 		Options: options,
 		List: func(ctx context.Context, options metav1.ListOptions) ([]*v1alpha1.ClusterExtensionRevision, string, error) {
+			listed, err := api.List(ctx, options)
+			if err != nil {
+				return nil, "", err
+			}
+			return Pointers(listed.Items), listed.ResourceVersion, nil
+		},
+		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return api.Watch(ctx, options)
+		},
+	}
+}
+
+// Plans follows plans that a selector picks.
+func (c *Cluster) Plans(options metav1.ListOptions) follow.Source[*hcov1alpha1.ConfigurationPlan] {
+	api := c.HcoV1alpha1().ConfigurationPlans()
+	return follow.Source[*hcov1alpha1.ConfigurationPlan]{
+		Options: options,
+		List: func(ctx context.Context, options metav1.ListOptions) ([]*hcov1alpha1.ConfigurationPlan, string, error) {
 			listed, err := api.List(ctx, options)
 			if err != nil {
 				return nil, "", err

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,11 +21,12 @@ import (
 // Format is the value of --output: for a person when it is empty.
 type Format string
 
-// Formats for machines.
+// Formats for machines, and for comments of reviews.
 const (
-	JSON Format = "json"
-	YAML Format = "yaml"
-	Name Format = "name"
+	JSON     Format = "json"
+	YAML     Format = "yaml"
+	Name     Format = "name"
+	Markdown Format = "markdown"
 )
 
 // Add defines the flag.
@@ -47,6 +49,29 @@ func (f *Format) Set(value string) error {
 	return nil
 }
 
+// AddWithMarkdown defines the flag of a command that knows Markdown too.
+func (f *Format) AddWithMarkdown(flags *pflag.FlagSet) {
+	flags.VarP((*withMarkdown)(f), "output", "o", "Format for machines: json, yaml or name; or markdown, for the comment of a review. Without it the output is for people.")
+}
+
+// withMarkdown is a format of a command that knows Markdown too.
+type withMarkdown Format
+
+// String implements pflag.Value.
+func (f *withMarkdown) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (f *withMarkdown) Type() string { return "format" }
+
+// Set implements pflag.Value.
+func (f *withMarkdown) Set(value string) error {
+	if Format(value) != Markdown && (*Format)(f).Set(value) != nil {
+		return outcome.Errorf(outcome.Unknown, "want json, yaml, name or markdown")
+	}
+	*f = withMarkdown(value)
+	return nil
+}
+
 // list is what several objects are printed as.
 type list struct {
 	metav1.TypeMeta `json:",inline"`
@@ -64,6 +89,35 @@ func (s *Session) PrintObject(format Format, object runtime.Object) error {
 		return s.printName(identified)
 	}
 	return s.PrintValue(format, identified)
+}
+
+// PrintEach prints objects while they change: one of JSON in a line, one of YAML behind ---,
+// or a name.
+func (s *Session) PrintEach(format Format, objects []runtime.Object) error {
+	for _, object := range objects {
+		if format == Name {
+			if err := s.PrintObject(format, object); err != nil {
+				return err
+			}
+			continue
+		}
+		identified, err := s.identify(object)
+		if err != nil {
+			return err
+		}
+		encoded, err := json.Marshal(identified)
+		if err == nil && format == YAML {
+			encoded, err = yaml.JSONToYAML(encoded)
+			encoded = append([]byte("---\n"), bytes.TrimSuffix(encoded, []byte("\n"))...)
+		}
+		if err != nil {
+			return fmt.Errorf("encoding the output: %w", err)
+		}
+		if _, err = s.Stdout.Write(append(encoded, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PrintObjects prints a list of them.

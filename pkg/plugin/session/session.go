@@ -80,6 +80,9 @@ func (s *Session) Begin() error {
 	if !slices.Contains(allowed, s.colour) {
 		return outcome.Errorf(outcome.Unknown, "--color %q: want auto, always or never", s.colour)
 	}
+	if namespace := s.flags.Namespace(); namespace != "" {
+		return outcome.Errorf(outcome.Unknown, "--namespace %s means nothing here: extensions, revisions and plans are in no namespace; leave it out", namespace)
+	}
 	s.screens()
 	return nil
 }

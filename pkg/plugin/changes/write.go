@@ -1,0 +1,110 @@
+package changes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Write prints a diff in a format.
+func Write(s *session.Session, format session.Format, diff *v1alpha1.RevisionDiff) error {
+	if format != session.Markdown {
+		return s.PrintObject(format, diff)
+	}
+	_, err := fmt.Fprint(s.Stdout, Markdown(diff))
+	return err
+}
+
+// maxMarkdown is how long a diff in Markdown may be, in bytes: comments of reviews are cut
+// beyond some more, at any place.
+const maxMarkdown = 60 << 10
+
+// Markdown is a diff for the comment of a review: what matters first, then a table, then as
+// many lines as there is room for. It says how much is left out.
+func Markdown(diff *v1alpha1.RevisionDiff) string {
+	m := &markdown{}
+	from := diff.From
+	if from == "" {
+		from = "nothing"
+	}
+	m.add(fmt.Sprintf("### %s → %s: %s\n\n", escaped(from), escaped(diff.To), Summary(&diff.Summary)))
+	m.each("note", len(diff.Notes), func(i int) string {
+		note := &diff.Notes[i]
+		said := escaped(noteText(note))
+		if note.Severity != v1alpha1.NoteInfo {
+			said = "**" + string(note.Severity) + "** " + said
+		}
+		return "- " + said + "\n"
+	})
+	if len(diff.Changes) > 0 {
+		m.add("\n| change | lines | object |\n|---|---|---|\n")
+		m.each("object", len(diff.Changes), func(i int) string {
+			change := &diff.Changes[i]
+			return fmt.Sprintf("| %s | +%d/-%d | %s |\n", change.Change, change.LinesAdded, change.LinesRemoved,
+				escaped(Kind(change.APIVersion, change.Kind)+" "+qualified(change.Namespace, change.Name)))
+		})
+		m.add("\n")
+		m.each("diff of an object", len(diff.Changes), func(i int) string { return block(&diff.Changes[i]) })
+	}
+	for _, missing := range Missing(diff) {
+		m.rest("\n**" + escaped(missing) + "**\n")
+	}
+	return m.out.String()
+}
+
+// markdown grows up to a size.
+type markdown struct{ out strings.Builder }
+
+// reserved is kept for what says that something is left out.
+const reserved = 1 << 10
+
+// add adds a part if there is room for it.
+func (m *markdown) add(part string) bool {
+	if m.out.Len()+len(part) > maxMarkdown-reserved {
+		return false
+	}
+	m.out.WriteString(part)
+	return true
+}
+
+// rest adds what has its room reserved.
+func (m *markdown) rest(part string) { m.out.WriteString(part) }
+
+// each adds parts until there is no room, and says how many are left out. None in the
+// middle is: a reader would take the last one for the end.
+func (m *markdown) each(noun string, n int, part func(int) string) {
+	for i := range n {
+		if !m.add(part(i)) {
+			left := text.Count(n-i, noun)
+			if noun == "diff of an object" {
+				left = "the lines of " + text.Count(n-i, "object")
+			}
+			m.rest(fmt.Sprintf("\n**%s more left out: this comment would be too long**\n", left))
+			return
+		}
+	}
+}
+
+// block has the lines of one object, in a fence that they do not end.
+func block(change *v1alpha1.ObjectChange) string {
+	if change.NotCompared != "" {
+		return escaped(qualified(change.Namespace, change.Name)+": "+change.NotCompared) + "\n\n"
+	}
+	if change.Unified == "" {
+		return ""
+	}
+	fence := "```"
+	for strings.Contains(change.Unified, fence) {
+		fence += "`"
+	}
+	return fence + "diff\n" + strings.TrimSuffix(screen.SafeLines(change.Unified), "\n") + "\n" + fence + "\n\n"
+}
+
+// escaped is a text of one line whose characters mean nothing in Markdown.
+func escaped(said string) string {
+	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", "#", "\\#", "@", "&#64;").Replace(screen.Safe(said))
+}
