@@ -195,6 +195,8 @@ func inPhase(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 		default:
 			if !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionSucceeded) {
 				a.What += fmt.Sprintf(", phase %s (%d of %d, %d of %d objects)", phase.Name, i+1, len(r.Status.Phases), phase.Available+phase.Superseded, phase.Objects)
+				// The server begins with the phase, which is said by now.
+				a.Because = strings.TrimPrefix(a.Because, fmt.Sprintf("phase %s (%d of %d): ", phase.Name, i+1, len(r.Status.Phases)))
 			}
 			return a
 		}

@@ -21,6 +21,7 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -80,7 +81,7 @@ func TestExtension(t *testing.T) {
 		"Young": {reason: "no status yet", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil)}, want: []string{"argocd-1 has not been looked at yet. Whoever runs Penstock must see that a replica leads, if this lasts. The command: kubectl penstock check"}},
 		"Well":  {reason: "there is nothing to do", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, well...)}, want: []string{"argocd-1 is rolled out and available: 13 objects are as rolled out."}},
 		"RollingOut": {
-			reason: "how far it is", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: Deployment argocd/server: 0 of 1 replicas available")},
+			reason: "how far it is", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: phase deploy (2 of 2): Deployment argocd/server: 0 of 1 replicas available")},
 			want: []string{"argocd-1 is rolling out, phase deploy (2 of 2, 4 of 8 objects): Deployment argocd/server: 0 of 1 replicas available. It goes on by itself."},
 		},
 		"Repairing": {reason: "drift", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x", "Succeeded=True/RolledOut")}, want: []string{"argocd-1 is being repaired: x. It goes on by itself."}},
@@ -140,6 +141,14 @@ func TestExtension(t *testing.T) {
 				"argocd-2 is paused: nothing is written. Whoever makes the revisions must resume it. The command: kubectl penstock resume argocd-2",
 				"argocd-1 is rolled out and available: 13 objects are as rolled out.",
 			},
+		},
+		"PausedBecause": {
+			reason: "somebody has said why", revisions: []*v1alpha1.ClusterExtensionRevision{
+				revision(1, func(r *v1alpha1.ClusterExtensionRevision) {
+					r.Spec.LifecycleState, r.Annotations = v1alpha1.LifecycleStatePaused, map[string]string{overview.ReasonAnnotation: "INC-7"}
+				}, "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
+			},
+			want: []string{"argocd-1 is paused: INC-7. Whoever makes the revisions must resume it. The command: kubectl penstock resume argocd-1"},
 		},
 		"Held": {
 			reason:    "the extension is well, and its owner is kept",
