@@ -65,7 +65,7 @@ func serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("serving https://%s; in %s are %s, %s and %s\n", served.Host, dir, registry.CAFile, registry.AuthFile, registry.MirrorsFile)
+	fmt.Printf("serving https://%s; in %s are %s, %s, %s and %s\n", served.Host, dir, registry.CAFile, registry.CertsDir, registry.AuthFile, registry.MirrorsFile)
 	return served.Wait(ctx)
 }
 

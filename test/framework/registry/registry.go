@@ -27,6 +27,8 @@ const (
 	// CAFile has its certificate, and AuthFile what a client logs in with.
 	CAFile   = "ca.crt"
 	AuthFile = "auth.json"
+	// CertsDir has the certificate once more, in a folder for the registry.
+	CertsDir = "certs"
 	// MirrorsFile is a registries.conf by which the registry takes the place of another one.
 	MirrorsFile = "registries.conf"
 )
@@ -112,7 +114,10 @@ func (r *Registry) write(certificate []byte, options Options) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{CAFile: certificate, AuthFile: encoded}
+	files := map[string][]byte{CAFile: certificate, AuthFile: encoded, filepath.Join(CertsDir, r.Host, CAFile): certificate}
+	if err := os.MkdirAll(filepath.Join(r.Dir, CertsDir, r.Host), 0o700); err != nil {
+		return err
+	}
 	if options.MirrorOf != "" {
 		files[MirrorsFile] = fmt.Appendf(nil, "[[registry]]\nprefix = %q\nlocation = %q\n", options.MirrorOf, r.Host)
 	}
