@@ -31,7 +31,7 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/applycheck", "pkg/objectwatch", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance"}, engine...), api...)
+	library := append(append([]string{"pkg/applycheck", "pkg/objectwatch", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance", "pkg/window"}, engine...), api...)
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/right", nil, "a question about rights is the same whoever asks, and whom"},
@@ -39,7 +39,8 @@ func fences() []fence {
 		{"pkg/metrics", nil, "who reads the list of metrics need not know who measures"},
 		{"pkg/manifest", nil, "everybody needs it"},
 		{"pkg/redact", []string{"pkg/manifest"}, "whoever prints needs it"},
-		{"pkg/apis", []string{"pkg/manifest"}, "clients of others import the types; validation needs the rules of manifests"},
+		{"pkg/window", nil, "when something may begin does not depend on what"},
+		{"pkg/apis", []string{"pkg/manifest", "pkg/window"}, "clients of others import the types; validation needs the rules of manifests"},
 		{"pkg/generated", []string{"pkg/apis", "pkg/manifest"}, "it is made of the types"},
 		{"pkg/applycheck", []string{"pkg/diff/schema", "pkg/manifest"}, "what server-side apply takes is told without a cluster"},
 		{"pkg/source/chart/template", nil, "the process that renders a chart knows nothing of what becomes of it"},
@@ -67,7 +68,7 @@ func fences() []fence {
 		{"pkg/revision", []string{"pkg/apis", "pkg/diff", "pkg/manifest", "pkg/rollout", "pkg/store"}, "what a revision means is the same for whoever asks"},
 		{"pkg/records", []string{"pkg/apis", "pkg/manifest", "pkg/revision", "pkg/store"}, "what a record refers to is told without a server"},
 		{"pkg/planwork", []string{"pkg/apis/hco", "pkg/manifest", "pkg/right", "pkg/rollout"}, "what an item means for the engine is the same for whoever asks"},
-		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact"}, "plans are pure"},
+		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact", "pkg/window"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/objectwatch", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},

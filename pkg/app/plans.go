@@ -97,7 +97,7 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 		Watched: factWatch, Profiles: Profiles(),
 		Packs: term.Packs, Claims: term.Claims, Runs: term.Runs,
 		Rights:  plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
-		Freezes: frozen, Events: recorder, Clock: clock.RealClock{}, Version: s.Version,
+		Freezes: frozen, Events: recorder, Clock: clock.RealClock{}, Skew: term.Skew, Version: s.Version,
 		Schema: types, Redactor: term.Redactor,
 		Changed: changed, Poke: func() { notify("") },
 	})

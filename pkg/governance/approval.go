@@ -128,6 +128,9 @@ func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash strin
 		return false, fmt.Sprintf("the approval of %s was for run %d; %s", approval.PlanHash, approval.Run, review)
 	case approval.PlanHash != planHash:
 		return false, fmt.Sprintf("%s was approved, and this plan is another one: %s", approval.PlanHash, review)
+	case len(Approvers(approval)) < Needed(spec):
+		return false, fmt.Sprintf("%d of %d approvals: approved by %s; another person approves it by a POST of hash %s to the subresource approve: kubectl penstock plan approve %s",
+			len(Approvers(approval)), Needed(spec), strings.Join(Approvers(approval), ", "), planHash, name)
 	default:
 		return true, ""
 	}

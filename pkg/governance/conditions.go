@@ -11,6 +11,7 @@ const (
 	ReasonPending             = "Pending"
 	ReasonDrafting            = "Drafting"
 	ReasonReviewRequired      = "ReviewRequired"
+	ReasonWaitingForWindow    = "WaitingForWindow"
 	ReasonInProgress          = "InProgress"
 	ReasonCompleted           = "Completed"
 	ReasonCompletedWithErrors = "CompletedWithErrors"
@@ -44,6 +45,7 @@ func Reasons() []Reason {
 		{ReasonPending, "the plan has not been looked at yet"},
 		{ReasonDrafting, "the plan is being computed"},
 		{ReasonReviewRequired, "the plan waits for its approval"},
+		{ReasonWaitingForWindow, "the plan is approved, and an item of it waits for the window, which status.window names"},
 		{ReasonInProgress, "the plan is being executed"},
 		{ReasonCompleted, "the targets are as the plan says"},
 		{ReasonCompletedWithErrors, "the plan was executed, and items failed"},
@@ -55,7 +57,7 @@ func Reasons() []Reason {
 		{ReasonProfileLocked, "another active plan has the profile; the message names it"},
 		{ReasonApproverLacksRights, "whoever approved the plan may not do what it does"},
 		{ReasonDrifted, "somebody changed a field that the plan set. Nothing is undone"},
-		{ReasonExpired, "the plan was not approved in time. Retry computes it anew"},
+		{ReasonExpired, "the plan was not approved within spec.expiresAfter: retry computes it anew. Or it was not executed before spec.expires: a later time there has it computed anew, to be approved again"},
 		{ReasonIgnored, "spec.action is Ignore"},
 		{ReasonPrerequisitesMet, "the cluster has what the profile needs"},
 		{ReasonNoDrift, "nobody changed what the plan set"},
@@ -95,6 +97,7 @@ func outlooks() []outlook {
 		{v1alpha1.PhaseDrafting, ReasonDrafting, f, u, u, f, u},
 		{v1alpha1.PhasePrerequisiteFailed, ReasonMissingDependency, f, f, u, t, f},
 		{v1alpha1.PhaseReviewRequired, ReasonReviewRequired, f, f, u, f, t},
+		{v1alpha1.PhaseScheduled, ReasonWaitingForWindow, f, f, u, f, t},
 		{v1alpha1.PhaseInProgress, ReasonInProgress, f, f, f, f, t},
 		{v1alpha1.PhaseCompleted, ReasonCompleted, t, t, f, f, t},
 		{v1alpha1.PhaseCompletedWithErrors, ReasonCompletedWithErrors, f, f, f, t, t},

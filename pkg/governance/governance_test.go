@@ -50,7 +50,7 @@ func TestNext(t *testing.T) {
 // Nothing is executed but what waited for a review, and no phase is a dead end.
 func TestTable(t *testing.T) {
 	for _, row := range governance.Table() {
-		if row.To == v1alpha1.PhaseInProgress && !slices.Equal(row.From, []v1alpha1.Phase{v1alpha1.PhaseReviewRequired}) {
+		if row.To == v1alpha1.PhaseInProgress && !slices.Equal(row.From, []v1alpha1.Phase{v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled}) {
 			t.Errorf("%s leads from %v to InProgress", row.On, row.From)
 		}
 	}
@@ -141,6 +141,8 @@ func TestExecutable(t *testing.T) {
 		"dry run":        {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionDryRun}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "approve"},
 		"pinned":         {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "h"}, &v1alpha1.PlanApproval{PlanHash: "h"}, true, ""},
 		"pinned other":   {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "g"}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "is another one: review"},
+		"one of two":     {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, Approvals: 2}, &v1alpha1.PlanApproval{PlanHash: "h", Username: "bob"}, false, "1 of 2 approvals: approved by bob"},
+		"two of two":     {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, Approvals: 2}, &v1alpha1.PlanApproval{PlanHash: "h", Username: "bob", Others: []v1alpha1.PlanApprover{{Username: "carol"}}}, true, ""},
 		"no plan at all": {apply, &v1alpha1.PlanApproval{PlanHash: "g"}, false, "approve"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +150,7 @@ func TestExecutable(t *testing.T) {
 			if got != c.want || !strings.Contains(says, c.says) {
 				t.Errorf("%t, %q; want %t and %q", got, says, c.want, c.says)
 			}
-			if !got && !strings.Contains(says, `kubectl patch configplan rebalance --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"h"}}'`) {
+			if !got && c.spec.Approvals == 0 && !strings.Contains(says, `kubectl patch configplan rebalance --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"h"}}'`) {
 				t.Errorf("%q does not say how to approve the plan that was reviewed", says)
 			}
 		})
@@ -158,7 +160,7 @@ func TestExecutable(t *testing.T) {
 func TestPlanHash(t *testing.T) {
 	item := v1alpha1.PlanItem{Name: "a", Digest: "d", Fingerprint: "f", ImpactSeverity: v1alpha1.ImpactHigh,
 		TargetRef: v1alpha1.TargetRef{APIVersion: "v1", Kind: "K", Name: "n"}}
-	hash := governance.PlanHash([]v1alpha1.PlanItem{item})
+	hash := governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{item})
 	for name, change := range map[string]func(*v1alpha1.PlanItem){
 		"desired state": func(i *v1alpha1.PlanItem) { i.Digest = "e" },
 		"live state":    func(i *v1alpha1.PlanItem) { i.Fingerprint = "g" },
@@ -169,13 +171,13 @@ func TestPlanHash(t *testing.T) {
 	} {
 		other := item
 		change(&other)
-		if governance.PlanHash([]v1alpha1.PlanItem{other}) == hash {
+		if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{other}) == hash {
 			t.Errorf("%s is not part of the hash", name)
 		}
 	}
 	other := item
 	other.State, other.Message, other.Diff = v1alpha1.ItemCompleted, "done", "+ a"
-	if governance.PlanHash([]v1alpha1.PlanItem{other}) != hash {
+	if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{other}) != hash {
 		t.Error("progress is part of the hash")
 	}
 }

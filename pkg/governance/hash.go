@@ -11,9 +11,9 @@ import (
 )
 
 // PlanHash names a plan: what every item makes of its target, the target as it was
-// found, and the impact that a reviewer was told. Messages, notes and states are
-// not part of it.
-func PlanHash(items []v1alpha1.PlanItem) string {
+// found, the impact that a reviewer was told, and the terms: its window, its end, and how
+// many people approve it. Messages, notes and states are not part of it.
+func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) string {
 	type hashed struct {
 		Name, Digest, Fingerprint string
 		Target                    v1alpha1.TargetRef
@@ -25,6 +25,12 @@ func PlanHash(items []v1alpha1.PlanItem) string {
 	content := make([]hashed, len(items))
 	for i, item := range items {
 		content[i] = hashed{item.Name, item.Digest, item.Fingerprint, item.TargetRef, item.Action, item.ImpactSeverity, item.BlastRadius, item.Takes}
+	}
+	if bound := termsOf(spec); bound != (terms{}) {
+		return digest("plan", struct {
+			Items []hashed
+			terms
+		}{content, bound})
 	}
 	return digest("plan", content)
 }
@@ -39,15 +45,16 @@ func SnapshotHash(items []v1alpha1.PlanItem) string {
 	return digest("snapshot", content)
 }
 
-// InputsHash names what of a spec a plan is computed from. What only concerns its
-// execution is not part of it.
+// InputsHash names what of a spec a plan is computed from, with the terms that its hash
+// has. What else concerns its execution only is not part of it.
 func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	return digest("inputs", struct {
 		Profile    v1alpha1.ProfileName
 		OnConflict v1alpha1.ConflictPolicy
 		Options    *v1alpha1.PlanOptions
 		RestoreRun int64
-	}{spec.Profile, spec.OnConflict, spec.Options, spec.RestoreRun})
+		terms
+	}{spec.Profile, spec.OnConflict, spec.Options, spec.RestoreRun, termsOf(spec)})
 }
 
 // Outdated tells whether a plan would be another one today: with other items, or other

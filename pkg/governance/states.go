@@ -30,7 +30,9 @@ const (
 	EventDrafted Event = "Drafted"
 	// EventApproved is an approval of this very plan.
 	EventApproved Event = "Approved"
-	// EventExpired is an approval that did not come in time.
+	// EventScheduled is an approval of this very plan while its window is closed.
+	EventScheduled Event = "Scheduled"
+	// EventExpired is an approval that did not come, or was not used, in time.
 	EventExpired Event = "Expired"
 	// EventFailed is an item that failed while failurePolicy is Abort, or a plan
 	// that must not go on.
@@ -60,7 +62,7 @@ type Transition struct {
 func Phases() []v1alpha1.Phase {
 	return []v1alpha1.Phase{
 		v1alpha1.PhasePending, v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseReviewRequired,
-		v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseFailed,
+		v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseFailed,
 		v1alpha1.PhaseDrifted, v1alpha1.PhaseExpired, v1alpha1.PhaseIgnored,
 	}
 }
@@ -80,10 +82,10 @@ func Table() []Transition {
 			"the plan is new or retried, its spec changed, its approval was withdrawn, or the cluster now has what it lacked"},
 		{allBut(v1alpha1.PhaseInProgress, v1alpha1.PhaseIgnored), EventRetry, v1alpha1.PhasePending,
 			"somebody posts to the subresource retry"},
-		{only(v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
+		{only(v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
 			v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted), EventLocked, v1alpha1.PhaseFailed,
 			"another active plan holds the profile, or took it over"},
-		{only(v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
+		{only(v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
 			v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted), EventMissing, v1alpha1.PhasePrerequisiteFailed,
 			"the cluster lacks something that the profile needs, or lost it"},
 		{only(v1alpha1.PhaseDrafting), EventRefused, v1alpha1.PhaseFailed,
@@ -92,10 +94,12 @@ func Table() []Transition {
 			"the targets already are as the plan says"},
 		{only(v1alpha1.PhaseDrafting), EventDrafted, v1alpha1.PhaseReviewRequired,
 			"the plan is computed; it cannot be approved while it would take fields from others and onConflict is Block"},
-		{only(v1alpha1.PhaseReviewRequired), EventApproved, v1alpha1.PhaseInProgress,
-			"exactly this plan is approved"},
-		{only(v1alpha1.PhaseReviewRequired), EventExpired, v1alpha1.PhaseExpired,
-			"it was not approved within spec.expiresAfter"},
+		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled), EventApproved, v1alpha1.PhaseInProgress,
+			"exactly this plan is approved, by as many people as spec.approvals says, and its window is open"},
+		{only(v1alpha1.PhaseReviewRequired), EventScheduled, v1alpha1.PhaseScheduled,
+			"it is approved like that, and its window is closed"},
+		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress), EventExpired, v1alpha1.PhaseExpired,
+			"it was not approved within spec.expiresAfter; or not executed before spec.expires, or an item of it that would have begun later"},
 		{only(v1alpha1.PhaseInProgress), EventFailed, v1alpha1.PhaseFailed,
 			"an item failed and failurePolicy is Abort, a target differs from what was reviewed, or the approver lacks rights"},
 		{only(v1alpha1.PhaseInProgress), EventDone, v1alpha1.PhaseCompleted,
@@ -130,10 +134,15 @@ func Done(state v1alpha1.ItemState) bool {
 	return state == v1alpha1.ItemCompleted || state == v1alpha1.ItemSkipped
 }
 
+// Awaits tells whether a plan in a phase goes by its window.
+func Awaits(phase v1alpha1.Phase) bool {
+	return phase == v1alpha1.PhaseReviewRequired || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseInProgress
+}
+
 // Active tells whether a plan in a phase holds its profile.
 func Active(phase v1alpha1.Phase) bool {
 	switch phase {
-	case v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
+	case v1alpha1.PhaseDrafting, v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted,
 		v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted:
 		return true
 	default:

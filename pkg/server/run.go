@@ -225,6 +225,7 @@ func (s *Server) leadership(loopback *rest.Config) *leadership.Leadership {
 		Term: leadership.Term{
 			Host: s.host.ConfigFor("controllers"), Target: s.target.ConfigFor(serviceaccounts.Engine(), s.accounts),
 			Executor:  s.accounts.ConfigFor(serviceaccounts.Executor()),
+			Skew:      func() time.Duration { return time.Duration(s.host.ClockSkew() * float64(time.Second)) },
 			Namespace: s.options.Namespace, Visitor: s.visitor(), Redactor: s.redactor, Liveness: s.liveness, Records: s.records,
 		},
 		Loopback: loopback, Scheme: s.scheme, Revisions: s.api.revisions.Revision.Local(), Metrics: s.term,

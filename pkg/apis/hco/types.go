@@ -100,10 +100,36 @@ type ConfigurationPlanSpec struct {
 	// ExpiresAfter is how long a computed plan may wait for its approval before it
 	// expires and has to be computed anew. Default: 24h.
 	ExpiresAfter *metav1.Duration
+	// Window is when the plan may be executed: no item begins outside it, and one that
+	// has begun is not interrupted. It is part of the plan that is approved. Without it
+	// an approved plan begins at once.
+	Window *PlanWindow
+	// Expires is until when the plan may be executed: no item begins at or after that
+	// time, and the plan has to be approved again, with a later time. It is part of the
+	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
+	Expires *metav1.Time
+	// Approvals is how many people have to approve the plan, 1 to 5; without it one.
+	// Above 1, whoever created the plan, or changed more of spec than action and
+	// approvedPlanHash, is none of them. It can be raised, and not lowered.
+	Approvals int32
 	// RestoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
 	// sets it.
 	RestoreRun int64
+}
+
+// PlanWindow is a time that comes again and again.
+type PlanWindow struct {
+	// Schedule is when a window opens, as cron has it: minute, hour, day of the month,
+	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,
+	// @daily or @hourly.
+	Schedule string
+	// TimeZone is where the schedule is read: a name of the IANA database, such as
+	// Europe/Berlin. Default: UTC.
+	TimeZone string
+	// Duration is how long a window is open, 1m to 744h, such as 6h. Windows that touch
+	// or overlap are one.
+	Duration metav1.Duration
 }
 
 // PlanOptions are the options of the profiles, one member for each.
@@ -175,6 +201,8 @@ const (
 	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
 	// PhaseReviewRequired is a computed plan that waits for its approval.
 	PhaseReviewRequired Phase = "ReviewRequired"
+	// PhaseScheduled is an approved plan that waits for its window.
+	PhaseScheduled Phase = "Scheduled"
 	// PhaseInProgress is a plan that is being executed.
 	PhaseInProgress Phase = "InProgress"
 	// PhaseCompleted is a plan that is in effect.
@@ -198,7 +226,8 @@ type ConfigurationPlanStatus struct {
 	// ObservedGeneration is the generation of spec that status speaks of.
 	ObservedGeneration int64
 	// PlanHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, and over the impact.
+	// targets as they were found, over the impact, and over spec.window, spec.expires
+	// and spec.approvals.
 	PlanHash string
 	// SourceSnapshotHash is over the targets as they were found.
 	SourceSnapshotHash string
@@ -222,6 +251,13 @@ type ConfigurationPlanStatus struct {
 	Items []PlanItem
 	// Approval is who approved what. The server writes it.
 	Approval *PlanApproval
+	// RequestedBy are the names of those who created the plan, or changed more of spec
+	// than action and approvedPlanHash: the first, and the newest of the others. The
+	// server writes it.
+	RequestedBy []string
+	// Window is the time that is open for the plan, or opens next. It is there while the
+	// plan waits or is executed, and spec.window is set.
+	Window *PlanWindowStatus
 	// Run is the number of the execution that goes on or was the last; 0 before
 	// the first.
 	Run int64
@@ -229,6 +265,17 @@ type ConfigurationPlanStatus struct {
 	Message string
 	// Conditions sum the plan up.
 	Conditions []metav1.Condition
+}
+
+// PlanWindowStatus is a time in which items of a plan may begin.
+type PlanWindowStatus struct {
+	// OpensAt is when it begins.
+	OpensAt metav1.Time
+	// ClosesAt is when it ends. No item begins then or later. Where one window follows
+	// another without end, it is a time until which it does not end.
+	ClosesAt metav1.Time
+	// Local is when it begins in the time zone of spec.window, for people.
+	Local string
 }
 
 // ImpactSeverity is how much an item disturbs.
@@ -382,6 +429,25 @@ type PlanApproval struct {
 	Mode ApprovalMode
 	// Run is the execution that it was used for: it counts once.
 	Run int64
+	// Others are who approved the same plan after that, where spec.approvals asks for
+	// more than one.
+	Others []PlanApprover
+}
+
+// PlanApprover is somebody who approved a plan, besides the first.
+type PlanApprover struct {
+	// Username of who approved.
+	Username string
+	// UID of who approved.
+	UID string
+	// Groups of who approved, at the time.
+	Groups []string
+	// Extra is what the authenticator said besides, such as the scopes of a token.
+	Extra map[string]ExtraValue
+	// Time of the approval.
+	Time metav1.Time
+	// Comment of who approved.
+	Comment string
 }
 
 // ExtraValue is a list of values of one extra key.

@@ -281,6 +281,8 @@ func inWords(phase hcov1alpha1.Phase) string {
 		return "cannot be computed"
 	case hcov1alpha1.PhaseReviewRequired:
 		return "waits for its approval"
+	case hcov1alpha1.PhaseScheduled:
+		return "is approved, and waits for its window"
 	case hcov1alpha1.PhaseInProgress:
 		return "is being carried out"
 	case hcov1alpha1.PhaseCompleted:

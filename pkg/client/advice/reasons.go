@@ -93,6 +93,7 @@ func planSteps() map[string]step {
 		"NotLookedAtYet":       {who: Nobody, do: "It is looked at soon; if this lasts, see that a replica of Penstock leads"},
 		"Drafting":             {who: Nobody, do: "It can be reviewed when it is computed"},
 		"InProgress":           {who: Nobody, do: "It goes on by itself"},
+		"WaitingForWindow":     {who: Nobody, do: "It goes on by itself when the window opens"},
 		"ReviewRequired":       {who: Approver, do: "review and approve it", command: approve},
 		"MissingDependency":    {who: Administrator, do: "install what the message names; the plan notices by itself"},
 		"FieldConflict":        {who: Planner, do: "settle with the owners of these fields, or set onConflict to Take"},

@@ -72,8 +72,8 @@ type Freezes interface {
 	Frozen() (*rollout.Freeze, error)
 }
 
-// Options of the controller. All are required, but for Schema, Redactor and
-// Freezes.
+// Options of the controller. All are required, but for Schema, Redactor, Freezes
+// and Skew.
 type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client client.Client
@@ -92,6 +92,8 @@ type Options struct {
 	// Events is where people are told. It knows the kinds of our own API.
 	Events record.EventRecorder
 	Clock  clock.PassiveClock
+	// Skew is by how much Clock is ahead of the clock of the host; nil is not at all.
+	Skew func() time.Duration
 	// Version of this program.
 	Version string
 	// Schema knows the types of fields for diffs.

@@ -195,7 +195,7 @@ func (v *visit) describe(items []v1alpha1.PlanItem) {
 	}
 	status.Items = items
 	status.Diff = bounded(strings.Join(diffs, "\n"), v1alpha1.MaxDiffBytes)
-	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(items), governance.SnapshotHash(items)
+	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(v.plan.Spec, items), governance.SnapshotHash(items)
 	status.InputsHash = governance.InputsHash(v.plan.Spec)
 	status.OperatorVersion, v.outdated = v.Version, false
 	now := v.now()

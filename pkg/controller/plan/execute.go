@@ -56,14 +56,18 @@ func (v *visit) execute(ctx context.Context) error {
 		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 	}
 	v.facts = facts
+	turn, err := v.turn()
+	if err != nil {
+		return err
+	}
 	if v.frozen() {
 		return nil
 	}
 	if v.allowed != status.Run {
-		if lacks, err := v.lacks(ctx); err != nil {
+		if who, lacks, err := v.lacks(ctx); err != nil {
 			return err
 		} else if len(lacks) > 0 {
-			return v.fail(ctx, governance.ReasonApproverLacksRights, fmt.Sprintf("%s approved the plan and may not %s", status.Approval.Username, strings.Join(lacks, ", ")))
+			return v.fail(ctx, governance.ReasonApproverLacksRights, fmt.Sprintf("%s approved the plan and may not %s", who, strings.Join(lacks, ", ")))
 		}
 		v.allowed = status.Run
 	}
@@ -77,6 +81,9 @@ func (v *visit) execute(ctx context.Context) error {
 	for i := range status.Items {
 		item := &status.Items[i]
 		if item.State == v1alpha1.ItemPending {
+			if waits, err := v.outOfTurn(ctx, turn, i); err != nil || waits {
+				return err
+			}
 			if err := v.start(ctx, item); err != nil {
 				return err
 			}

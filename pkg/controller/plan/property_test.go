@@ -26,7 +26,9 @@ import (
 //
 //   - nothing is written but by the one plan that is being executed, which holds the
 //     profile, for the item whose turn it is, with the content that was reviewed, onto
-//     the state that was reviewed, under an approval of that very plan for that run,
+//     the state that was reviewed, under an approval of that very plan for that run, by
+//     as many people as it needs, none of whom has asked for it,
+//   - no item begins outside the window of its plan, or after its end,
 //   - at most one item is in progress, and none unless its plan is,
 //   - at most one plan has the profile.
 type novel struct {
@@ -75,6 +77,7 @@ func (n *novel) wrote(ref manifest.Ref, body []byte, live *unstructured.Unstruct
 	case approval.Mode == v1alpha1.ApprovalStanding && !n.standing[string(writer.UID)]:
 		n.broken("%s is written under a standing approval that nobody gave", ref.ID)
 	}
+	n.wroteFor(writer, ref)
 	run := fmt.Sprintf("%s/%d", writer.UID, status.Run)
 	if before, again := n.runs[run]; again && before != status.PlanHash {
 		n.broken("run %s is of %s and of %s", run, before, status.PlanHash)
@@ -86,6 +89,20 @@ func (n *novel) wrote(ref manifest.Ref, body []byte, live *unstructured.Unstruct
 	n.wroteItem(writer, ref, body, live)
 }
 
+// wroteFor judges who approved a write.
+func (n *novel) wroteFor(writer *v1alpha1.ConfigurationPlan, ref manifest.Ref) {
+	who := governance.Approvers(writer.Status.Approval)
+	slices.Sort(who)
+	if len(slices.Compact(slices.Clone(who))) < governance.Needed(writer.Spec) {
+		n.broken("%s is written, approved by %v, and %d have to", ref.ID, who, governance.Needed(writer.Spec))
+	}
+	for _, name := range who {
+		if governance.Excluded(writer.Spec, writer.Status.RequestedBy, name) {
+			n.broken("%s is written, approved by %s, who has asked for it", ref.ID, name)
+		}
+	}
+}
+
 func (n *novel) wroteItem(writer *v1alpha1.ConfigurationPlan, ref manifest.Ref, body []byte, live *unstructured.Unstructured) {
 	for _, item := range writer.Status.Items {
 		if item.State != v1alpha1.ItemInProgress {
@@ -93,6 +110,9 @@ func (n *novel) wroteItem(writer *v1alpha1.ConfigurationPlan, ref manifest.Ref, 
 		}
 		if refOf(item).ID != ref.ID {
 			n.broken("%s is written, and it is the turn of %s", ref.ID, item.TargetRef.Name)
+		}
+		if turn, err := governance.TurnAt(writer.Spec, item.StartedAt.Time); err != nil || !turn.Open || turn.Expired {
+			n.broken("%s began at %s: %+v, %v", item.Name, item.StartedAt.UTC(), turn, err)
 		}
 		if now := rollout.Fingerprint(live); now != item.Fingerprint {
 			n.broken("%s is written onto %s, and %s was reviewed", ref.ID, now, item.Fingerprint)
@@ -210,9 +230,24 @@ func (n *novel) deeds() map[string]func(name string) {
 				n.granted[hash] = true
 			}
 		},
-		"retry":    func(name string) { _ = n.retry(name) },
-		"rollback": func(name string) { _ = n.rollback(name, 0) },
-		"profile":  edit(func(p *hco.ConfigurationPlan) { p.Spec.RestoreRun = 0 }),
+		"approve, bob":   func(name string) { n.approves("bob", name) },
+		"approve, carol": func(name string) { n.approves("carol", name) },
+		"edit, bob": func(name string) {
+			_ = n.editAs("bob", configurationplan.Reviewed{}, name, []spec{carryOn, interval(int32(60 + 60*n.dice.IntN(3)))}[n.dice.IntN(2)])
+		},
+		"two people": func(name string) {
+			if n.dice.IntN(3) == 0 {
+				edit(people(2))(name)
+			}
+		},
+		"window":    edit(nightly),
+		"no window": edit(func(p *hco.ConfigurationPlan) { p.Spec.Window = nil }),
+		"until":     func(name string) { edit(until(n.clock.Now().Add(time.Duration(n.dice.IntN(30)) * time.Hour)))(name) },
+		"no end":    edit(func(p *hco.ConfigurationPlan) { p.Spec.Expires = nil }),
+		"night":     func(name string) { n.night(name) },
+		"retry":     func(name string) { _ = n.retry(name) },
+		"rollback":  func(name string) { _ = n.rollback(name, 0) },
+		"profile":   edit(func(p *hco.ConfigurationPlan) { p.Spec.RestoreRun = 0 }),
 		"override": func(name string) {
 			_ = n.edit(name, action(hco.ActionDryRun), override(map[string]string{"a": "b", "b": "a"}[name]))
 		},
@@ -278,8 +313,28 @@ func (n *novel) heal() {
 	for range 6 {
 		n.settle()
 		n.cluster.roll("worker", 4)
+		n.settle()
+		for _, name := range n.plans() {
+			if plan := n.plan(name); plan.Status.Phase == v1alpha1.PhaseInProgress {
+				n.night(name)
+			}
+		}
 	}
 	n.settle()
+}
+
+// night is when the next window of a plan opens that waits for it.
+func (n *novel) night(name string) {
+	if window := n.plan(name).Status.Window; window != nil && window.OpensAt.After(n.clock.Now()) {
+		n.clock.SetTime(window.OpensAt.Time)
+	}
+}
+
+// approves has somebody approve what waits.
+func (n *novel) approves(who, name string) {
+	if hash := n.plan(name).Status.PlanHash; n.approveAs(who, name, hash) == nil {
+		n.granted[hash] = true
+	}
 }
 
 // well ends all troubles.
@@ -328,12 +383,17 @@ func (n *novel) likely(name string) string {
 	}
 	switch plan := n.plan(name); plan.Status.Phase {
 	case v1alpha1.PhaseReviewRequired:
-		return "approve"
+		return []string{"approve", "approve, bob", "approve, carol"}[n.dice.IntN(3)]
+	case v1alpha1.PhaseScheduled:
+		return []string{"night", "hour"}[n.dice.IntN(2)]
 	case v1alpha1.PhaseInProgress:
 		return []string{"rolled", "half", "foreign", "field"}[n.dice.IntN(4)]
 	case v1alpha1.PhaseIgnored:
 		return "DryRun"
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseExpired:
+		if plan.Spec.Expires != nil {
+			return "no end"
+		}
 		return "retry"
 	case v1alpha1.PhaseDrifted, v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors:
 		return []string{"DryRun", "field", "field back", "rollback", "retry", "options"}[n.dice.IntN(6)]

@@ -150,7 +150,7 @@ func (v *visit) step(ctx context.Context) error {
 		return v.move(governance.EventDraft, "", "")
 	case v1alpha1.PhaseDrafting:
 		return v.draft(ctx)
-	case v1alpha1.PhaseReviewRequired:
+	case v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled:
 		return v.review(ctx)
 	case v1alpha1.PhaseInProgress:
 		return v.execute(ctx)
@@ -289,6 +289,9 @@ func (v *visit) soon(d time.Duration) {
 func (v *visit) save(ctx context.Context) error {
 	status := &v.plan.Status
 	status.ObservedGeneration = v.speaks
+	if !governance.Awaits(status.Phase) {
+		status.Window = nil
+	}
 	if status.Phase == "" {
 		status.Phase = v1alpha1.PhasePending
 	}

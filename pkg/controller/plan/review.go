@@ -17,9 +17,10 @@ import (
 //
 //  1. what it was computed from must be what spec says,
 //  2. a standing approval is for the first plan,
-//  3. an approved plan is executed, unless it takes what it must not,
-//  4. one that waits too long expires,
-//  5. and whether the facts and the targets are still what it was computed from is told.
+//  3. an approved plan is executed in its window, unless it takes what it must not,
+//  4. one of which the approval was withdrawn meanwhile is computed anew,
+//  5. one that waits too long expires,
+//  6. and whether the facts and the targets are still what it was computed from is told.
 func (v *visit) review(ctx context.Context) error {
 	status := &v.plan.Status
 	if status.InputsHash != governance.InputsHash(v.plan.Spec) {
@@ -39,10 +40,21 @@ func (v *visit) review(ctx context.Context) error {
 	if conflict := governance.Conflict(v.plan.Spec, status.Items); conflict != "" {
 		executable, message, v.reason = false, conflict, governance.ReasonConflict
 	}
-	if executable {
-		return v.begin(ctx)
+	turn, err := v.turn()
+	switch {
+	case err != nil:
+		return err
+	case turn.Expired:
+		return v.expire()
+	case executable:
+		return v.scheduled(ctx, turn)
+	case status.Phase == v1alpha1.PhaseScheduled:
+		return v.move(governance.EventDraft, "", "")
 	}
 	if left := v.expiry().Sub(v.Clock.Now()); left <= 0 {
+		if governance.Needed(v.plan.Spec) > 1 {
+			status.Approval = nil // those who did approve again what is computed then
+		}
 		return v.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; POST to the subresource retry computes it anew", v.plan.Spec.ExpiresAfter.Duration))
 	} else {
 		v.soon(left)

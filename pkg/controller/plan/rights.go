@@ -9,17 +9,24 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/right"
 )
 
-// lacks asks what the approver may not do of what the plan does.
-func (v *visit) lacks(ctx context.Context) ([]string, error) {
+// lacks asks who of the approvers may not do something of what the plan does, and what.
+func (v *visit) lacks(ctx context.Context) (who string, lacks []string, err error) {
 	rights, err := planwork.Rights(ctx, v.Engine.Reader, v.plan)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return v.Rights.Lacks(ctx, *v.plan.Status.Approval, rights)
+	for _, approval := range governance.Each(*v.plan.Status.Approval) {
+		lacks, err := v.Rights.Lacks(ctx, approval, rights)
+		if err != nil || len(lacks) > 0 {
+			return approval.Username, lacks, err
+		}
+	}
+	return "", nil, nil
 }
 
 // Reviews asks the cluster.

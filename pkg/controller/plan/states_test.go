@@ -49,6 +49,8 @@ func (l *lab) reach(phase v1alpha1.Phase, changes ...spec) {
 		changes = append(changes, action(hco.ActionIgnore))
 	case v1alpha1.PhaseCompletedWithErrors:
 		changes = append(changes, carryOn)
+	case v1alpha1.PhaseScheduled:
+		changes = append(changes, nightly, until(l.clock.Now().Add(24*time.Hour)))
 	}
 	l.must(l.create("a", append([]spec{take}, changes...)...))
 	switch phase {
@@ -58,6 +60,8 @@ func (l *lab) reach(phase v1alpha1.Phase, changes ...spec) {
 	case v1alpha1.PhaseExpired:
 		l.is("a", v1alpha1.PhaseReviewRequired)
 		l.clock.SetTime(l.clock.Now().Add(25 * time.Hour))
+	case v1alpha1.PhaseScheduled:
+		l.approved()
 	default:
 		l.approved()
 		l.is("a", v1alpha1.PhaseInProgress)
@@ -107,8 +111,17 @@ func prompts() map[string]func(l *lab) {
 			l.must(l.pass("a"))
 			l.must(l.create("a"))
 		},
-		"Drafted":        wise,
-		"Approved":       func(l *lab) { l.approved() },
+		"Drafted":            wise,
+		"Approved":           func(l *lab) { l.approved() },
+		"Scheduled Approved": func(l *lab) { l.clock.SetTime(l.clock.Now().Add(10 * time.Hour)) },
+		"Scheduled":          func(l *lab) { l.must(l.edit("a", nightly)); l.approved() },
+		"InProgress Expired": func(l *lab) {
+			l.must(l.edit("a", until(l.clock.Now().Add(time.Hour))))
+			l.approved()
+			l.is("a", v1alpha1.PhaseInProgress)
+			l.clock.SetTime(l.clock.Now().Add(time.Hour))
+			l.cluster.roll("worker", 4)
+		},
 		"Expired":        func(l *lab) { l.clock.SetTime(l.clock.Now().Add(25 * time.Hour)) },
 		"Failed":         func(l *lab) { l.refusing(descheduler()); l.cluster.roll("worker", 4) },
 		"Done":           func(l *lab) { l.cluster.roll("worker", 4) },

@@ -32,10 +32,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &hcov1alpha1.LoadAwareRebalancingOptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlanApproval"):
 		return &hcov1alpha1.PlanApprovalApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlanApprover"):
+		return &hcov1alpha1.PlanApproverApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlanItem"):
 		return &hcov1alpha1.PlanItemApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlanOptions"):
 		return &hcov1alpha1.PlanOptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlanWindow"):
+		return &hcov1alpha1.PlanWindowApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlanWindowStatus"):
+		return &hcov1alpha1.PlanWindowStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TakenFields"):
 		return &hcov1alpha1.TakenFieldsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TargetRef"):

@@ -49,6 +49,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		hcov1alpha1.PlanApproval{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanApproval(ref),
 		hcov1alpha1.PlanApprovalRequest{}.OpenAPIModelName():            schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref),
 		hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref),
+		hcov1alpha1.PlanApprover{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanApprover(ref),
 		hcov1alpha1.PlanDiff{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanDiff(ref),
 		hcov1alpha1.PlanDiffItem{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref),
 		hcov1alpha1.PlanHistory{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanHistory(ref),
@@ -60,6 +61,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref),
 		hcov1alpha1.PlanRun{}.OpenAPIModelName():                        schema_pkg_apis_hco_v1alpha1_PlanRun(ref),
 		hcov1alpha1.PlanRunItem{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref),
+		hcov1alpha1.PlanWindow{}.OpenAPIModelName():                     schema_pkg_apis_hco_v1alpha1_PlanWindow(ref),
+		hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref),
 		hcov1alpha1.ProfileItem{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_ProfileItem(ref),
 		hcov1alpha1.ProfileRequirement{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref),
 		hcov1alpha1.TakenFields{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_TakenFields(ref),
@@ -1442,6 +1445,25 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
+					"window": {
+						SchemaProps: spec.SchemaProps{
+							Description: "window is when the plan may be executed: no item begins outside it, and one that has begun is not interrupted. It is part of the plan that is approved. Without it an approved plan begins at once.",
+							Ref:         ref(hcov1alpha1.PlanWindow{}.OpenAPIModelName()),
+						},
+					},
+					"expires": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expires is until when the plan may be executed: no item begins at or after that time, and the plan has to be approved again, with a later time. It is part of the plan that is approved. Without it an approval lasts until it is used or withdrawn.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"approvals": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approvals is how many people have to approve the plan, 1 to 5; without it one. Above 1, whoever created the plan, or changed more of spec than action and approvedPlanHash, is none of them. It can be raised, and not lowered.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"restoreRun": {
 						SchemaProps: spec.SchemaProps{
 							Description: "restoreRun makes the plan restore what the targets had before that run, where the run set it, instead of what the profile says. The subresource rollback sets it.",
@@ -1454,7 +1476,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 			},
 		},
 		Dependencies: []string{
-			hcov1alpha1.PlanOptions{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+			hcov1alpha1.PlanOptions{}.OpenAPIModelName(), hcov1alpha1.PlanWindow{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1467,10 +1489,10 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is where the plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.",
+							Description: "phase is where the plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired"},
+							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
 						},
 					},
 					"observedGeneration": {
@@ -1482,7 +1504,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash names the plan: it is over the desired state of all items, over the targets as they were found, and over the impact.",
+							Description: "planHash names the plan: it is over the desired state of all items, over the targets as they were found, over the impact, and over spec.window, spec.expires and spec.approvals.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1570,6 +1592,31 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
 					},
+					"requestedBy": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedBy are the names of those who created the plan, or changed more of spec than action and approvedPlanHash: the first, and the newest of the others. The server writes it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"window": {
+						SchemaProps: spec.SchemaProps{
+							Description: "window is the time that is open for the plan, or opens next. It is there while the plan waits or is executed, and spec.window is set.",
+							Ref:         ref(hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName()),
+						},
+					},
 					"run": {
 						SchemaProps: spec.SchemaProps{
 							Description: "run is the number of the execution that goes on or was the last; 0 before the first.",
@@ -1609,7 +1656,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			hcov1alpha1.PlanApproval{}.OpenAPIModelName(), hcov1alpha1.PlanItem{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			hcov1alpha1.PlanApproval{}.OpenAPIModelName(), hcov1alpha1.PlanItem{}.OpenAPIModelName(), hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1740,10 +1787,10 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 					},
 					"planPhase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planPhase is where that plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.",
+							Description: "planPhase is where that plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired"},
+							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
 						},
 					},
 					"message": {
@@ -1971,12 +2018,30 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 							Format:      "int64",
 						},
 					},
+					"others": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "others are who approved the same plan after that, where spec.approvals asks for more than one.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.PlanApprover{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"username", "time", "mode"},
 			},
 		},
 		Dependencies: []string{
-			v1.Time{}.OpenAPIModelName()},
+			hcov1alpha1.PlanApprover{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -2056,6 +2121,91 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref common.ReferenceCa
 				Required: []string{"planHash"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanApprover is somebody who approved a plan, besides the first.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"username": {
+						SchemaProps: spec.SchemaProps{
+							Description: "username of who approved.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of who approved.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "groups of who approved, at the time.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"extra": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extra is what the authenticator said besides, such as the scopes of a token.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type: []string{"array"},
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													Type:   []string{"string"},
+													Format: "",
+												},
+											},
+										},
+									},
+								},
+							},
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time of the approval.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"comment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "comment of who approved.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"username", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -2633,10 +2783,10 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is the phase it ended in; absent while it goes on.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.",
+							Description: "outcome is the phase it ended in; absent while it goes on.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired"},
+							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
 						},
 					},
 					"items": {
@@ -2744,6 +2894,80 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 		},
 		Dependencies: []string{
 			hcov1alpha1.TargetRef{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanWindow is a time that comes again and again.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"schedule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedule is when a window opens, as cron has it: minute, hour, day of the month, month and day of the week, such as \"0 22 * * Sat\"; or @yearly, @monthly, @weekly, @daily or @hourly.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"timeZone": {
+						SchemaProps: spec.SchemaProps{
+							Description: "timeZone is where the schedule is read: a name of the IANA database, such as Europe/Berlin. Default: UTC.",
+							Default:     "UTC",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"duration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "duration is how long a window is open, 1m to 744h, such as 6h. Windows that touch or overlap are one.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"schedule", "duration"},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanWindowStatus is a time in which items of a plan may begin.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"opensAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "opensAt is when it begins.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"closesAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "closesAt is when it ends. No item begins then or later. Where one window follows another without end, it is a time until which it does not end.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"local": {
+						SchemaProps: spec.SchemaProps{
+							Description: "local is when it begins in the time zone of spec.window, for people.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"opensAt", "closesAt", "local"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 

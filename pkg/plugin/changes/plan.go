@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -17,6 +19,7 @@ func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha
 	if message := remark(status); message != "" {
 		s.Indented(2, screen.Plain, message)
 	}
+	s.Lines(termLines(plan))
 	for i := range status.Items {
 		printItem(s, &status.Items[i])
 	}
@@ -28,7 +31,11 @@ func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha
 		printPlanDiff(s, diff)
 	}
 	if approval := status.Approval; approval != nil {
-		s.Indented(0, screen.Plain, strings.TrimSuffix(fmt.Sprintf("approved by %s at %s: %s", approval.Username, approval.Time.UTC().Format("2006-01-02 15:04:05Z"), approval.Comment), ": "))
+		printApprover(s, approval.Username, approval.Time, approval.Comment)
+		for i := range approval.Others {
+			other := &approval.Others[i]
+			printApprover(s, other.Username, other.Time, other.Comment)
+		}
 	}
 	if status.PlanHash != "" {
 		s.Printf("hash %s\n", status.PlanHash)
@@ -46,6 +53,34 @@ func remark(status *v1alpha1.ConfigurationPlanStatus) string {
 		return status.Message
 	}
 	return strings.TrimRight(before, " ;:.")
+}
+
+// termLines say when a plan may be executed, and who approves it.
+func termLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
+	var lines []screen.Line
+	say := func(format string, args ...any) {
+		lines = append(lines, screen.Line{Indent: 2, Text: fmt.Sprintf(format, args...)})
+	}
+	if window := plan.Spec.Window; window != nil {
+		next := ""
+		if is := plan.Status.Window; is != nil {
+			next = fmt.Sprintf(": from %s (%s) to %s", minute(is.OpensAt), is.Local, minute(is.ClosesAt))
+		}
+		say("begins only in its window, %s in %s for %s%s", window.Schedule, window.TimeZone, window.Duration.Duration, next)
+	}
+	if plan.Spec.Expires != nil {
+		say("begins only before %s", minute(*plan.Spec.Expires))
+	}
+	if plan.Spec.Approvals > 1 {
+		say("is approved by %d people, none of them %s", plan.Spec.Approvals, strings.Join(plan.Status.RequestedBy, ", "))
+	}
+	return lines
+}
+
+func minute(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+func printApprover(s *screen.Screen, name string, at metav1.Time, comment string) {
+	s.Indented(0, screen.Plain, strings.TrimSuffix(fmt.Sprintf("approved by %s at %s: %s", name, at.UTC().Format("2006-01-02 15:04:05Z"), comment), ": "))
 }
 
 func orNone(text string) string {

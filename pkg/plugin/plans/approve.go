@@ -56,7 +56,8 @@ func newPlanApprove(s *session.Session) *cobra.Command {
 		Example: "  kubectl penstock plan approve rebalance --comment CHG-4711\n" +
 			"  kubectl penstock plan approve rebalance --hash sha256:e430599c… --comment CHG-4711 --wait",
 	}, func(ctx context.Context, p *planReview) error {
-		if err := p.approve(ctx, options); err != nil || !options.wait {
+		complete, err := p.approve(ctx, options)
+		if err != nil || !options.wait || !complete {
 			return err
 		}
 		return p.follow(ctx, options.timeout)
@@ -66,47 +67,58 @@ func newPlanApprove(s *session.Session) *cobra.Command {
 	return command
 }
 
-// approve shows the plan that waits, and approves it when the person agrees.
-func (p *planReview) approve(ctx context.Context, options approvalOptions) error {
+// approve shows the plan that waits, and approves it when the person agrees. Complete is
+// false when others have to approve it, too.
+func (p *planReview) approve(ctx context.Context, options approvalOptions) (complete bool, err error) {
 	if _, err := p.read(ctx); err != nil {
-		return err
+		return false, err
 	}
 	if options.hash == "" && (options.yes || !p.Person()) {
-		return outcome.Errorf(outcome.Unknown, "--hash is required where nobody is asked: it says which plan was reviewed, as kubectl penstock plan show %s prints it", p.name)
+		return false, outcome.Errorf(outcome.Unknown, "--hash is required where nobody is asked: it says which plan was reviewed, as kubectl penstock plan show %s prints it", p.name)
 	}
 	plan, err := p.show(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch {
 	case plan.Status.Phase != v1alpha1.PhaseReviewRequired:
-		return outcome.Errorf(outcome.No, "plan %s is %s: none waits for an approval", p.name, plan.Status.Phase)
+		return false, outcome.Errorf(outcome.No, "plan %s is %s: none waits for an approval", p.name, plan.Status.Phase)
 	case options.hash != "" && options.hash != plan.Status.PlanHash:
-		return outcome.Errorf(outcome.Conflict, "plan %s has the hash %s now, not %s: read it again", p.name, plan.Status.PlanHash, options.hash)
+		return false, outcome.Errorf(outcome.Conflict, "plan %s has the hash %s now, not %s: read it again", p.name, plan.Status.PlanHash, options.hash)
 	}
 	// The server judges beforehand: nobody has to agree to what is refused anyway.
 	api := p.cluster.HcoV1alpha1().ConfigurationPlans()
 	request := &v1alpha1.PlanApprovalRequest{Spec: v1alpha1.PlanApprovalRequestSpec{PlanHash: plan.Status.PlanHash, Comment: options.comment}}
 	if _, err := api.Approve(ctx, p.name, request, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
-		return fmt.Errorf("plan %s cannot be approved: %w", p.name, err)
+		return false, fmt.Errorf("plan %s cannot be approved: %w", p.name, err)
 	}
 	if !options.yes && p.Person() {
 		agreed, err := p.Confirm(ctx, fmt.Sprintf("Approve plan %s, impact %s?", p.name, plan.Status.ImpactSeverity))
 		if err != nil {
-			return err
+			return false, err
 		}
 		if !agreed {
 			p.Err.Para(screen.Dim, screen.Waiting, "nothing was approved; kubectl penstock plan reject "+p.name+" takes it off the list")
-			return outcome.Quiet(outcome.No)
+			return false, outcome.Quiet(outcome.No)
 		}
 	}
 	approved, err := api.Approve(ctx, p.name, request, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("approving plan %s: %w", p.name, err)
+		return false, fmt.Errorf("approving plan %s: %w", p.name, err)
 	}
+	who := append([]v1alpha1.PlanApprover{{Username: approved.Status.Username}}, approved.Status.Others...)
+	complete = len(who) >= int(plan.Spec.Approvals)
 	if options.output != "" {
-		return p.PrintObject(options.output, approved)
+		return complete, p.PrintObject(options.output, approved)
 	}
-	p.Err.Para(screen.Green, screen.Good, fmt.Sprintf("plan %s is approved by %s; kubectl penstock plan run %s follows it", p.name, approved.Status.Username, p.name))
-	return nil
+	next := "kubectl penstock plan run " + p.name + " follows it"
+	if !complete {
+		next = fmt.Sprintf("%d of %d approvals: another person runs kubectl penstock plan approve %s", len(who), plan.Spec.Approvals, p.name)
+	} else if window := plan.Status.Window; window != nil && window.OpensAt.After(p.Clock.Now()) {
+		next = fmt.Sprintf("it begins at %s (%s); ", minute(window.OpensAt), window.Local) + next
+	}
+	p.Err.Para(screen.Green, screen.Good, fmt.Sprintf("plan %s is approved by %s; %s", p.name, who[len(who)-1].Username, next))
+	return complete, nil
 }
+
+func minute(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }

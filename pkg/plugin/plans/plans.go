@@ -5,6 +5,7 @@ package plans
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +104,11 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 		out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}, Clip: true}
 		for i := range history.Runs {
 			run := &history.Runs[i]
-			out.Add(fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), run.Approval.Username, run.Approval.Comment)
+			who := []string{run.Approval.Username}
+			for _, other := range run.Approval.Others {
+				who = append(who, other.Username)
+			}
+			out.Add(fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), strings.Join(who, ", "), run.Approval.Comment)
 		}
 		p.Out.Table(out)
 		return nil
@@ -135,8 +140,12 @@ func InNeed(plans []v1alpha1.ConfigurationPlan) []screen.Line {
 		plan := &plans[i]
 		switch plan.Status.Phase {
 		case v1alpha1.PhaseReviewRequired:
+			what := "an approval"
+			if given := given(plan); given > 0 {
+				what = fmt.Sprintf("another approval (%d of %d)", given, plan.Spec.Approvals)
+			}
 			lines = append(lines, screen.Line{Glyph: screen.Notice, Style: screen.Yellow,
-				Text: fmt.Sprintf("plan %s waits for an approval, impact %s: kubectl penstock plan approve %s", plan.Name, plan.Status.ImpactSeverity, plan.Name)})
+				Text: fmt.Sprintf("plan %s waits for %s, impact %s: kubectl penstock plan approve %s", plan.Name, what, plan.Status.ImpactSeverity, plan.Name)})
 		case v1alpha1.PhaseFailed, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseDrifted, v1alpha1.PhaseExpired:
 			lines = append(lines, screen.Line{Glyph: screen.Bad, Style: screen.Red, Text: fmt.Sprintf("plan %s: %s: %s", plan.Name, plan.Status.Phase, plan.Status.Message)})
 		default:
@@ -145,9 +154,33 @@ func InNeed(plans []v1alpha1.ConfigurationPlan) []screen.Line {
 	return lines
 }
 
+// given is how many people have approved a plan that needs more of them; 0 for a plan that
+// nobody has approved, and for one that one person approves.
+func given(plan *v1alpha1.ConfigurationPlan) int {
+	approval := plan.Status.Approval
+	if plan.Spec.Approvals < 2 || approval == nil || approval.PlanHash != plan.Status.PlanHash || approval.Run != 0 {
+		return 0
+	}
+	return 1 + len(approval.Others)
+}
+
+// lacksApprovals tells whether a plan that somebody has approved waits for others to do so.
+func lacksApprovals(plan *v1alpha1.ConfigurationPlan) bool {
+	return given(plan) > 0 && given(plan) < int(plan.Spec.Approvals)
+}
+
+// begins is when a plan may begin that waits for its window.
+func begins(plan *v1alpha1.ConfigurationPlan) string {
+	window := plan.Status.Window
+	if window == nil || plan.Status.Phase != v1alpha1.PhaseReviewRequired && plan.Status.Phase != v1alpha1.PhaseScheduled {
+		return ""
+	}
+	return at(&window.OpensAt)
+}
+
 // Table lists plans.
 func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
-	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS"}}
+	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS", "BEGINS"}}
 	for i := range plans {
 		plan := &plans[i]
 		done := 0
@@ -156,7 +189,7 @@ func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 				done++
 			}
 		}
-		out.Add(plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items)))
+		out.Add(plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items)), begins(plan))
 	}
 	return out
 }

@@ -84,7 +84,7 @@ func newPlanRun(s *session.Session) *cobra.Command {
 			return err
 		}
 		switch plan.Status.Phase {
-		case v1alpha1.PhaseInProgress:
+		case v1alpha1.PhaseInProgress, v1alpha1.PhaseScheduled:
 			return p.follow(ctx, options.timeout)
 		case v1alpha1.PhaseReviewRequired:
 		case v1alpha1.PhaseIgnored:
@@ -167,7 +167,7 @@ func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOption
 	case plan.Status.Phase == v1alpha1.PhaseCompleted:
 		p.Out.Para(screen.Green, screen.Good, fmt.Sprintf("plan %s: %s", p.name, plan.Status.Message))
 		return nil
-	case plan.Status.Phase == v1alpha1.PhaseInProgress:
+	case plan.Status.Phase == v1alpha1.PhaseInProgress, plan.Status.Phase == v1alpha1.PhaseScheduled:
 		return p.follow(ctx, options.timeout)
 	case plan.Status.Phase != v1alpha1.PhaseReviewRequired:
 		return outcome.Errorf(outcome.No, "plan %s is %s: %s", p.name, plan.Status.Phase, plan.Status.Message)
@@ -178,7 +178,7 @@ func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOption
 		p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plan %s waits for an approval: kubectl penstock plan approve %s --hash %s", p.name, p.name, plan.Status.PlanHash))
 		return nil
 	}
-	if err := p.approve(ctx, options); err != nil {
+	if complete, err := p.approve(ctx, options); err != nil || !complete {
 		return err
 	}
 	return p.follow(ctx, options.timeout)
@@ -236,7 +236,7 @@ func (p *planReview) follow(ctx context.Context, timeout time.Duration) error {
 				return true, outcome.Errorf(outcome.No, "plan %s: %w", p.name, errDeleted)
 			}
 			plan := all[0]
-			if plan.Status.Phase == v1alpha1.PhaseReviewRequired && plan.Status.Approval != nil {
+			if plan.Status.Phase == v1alpha1.PhaseReviewRequired && plan.Status.Approval != nil && !lacksApprovals(plan) {
 				return false, nil // the approval has not been taken up yet
 			}
 			switch verdict, reason := progress.PlanVerdict(plan); {

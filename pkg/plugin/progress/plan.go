@@ -28,7 +28,11 @@ func PlanVerdict(plan *v1alpha1.ConfigurationPlan) (verdict Verdict, reason stri
 
 // PlanLines is a picture of a plan: its items, and what they wait for.
 func PlanLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
-	head := screen.Line{Text: fmt.Sprintf("%s: %s", plan.Name, plan.Status.Phase), Keep: true, Glyph: screen.Working, Style: screen.Cyan}
+	text := fmt.Sprintf("%s: %s", plan.Name, plan.Status.Phase)
+	if plan.Status.Phase == v1alpha1.PhaseScheduled {
+		text += ", " + plan.Status.Message
+	}
+	head := screen.Line{Text: text, Keep: true, Glyph: screen.Working, Style: screen.Cyan}
 	switch verdict, _ := PlanVerdict(plan); verdict {
 	case Done:
 		head.Glyph, head.Style = screen.Good, screen.Green

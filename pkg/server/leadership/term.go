@@ -55,6 +55,8 @@ type Term struct {
 	// Executor is for clients of the host cluster that execute plans: it has the
 	// rights that the profiles need, and no others.
 	Executor *rest.Config
+	// Skew is by how much the clock of this machine is ahead of the host's.
+	Skew func() time.Duration
 	// Redactor hides what is not to be in messages, events and logs.
 	Redactor *redact.Redactor
 	// Liveness is where a loop says how one can see that it hangs.

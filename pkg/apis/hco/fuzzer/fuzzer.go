@@ -24,6 +24,9 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			if spec.ExpiresAfter == nil {
 				spec.ExpiresAfter = &metav1.Duration{Duration: 24 * time.Hour}
 			}
+			if spec.Window != nil && spec.Window.TimeZone == "" {
+				spec.Window.TimeZone = "UTC"
+			}
 		},
 	}
 }

@@ -153,11 +153,42 @@ type ConfigurationPlanSpec struct {
 	// +optional
 	// +default="24h"
 	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
+	// window is when the plan may be executed: no item begins outside it, and one that
+	// has begun is not interrupted. It is part of the plan that is approved. Without it
+	// an approved plan begins at once.
+	// +optional
+	Window *PlanWindow `json:"window,omitempty"`
+	// expires is until when the plan may be executed: no item begins at or after that
+	// time, and the plan has to be approved again, with a later time. It is part of the
+	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
+	// +optional
+	Expires *metav1.Time `json:"expires,omitempty"`
+	// approvals is how many people have to approve the plan, 1 to 5; without it one.
+	// Above 1, whoever created the plan, or changed more of spec than action and
+	// approvedPlanHash, is none of them. It can be raised, and not lowered.
+	// +optional
+	Approvals int32 `json:"approvals,omitempty"`
 	// restoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
 	// sets it.
 	// +optional
 	RestoreRun int64 `json:"restoreRun,omitempty"`
+}
+
+// PlanWindow is a time that comes again and again.
+type PlanWindow struct {
+	// schedule is when a window opens, as cron has it: minute, hour, day of the month,
+	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,
+	// @daily or @hourly.
+	Schedule string `json:"schedule"`
+	// timeZone is where the schedule is read: a name of the IANA database, such as
+	// Europe/Berlin. Default: UTC.
+	// +optional
+	// +default="UTC"
+	TimeZone string `json:"timeZone,omitempty"`
+	// duration is how long a window is open, 1m to 744h, such as 6h. Windows that touch
+	// or overlap are one.
+	Duration metav1.Duration `json:"duration"`
 }
 
 // PlanOptions are the options of the profiles, one member for each.
@@ -239,6 +270,8 @@ const (
 	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
 	// PhaseReviewRequired is a computed plan that waits for its approval.
 	PhaseReviewRequired Phase = "ReviewRequired"
+	// PhaseScheduled is an approved plan that waits for its window.
+	PhaseScheduled Phase = "Scheduled"
 	// PhaseInProgress is a plan that is being executed.
 	PhaseInProgress Phase = "InProgress"
 	// PhaseCompleted is a plan that is in effect.
@@ -282,7 +315,8 @@ type ConfigurationPlanStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// planHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, and over the impact.
+	// targets as they were found, over the impact, and over spec.window, spec.expires
+	// and spec.approvals.
 	// +optional
 	PlanHash string `json:"planHash,omitempty"`
 	// sourceSnapshotHash is over the targets as they were found.
@@ -319,6 +353,16 @@ type ConfigurationPlanStatus struct {
 	// approval is who approved what. The server writes it.
 	// +optional
 	Approval *PlanApproval `json:"approval,omitempty"`
+	// requestedBy are the names of those who created the plan, or changed more of spec
+	// than action and approvedPlanHash: the first, and the newest of the others. The
+	// server writes it.
+	// +optional
+	// +listType=atomic
+	RequestedBy []string `json:"requestedBy,omitempty"`
+	// window is the time that is open for the plan, or opens next. It is there while the
+	// plan waits or is executed, and spec.window is set.
+	// +optional
+	Window *PlanWindowStatus `json:"window,omitempty"`
 	// run is the number of the execution that goes on or was the last; 0 before
 	// the first.
 	// +optional
@@ -331,6 +375,17 @@ type ConfigurationPlanStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PlanWindowStatus is a time in which items of a plan may begin.
+type PlanWindowStatus struct {
+	// opensAt is when it begins.
+	OpensAt metav1.Time `json:"opensAt"`
+	// closesAt is when it ends. No item begins then or later. Where one window follows
+	// another without end, it is a time until which it does not end.
+	ClosesAt metav1.Time `json:"closesAt"`
+	// local is when it begins in the time zone of spec.window, for people.
+	Local string `json:"local"`
 }
 
 // ImpactSeverity is how much an item disturbs.
@@ -520,6 +575,32 @@ type PlanApproval struct {
 	// run is the execution that it was used for: it counts once.
 	// +optional
 	Run int64 `json:"run,omitempty"`
+	// others are who approved the same plan after that, where spec.approvals asks for
+	// more than one.
+	// +optional
+	// +listType=atomic
+	Others []PlanApprover `json:"others,omitempty"`
+}
+
+// PlanApprover is somebody who approved a plan, besides the first.
+type PlanApprover struct {
+	// username of who approved.
+	Username string `json:"username"`
+	// uid of who approved.
+	// +optional
+	UID string `json:"uid,omitempty"`
+	// groups of who approved, at the time.
+	// +optional
+	// +listType=atomic
+	Groups []string `json:"groups,omitempty"`
+	// extra is what the authenticator said besides, such as the scopes of a token.
+	// +optional
+	Extra map[string]ExtraValue `json:"extra,omitempty"`
+	// time of the approval.
+	Time metav1.Time `json:"time"`
+	// comment of who approved.
+	// +optional
+	Comment string `json:"comment,omitempty"`
 }
 
 // ExtraValue is a list of values of one extra key.

@@ -37,6 +37,11 @@ func SetObjectDefaults_ConfigurationPlan(in *ConfigurationPlan) {
 			panic(err)
 		}
 	}
+	if in.Spec.Window != nil {
+		if in.Spec.Window.TimeZone == "" {
+			in.Spec.Window.TimeZone = "UTC"
+		}
+	}
 }
 
 func SetObjectDefaults_ConfigurationPlanList(in *ConfigurationPlanList) {

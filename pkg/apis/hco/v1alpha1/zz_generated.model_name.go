@@ -68,6 +68,11 @@ func (in PlanApprovalRequestSpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlanApprover) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanApprover"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PlanDiff) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanDiff"
 }
@@ -120,6 +125,16 @@ func (in PlanRun) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PlanRunItem) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanRunItem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlanWindow) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindow"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlanWindowStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindowStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

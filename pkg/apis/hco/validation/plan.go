@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/window"
 )
 
 // Bounds of durations.
@@ -25,6 +26,14 @@ const (
 	maxExpiry      = 365 * 24 * time.Hour
 	minWaitTimeout = time.Second
 	maxWaitTimeout = 30 * 24 * time.Hour
+	minWindow      = time.Minute
+	maxWindow      = 31 * 24 * time.Hour
+)
+
+// Bounds of the rest.
+const (
+	maxApprovals     = 5
+	maxScheduleBytes = 256
 )
 
 // ValidatePlan says what is wrong with a new plan, after defaults.
@@ -45,6 +54,9 @@ func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&plan.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, validateSpec(&plan.Spec, spec)...)
+	if needed, before := max(plan.Spec.Approvals, 1), max(old.Spec.Approvals, 1); needed < before {
+		errs = append(errs, field.Forbidden(spec.Child("approvals"), "must not be lowered from "+itoa(before)+" to "+itoa(needed)+": delete the plan, and create one that fewer people approve"))
+	}
 	if plan.Spec.Profile != old.Spec.Profile {
 		errs = append(errs, field.Invalid(spec.Child("profile"), plan.Spec.Profile, "is immutable: make another plan"))
 	}
@@ -65,6 +77,12 @@ func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path) field.Error
 	errs = append(errs, oneOf(path.Child("onConflict"), spec.OnConflict, hco.OnConflictBlock, hco.OnConflictTake)...)
 	errs = append(errs, within(path.Child("waitTimeout"), spec.WaitTimeout, minWaitTimeout, maxWaitTimeout)...)
 	errs = append(errs, within(path.Child("expiresAfter"), spec.ExpiresAfter, minExpiry, maxExpiry)...)
+	if spec.Window != nil {
+		errs = append(errs, validateWindow(spec.Window, path.Child("window"))...)
+	}
+	if spec.Approvals != 0 {
+		errs = append(errs, between(path.Child("approvals"), &spec.Approvals, 1, maxApprovals)...)
+	}
 	if spec.ApprovedPlanHash != "" {
 		errs = append(errs, ValidatePlanHash(spec.ApprovedPlanHash, path.Child("approvedPlanHash"))...)
 	}
@@ -73,6 +91,32 @@ func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path) field.Error
 	}
 	if spec.Options != nil {
 		errs = append(errs, validateOptions(spec, path.Child("options"))...)
+	}
+	return errs
+}
+
+// validateWindow says what is wrong with a window. Whether it comes before the plan
+// expires is no question of the spelling, and changes with time.
+func validateWindow(recurs *hco.PlanWindow, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch schedule := path.Child("schedule"); {
+	case recurs.Schedule == "":
+		errs = append(errs, field.Required(schedule, "must be minute, hour, day of the month, month and day of the week, such as 0 22 * * Sat"))
+	case len(recurs.Schedule) > maxScheduleBytes:
+		errs = append(errs, field.TooLong(schedule, field.OmitValueType{}, maxScheduleBytes))
+	default:
+		if _, err := window.Schedule(recurs.Schedule); err != nil {
+			errs = append(errs, field.Invalid(schedule, recurs.Schedule, err.Error()))
+		}
+	}
+	if len(recurs.TimeZone) > maxScheduleBytes {
+		errs = append(errs, field.TooLong(path.Child("timeZone"), field.OmitValueType{}, maxScheduleBytes))
+	} else if _, err := window.Zone(recurs.TimeZone); err != nil {
+		errs = append(errs, field.Invalid(path.Child("timeZone"), recurs.TimeZone, err.Error()))
+	}
+	errs = append(errs, within(path.Child("duration"), &recurs.Duration, minWindow, maxWindow)...)
+	if recurs.Duration.Duration%time.Second != 0 {
+		errs = append(errs, field.Invalid(path.Child("duration"), recurs.Duration.Duration.String(), "must be whole seconds"))
 	}
 	return errs
 }

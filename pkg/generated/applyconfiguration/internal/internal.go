@@ -71,9 +71,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: DryRun
+    - name: approvals
+      type:
+        scalar: numeric
     - name: approvedPlanHash
       type:
         scalar: string
+    - name: expires
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: expiresAfter
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
@@ -99,6 +105,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: waitTimeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: window
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindow
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationPlanStatus
   map:
     fields:
@@ -154,12 +163,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: planHash
       type:
         scalar: string
+    - name: requestedBy
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: run
       type:
         scalar: numeric
     - name: sourceSnapshotHash
       type:
         scalar: string
+    - name: window
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindowStatus
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions
   map:
     fields:
@@ -205,12 +223,48 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: others
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanApprover
+          elementRelationship: atomic
     - name: planHash
       type:
         scalar: string
     - name: run
       type:
         scalar: numeric
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uid
+      type:
+        scalar: string
+    - name: username
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanApprover
+  map:
+    fields:
+    - name: comment
+      type:
+        scalar: string
+    - name: extra
+      type:
+        map:
+          elementType:
+            list:
+              elementType:
+                scalar: string
+              elementRelationship: atomic
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -289,6 +343,33 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: loadAwareRebalancing
       type:
         namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindow
+  map:
+    fields:
+    - name: duration
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: schedule
+      type:
+        scalar: string
+      default: ""
+    - name: timeZone
+      type:
+        scalar: string
+      default: UTC
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindowStatus
+  map:
+    fields:
+    - name: closesAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: local
+      type:
+        scalar: string
+      default: ""
+    - name: opensAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TakenFields
   map:
     fields:

@@ -104,17 +104,36 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 		if why := taken(plan); why != "" {
 			return conflict(name, "%s", why)
 		}
+		if err := another(ctx, plan); err != nil {
+			return err
+		}
 		if err := r.mayDo(ctx, plan); err != nil {
 			return err
 		}
 		plan.Spec.Action = hco.ActionApply
-		plan.Status.Approval = stamp(ctx, r.clock, asked.Spec.PlanHash, asked.Spec.Comment)
+		join(plan, stamp(ctx, r.clock, asked.Spec.PlanHash, asked.Spec.Comment))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &hco.PlanApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec, Status: plan.Status.Approval}, nil
+}
+
+// another refuses an approval by who is not another person than those who asked for the
+// plan, or approved it before, where more than one has to approve.
+func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
+	who, given := requester(ctx), external(plan.Status.Approval)
+	switch {
+	case needed(plan) == 1:
+	case excluded(ctx, plan):
+		return apierrors.NewForbidden(v1alpha1.Resource(resource), plan.Name,
+			fmt.Errorf("spec.approvals is %d: %s has asked for the plan, or changed what is asked for, and others approve it", needed(plan), who))
+	case given == nil || given.PlanHash != plan.Status.PlanHash || given.Run != 0:
+	case slices.Contains(governance.Approvers(given), who):
+		return conflict(plan.Name, "%s has approved it: %d of %d approvals; another person approves it", who, len(governance.Approvers(given)), needed(plan))
+	}
+	return nil
 }
 
 // mayDo refuses an approval by somebody who may not do what the plan does: it would fail
@@ -178,6 +197,7 @@ func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object,
 type RollbackREST struct {
 	store *genericregistry.Store
 	runs  Runs
+	clock clock.PassiveClock
 }
 
 var _ rest.NamedCreater = &RollbackREST{}
@@ -216,6 +236,10 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 				return conflict(name, "run %d changed nothing that could be restored; other runs are in its history, to be named in spec.run", row.Number)
 			}
 			asked.Spec.Run = row.Number
+			plan.Status.RequestedBy = governance.Requests(plan.Status.RequestedBy, requester(ctx))
+			if until := plan.Spec.Expires; until != nil && !until.After(r.clock.Now()) {
+				plan.Spec.Expires = nil // it was for what is undone
+			}
 			plan.Spec.RestoreRun, plan.Spec.Action, plan.Spec.ApprovedPlanHash = row.Number, hco.ActionDryRun, ""
 			plan.Status.Approval = nil
 			return nil

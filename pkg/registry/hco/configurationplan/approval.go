@@ -47,14 +47,83 @@ func unreviewed(ctx context.Context, plan, stored *hco.ConfigurationPlan) error 
 }
 
 // judge does to the approval what a change means. What is refused is so by
-// unreviewed, once admission has said who may.
-func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change) {
+// unreviewed, once admission has said who may. Request tells that the write asks for
+// something else than before.
+func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change, request bool) {
+	if request {
+		plan.Status.RequestedBy = governance.Requests(plan.Status.RequestedBy, requester(ctx))
+	}
 	switch verdict, hash := governance.Approve(change); verdict {
 	case governance.Withdraw, governance.Refuse:
 		plan.Status.Approval = nil
+	case governance.Keep:
+		if request && needed(plan) > 1 && plan.Status.Approval != nil && plan.Status.Approval.Run == 0 {
+			plan.Status.Approval = nil // whoever approved it may be who changes it now
+		}
 	case governance.Grant:
-		plan.Status.Approval = stamp(ctx, s.clock, hash, "")
+		if excluded(ctx, plan) {
+			plan.Status.Approval = nil // WarningsOnUpdate and WarningsOnCreate say so
+			return
+		}
+		join(plan, stamp(ctx, s.clock, hash, ""))
 	}
+}
+
+// requester is the name of who makes a request.
+func requester(ctx context.Context) string {
+	if who, ok := request.UserFrom(ctx); ok {
+		return who.GetName()
+	}
+	return ""
+}
+
+// needed is how many people have to approve a plan.
+func needed(plan *hco.ConfigurationPlan) int {
+	return governance.Needed(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals})
+}
+
+// excluded tells whether who makes a request has asked for the plan, and therefore does not
+// approve it.
+func excluded(ctx context.Context, plan *hco.ConfigurationPlan) bool {
+	return governance.Excluded(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals}, plan.Status.RequestedBy, requester(ctx))
+}
+
+// join adds an approval to what there is.
+func join(plan *hco.ConfigurationPlan, fresh *hco.PlanApproval) {
+	given, added := external(plan.Status.Approval), external(fresh)
+	joined := governance.Join(v1alpha1.ConfigurationPlanSpec{Approvals: plan.Spec.Approvals}, given, added)
+	internal := &hco.PlanApproval{}
+	if err := v1alpha1.Convert_v1alpha1_PlanApproval_To_hco_PlanApproval(joined, internal, nil); err == nil { // it copies fields
+		plan.Status.Approval = internal
+	}
+}
+
+// external is an approval as others see it, or nil.
+func external(approval *hco.PlanApproval) *v1alpha1.PlanApproval {
+	if approval == nil {
+		return nil
+	}
+	out := &v1alpha1.PlanApproval{}
+	if err := v1alpha1.Convert_hco_PlanApproval_To_v1alpha1_PlanApproval(approval.DeepCopy(), out, nil); err != nil {
+		return nil // it copies fields
+	}
+	return out
+}
+
+// externalSpec is a spec as others see it.
+func externalSpec(spec *hco.ConfigurationPlanSpec) (v1alpha1.ConfigurationPlanSpec, error) {
+	var out v1alpha1.ConfigurationPlanSpec
+	return out, v1alpha1.Convert_hco_ConfigurationPlanSpec_To_v1alpha1_ConfigurationPlanSpec(spec.DeepCopy(), &out, nil)
+}
+
+// isRequest tells whether a write of spec asks for something else than before.
+func isRequest(plan, stored *hco.ConfigurationPlan) bool {
+	spec, err := externalSpec(&plan.Spec)
+	if err != nil {
+		return true // it copies fields
+	}
+	before, err := externalSpec(&stored.Spec)
+	return err != nil || governance.IsRequest(spec, before)
 }
 
 // stamp is the approval of whoever asks.
@@ -77,9 +146,9 @@ func stamp(ctx context.Context, clock clock.PassiveClock, hash, comment string) 
 
 // inputs names what a plan is computed from.
 func inputs(plan *hco.ConfigurationPlan) string {
-	var external v1alpha1.ConfigurationPlanSpec
-	if err := v1alpha1.Convert_hco_ConfigurationPlanSpec_To_v1alpha1_ConfigurationPlanSpec(plan.Spec.DeepCopy(), &external, nil); err != nil {
+	spec, err := externalSpec(&plan.Spec)
+	if err != nil {
 		return err.Error() // conversion copies fields
 	}
-	return governance.InputsHash(external)
+	return governance.InputsHash(spec)
 }

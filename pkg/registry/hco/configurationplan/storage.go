@@ -109,7 +109,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		Status:    &StatusREST{status.New(store, statusStrategy{main})},
 		Approve:   &ApproveREST{store: &acts, clock: deps.Clock, approvers: deps.Approvers},
 		Retry:     &RetryREST{store: &acts},
-		Rollback:  &RollbackREST{store: &acts, runs: deps.Runs},
+		Rollback:  &RollbackREST{store: &acts, runs: deps.Runs, clock: deps.Clock},
 		Manifests: &ManifestsREST{store: store, packs: deps.Packs, differ: deps.Differ},
 		History:   &HistoryREST{runs: deps.Runs},
 	}

@@ -2,6 +2,7 @@ package configurationplan
 
 import (
 	"context"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -68,7 +69,7 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}
 	s.judge(ctx, plan, governance.Change{
 		Created: true, IsApply: plan.Spec.Action == hco.ActionApply, Hash: plan.Spec.ApprovedPlanHash, NewHash: true,
-	})
+	}, true)
 }
 
 // PrepareForUpdate keeps status, but for the approval: what a write of spec does to
@@ -80,7 +81,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 		return
 	}
 	plan.Generation = stored.Generation + 1
-	s.judge(ctx, plan, changeOf(ctx, plan, stored))
+	s.judge(ctx, plan, changeOf(ctx, plan, stored), isRequest(plan, stored))
 }
 
 // Validate says what is wrong with a new plan.
@@ -93,15 +94,52 @@ func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fiel
 	return objectmeta.Bounded(validation.ValidatePlanUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)))
 }
 
-// WarningsOnCreate has none.
-func (*strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+// WarningsOnCreate tells who creates a plan with Apply that they do not approve it, and of
+// a plan that can never be executed.
+func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
+	plan := obj.(*hco.ConfigurationPlan)
+	warnings := s.neverBegins(plan)
+	if plan.Spec.Action == hco.ActionApply && excluded(ctx, plan) {
+		warnings = append(warnings, notAnApprover)
+	}
+	return warnings
+}
+
+// notAnApprover is said to who would approve what they have asked for.
+const notAnApprover = "spec.action: Apply approves nothing: spec.approvals asks for other people than those who asked for the plan (status.requestedBy); they approve it by the subresource approve"
 
 // WarningsOnUpdate tells who sets Apply while another plan is on its way that nothing
 // is approved.
-func (*strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
-	if plan.Spec.Action == hco.ActionApply && plan.Status.Approval == nil && stored.Generation != plan.Generation {
-		return []string{"spec.action: Apply approves nothing now: another plan is computed, or spec.approvedPlanHash names another one; review and approve the plan that waits then"}
+	var warnings []string
+	if !apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
+		warnings = s.neverBegins(plan)
+	}
+	switch {
+	case plan.Spec.Action != hco.ActionApply || plan.Status.Approval != nil || stored.Generation == plan.Generation:
+	case excluded(ctx, plan):
+		warnings = append(warnings, notAnApprover)
+	default:
+		warnings = append(warnings, "spec.action: Apply approves nothing now: another plan is computed, or spec.approvedPlanHash names another one; review and approve the plan that waits then")
+	}
+	return warnings
+}
+
+// neverBegins warns of a plan that expires before it may begin.
+func (s *strategy) neverBegins(plan *hco.ConfigurationPlan) []string {
+	spec, err := externalSpec(&plan.Spec)
+	if err != nil || spec.Expires == nil {
+		return nil
+	}
+	turn, err := governance.TurnAt(spec, s.clock.Now())
+	switch {
+	case err != nil:
+		return nil // validation says so
+	case turn.Expired:
+		return []string{"spec.expires is over: nothing is executed before a later time is set"}
+	case !turn.Open && !spec.Expires.After(turn.Window.OpensAt.Time):
+		return []string{"spec.expires comes before the window: " + turn.Begins(spec)}
 	}
 	return nil
 }

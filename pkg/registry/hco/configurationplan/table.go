@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -29,7 +30,9 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Phase", Type: "string", Description: "Where the plan is."},
 		{Name: "Impact", Type: "string", Description: "The highest impact of its items."},
 		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
+		{Name: "Begins", Type: "string", Description: "When a plan that waits for its window may begin: its next window, in UTC, or now."},
 		{Name: "Age", Type: "string", Description: "Time since the plan was created."},
+		{Name: "Approvals", Type: "string", Priority: wide, Description: "People who approved the plan that is shown, of those that it needs."},
 		{Name: "Hash", Type: "string", Priority: wide, Description: "Hash of the plan, by which it is approved."},
 		{Name: "Message", Type: "string", Priority: wide, Description: "What goes on, or what to do next."},
 	}
@@ -55,5 +58,41 @@ func (t table) cells(plan *hco.ConfigurationPlan) []any {
 	if all := len(plan.Status.Items); all > 0 {
 		items = fmt.Sprintf("%d/%d", done, all)
 	}
-	return []any{plan.Name, string(plan.Spec.Profile), string(plan.Spec.Action), phase, impact, items, printing.Age(t.clock, plan.CreationTimestamp), plan.Status.PlanHash, plan.Status.Message}
+	return []any{plan.Name, string(plan.Spec.Profile), string(plan.Spec.Action), phase, impact, items, t.begins(plan), printing.Age(t.clock, plan.CreationTimestamp),
+		approvals(plan), plan.Status.PlanHash, plan.Status.Message}
+}
+
+// begins is when a plan may begin that waits for it.
+func (t table) begins(plan *hco.ConfigurationPlan) string {
+	window := plan.Status.Window
+	waits := plan.Status.Phase == hco.PhaseReviewRequired || plan.Status.Phase == hco.PhaseScheduled ||
+		plan.Status.Phase == hco.PhaseInProgress && reasonOf(plan) == governance.ReasonWaitingForWindow
+	switch {
+	case window == nil || !waits:
+		return ""
+	case !window.OpensAt.After(t.clock.Now()):
+		return "now"
+	default:
+		return window.OpensAt.UTC().Format("2006-01-02T15:04Z")
+	}
+}
+
+// reasonOf is why a plan is not ready.
+func reasonOf(plan *hco.ConfigurationPlan) string {
+	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
+}
+
+// approvals are those of the plan that is shown, of those that it needs.
+func approvals(plan *hco.ConfigurationPlan) string {
+	if plan.Status.PlanHash == "" {
+		return ""
+	}
+	given := 0
+	if approval := external(plan.Status.Approval); approval != nil && approval.PlanHash == plan.Status.PlanHash {
+		given = len(governance.Approvers(approval))
+	}
+	return fmt.Sprintf("%d/%d", given, needed(plan))
 }

@@ -41,6 +41,18 @@ type ConfigurationPlanSpecApplyConfiguration struct {
 	// expiresAfter is how long a computed plan may wait for its approval before it
 	// expires and has to be computed anew. Default: 24h.
 	ExpiresAfter *v1.Duration `json:"expiresAfter,omitempty"`
+	// window is when the plan may be executed: no item begins outside it, and one that
+	// has begun is not interrupted. It is part of the plan that is approved. Without it
+	// an approved plan begins at once.
+	Window *PlanWindowApplyConfiguration `json:"window,omitempty"`
+	// expires is until when the plan may be executed: no item begins at or after that
+	// time, and the plan has to be approved again, with a later time. It is part of the
+	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
+	Expires *v1.Time `json:"expires,omitempty"`
+	// approvals is how many people have to approve the plan, 1 to 5; without it one.
+	// Above 1, whoever created the plan, or changed more of spec than action and
+	// approvedPlanHash, is none of them. It can be raised, and not lowered.
+	Approvals *int32 `json:"approvals,omitempty"`
 	// restoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
 	// sets it.
@@ -114,6 +126,30 @@ func (b *ConfigurationPlanSpecApplyConfiguration) WithApprovedPlanHash(value str
 // If called multiple times, the ExpiresAfter field is set to the value of the last call.
 func (b *ConfigurationPlanSpecApplyConfiguration) WithExpiresAfter(value v1.Duration) *ConfigurationPlanSpecApplyConfiguration {
 	b.ExpiresAfter = &value
+	return b
+}
+
+// WithWindow sets the Window field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Window field is set to the value of the last call.
+func (b *ConfigurationPlanSpecApplyConfiguration) WithWindow(value *PlanWindowApplyConfiguration) *ConfigurationPlanSpecApplyConfiguration {
+	b.Window = value
+	return b
+}
+
+// WithExpires sets the Expires field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Expires field is set to the value of the last call.
+func (b *ConfigurationPlanSpecApplyConfiguration) WithExpires(value v1.Time) *ConfigurationPlanSpecApplyConfiguration {
+	b.Expires = &value
+	return b
+}
+
+// WithApprovals sets the Approvals field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Approvals field is set to the value of the last call.
+func (b *ConfigurationPlanSpecApplyConfiguration) WithApprovals(value int32) *ConfigurationPlanSpecApplyConfiguration {
+	b.Approvals = &value
 	return b
 }
 

@@ -20,7 +20,8 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	// observedGeneration is the generation of spec that status speaks of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// planHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, and over the impact.
+	// targets as they were found, over the impact, and over spec.window, spec.expires
+	// and spec.approvals.
 	PlanHash *string `json:"planHash,omitempty"`
 	// sourceSnapshotHash is over the targets as they were found.
 	SourceSnapshotHash *string `json:"sourceSnapshotHash,omitempty"`
@@ -44,6 +45,13 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	Items []PlanItemApplyConfiguration `json:"items,omitempty"`
 	// approval is who approved what. The server writes it.
 	Approval *PlanApprovalApplyConfiguration `json:"approval,omitempty"`
+	// requestedBy are the names of those who created the plan, or changed more of spec
+	// than action and approvedPlanHash: the first, and the newest of the others. The
+	// server writes it.
+	RequestedBy []string `json:"requestedBy,omitempty"`
+	// window is the time that is open for the plan, or opens next. It is there while the
+	// plan waits or is executed, and spec.window is set.
+	Window *PlanWindowStatusApplyConfiguration `json:"window,omitempty"`
 	// run is the number of the execution that goes on or was the last; 0 before
 	// the first.
 	Run *int64 `json:"run,omitempty"`
@@ -165,6 +173,24 @@ func (b *ConfigurationPlanStatusApplyConfiguration) WithItems(values ...*PlanIte
 // If called multiple times, the Approval field is set to the value of the last call.
 func (b *ConfigurationPlanStatusApplyConfiguration) WithApproval(value *PlanApprovalApplyConfiguration) *ConfigurationPlanStatusApplyConfiguration {
 	b.Approval = value
+	return b
+}
+
+// WithRequestedBy adds the given value to the RequestedBy field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequestedBy field.
+func (b *ConfigurationPlanStatusApplyConfiguration) WithRequestedBy(values ...string) *ConfigurationPlanStatusApplyConfiguration {
+	for i := range values {
+		b.RequestedBy = append(b.RequestedBy, values[i])
+	}
+	return b
+}
+
+// WithWindow sets the Window field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Window field is set to the value of the last call.
+func (b *ConfigurationPlanStatusApplyConfiguration) WithWindow(value *PlanWindowStatusApplyConfiguration) *ConfigurationPlanStatusApplyConfiguration {
+	b.Window = value
 	return b
 }
 

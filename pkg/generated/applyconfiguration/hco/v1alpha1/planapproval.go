@@ -33,6 +33,9 @@ type PlanApprovalApplyConfiguration struct {
 	Mode *hcov1alpha1.ApprovalMode `json:"mode,omitempty"`
 	// run is the execution that it was used for: it counts once.
 	Run *int64 `json:"run,omitempty"`
+	// others are who approved the same plan after that, where spec.approvals asks for
+	// more than one.
+	Others []PlanApproverApplyConfiguration `json:"others,omitempty"`
 }
 
 // PlanApprovalApplyConfiguration constructs a declarative configuration of the PlanApproval type for use with
@@ -118,5 +121,18 @@ func (b *PlanApprovalApplyConfiguration) WithMode(value hcov1alpha1.ApprovalMode
 // If called multiple times, the Run field is set to the value of the last call.
 func (b *PlanApprovalApplyConfiguration) WithRun(value int64) *PlanApprovalApplyConfiguration {
 	b.Run = &value
+	return b
+}
+
+// WithOthers adds the given value to the Others field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Others field.
+func (b *PlanApprovalApplyConfiguration) WithOthers(values ...*PlanApproverApplyConfiguration) *PlanApprovalApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithOthers")
+		}
+		b.Others = append(b.Others, *values[i])
+	}
 	return b
 }

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+)
+
+// hostTime is the time by the clock of the host. Windows are the host's: a machine whose
+// clock is wrong must not begin at another time than the one that was approved.
+func (v *visit) hostTime() time.Time {
+	now := v.Clock.Now()
+	if v.Skew == nil {
+		return now
+	}
+	return now.Add(-v.Skew())
+}
+
+// turn says whether an item may begin now, shows the window, and asks for a pass when
+// that changes. All of it follows from spec and the time: a new leader knows it at once.
+func (v *visit) turn() (governance.Turn, error) {
+	turn, err := governance.TurnAt(v.plan.Spec, v.hostTime())
+	if err != nil {
+		return turn, err
+	}
+	// The same moments as they are stored, so that nothing is written for nothing.
+	if turn.Window == nil || !apiequality.Semantic.DeepEqual(v.plan.Status.Window, turn.Window) {
+		v.plan.Status.Window = turn.Window
+	}
+	v.soon(turn.In)
+	return turn, nil
+}
+
+// scheduled begins a run, or waits for the window to do so.
+func (v *visit) scheduled(ctx context.Context, turn governance.Turn) error {
+	if turn.Open {
+		return v.begin(ctx)
+	}
+	message := fmt.Sprintf("approved; it begins when %s", turn.Begins(v.plan.Spec))
+	if v.plan.Status.Phase == v1alpha1.PhaseReviewRequired {
+		if err := v.move(governance.EventScheduled, "", message); err != nil {
+			return err
+		}
+	}
+	v.plan.Status.Message = governance.Clip(message)
+	v.compare()
+	return nil
+}
+
+// expire ends the approval of a plan that was not executed in time.
+func (v *visit) expire() error {
+	v.plan.Status.Approval = nil
+	return v.move(governance.EventExpired, "", governance.Overdue(v.plan.Spec))
+}
+
+// outOfTurn tells of the next item of a run that it must not begin now, and has status say
+// why. What has begun before is not interrupted.
+func (v *visit) outOfTurn(ctx context.Context, turn governance.Turn, next int) (bool, error) {
+	items := v.plan.Status.Items
+	switch {
+	case turn.Expired:
+		if err := v.endRun(ctx, v1alpha1.PhaseExpired); err != nil {
+			return false, err
+		}
+		return true, v.move(governance.EventExpired, "", fmt.Sprintf("%d of %d items are done; of the others, %s", next, len(items), governance.Overdue(v.plan.Spec)))
+	case turn.Open:
+		return false, nil
+	}
+	v.reason = governance.ReasonWaitingForWindow
+	v.plan.Status.Message = governance.Clip(fmt.Sprintf("item %d of %d, %s, begins when %s", next+1, len(items), items[next].Name, turn.Begins(v.plan.Spec)))
+	return true, nil
+}

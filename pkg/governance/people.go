@@ -1,0 +1,84 @@
+package governance
+
+import (
+	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// maxRequesters bounds the names of those who have asked for a plan.
+const maxRequesters = 16
+
+// Needed is how many people have to approve a plan.
+func Needed(spec v1alpha1.ConfigurationPlanSpec) int { return int(max(spec.Approvals, 1)) }
+
+// Approvers are the names of those who approved what an approval is for, in their order.
+func Approvers(approval *v1alpha1.PlanApproval) []string {
+	if approval == nil {
+		return nil
+	}
+	names := []string{approval.Username}
+	for _, other := range approval.Others {
+		names = append(names, other.Username)
+	}
+	return names
+}
+
+// Each returns one approval for each of those who approved.
+func Each(approval v1alpha1.PlanApproval) []v1alpha1.PlanApproval {
+	all := []v1alpha1.PlanApproval{approval}
+	for _, other := range approval.Others {
+		one := approval
+		one.Username, one.UID, one.Groups, one.Extra, one.Time, one.Comment = other.Username, other.UID, other.Groups, other.Extra, other.Time, other.Comment
+		all = append(all, one)
+	}
+	for i := range all {
+		all[i].Others = nil
+	}
+	return all
+}
+
+// Join adds an approval to one of the same plan that does not suffice. Without such, or
+// where one person is enough, the new one takes the place of the other. What somebody has
+// approved already is as it was.
+func Join(spec v1alpha1.ConfigurationPlanSpec, given, fresh *v1alpha1.PlanApproval) *v1alpha1.PlanApproval {
+	switch {
+	case Needed(spec) == 1 || given == nil || given.Run != 0 || given.PlanHash != fresh.PlanHash:
+		return fresh
+	case slices.Contains(Approvers(given), fresh.Username):
+		return given
+	}
+	joined := given.DeepCopy()
+	joined.Others = append(joined.Others, v1alpha1.PlanApprover{
+		Username: fresh.Username, UID: fresh.UID, Groups: fresh.Groups, Extra: fresh.Extra, Time: fresh.Time, Comment: fresh.Comment,
+	})
+	return joined
+}
+
+// Excluded tells whether somebody has asked for the plan that they would approve, where
+// more than one person has to.
+func Excluded(spec v1alpha1.ConfigurationPlanSpec, requestedBy []string, name string) bool {
+	return Needed(spec) > 1 && slices.Contains(requestedBy, name)
+}
+
+// Requests adds who has changed what is asked for. The first is kept, who created the
+// plan, and the newest of the others.
+func Requests(requestedBy []string, name string) []string {
+	if name == "" || slices.Contains(requestedBy, name) {
+		return requestedBy
+	}
+	all := append(slices.Clone(requestedBy), name)
+	if len(all) > maxRequesters {
+		all = slices.Delete(all, 1, 2)
+	}
+	return all
+}
+
+// IsRequest tells whether a write of spec asks for something else: action and
+// approvedPlanHash say what becomes of a plan, all else what it is.
+func IsRequest(spec, stored v1alpha1.ConfigurationPlanSpec) bool {
+	spec.Action, spec.ApprovedPlanHash = stored.Action, stored.ApprovedPlanHash
+	return !apiequality.Semantic.DeepEqual(spec, stored)
+}

@@ -1,0 +1,85 @@
+package governance
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/window"
+)
+
+// terms are what an approval binds besides what is done: when that may be, and how many
+// people say so. Plans without them have the hashes that they had before there were any.
+type terms struct {
+	Window    *v1alpha1.PlanWindow `json:",omitempty"`
+	Expires   *metav1.Time         `json:",omitempty"`
+	Approvals int32                `json:",omitempty"`
+}
+
+func termsOf(spec v1alpha1.ConfigurationPlanSpec) terms {
+	bound := terms{Window: spec.Window, Expires: spec.Expires, Approvals: spec.Approvals}
+	if bound.Approvals == 1 {
+		bound.Approvals = 0 // it says what is so without it
+	}
+	return bound
+}
+
+// Turn is whether an item of a plan may begin.
+type Turn struct {
+	// Open tells that it may, as far as the window is concerned.
+	Open bool
+	// Expired tells that it may not any more.
+	Expired bool
+	// Window is the time that is open, or opens next; nil for a plan without a window.
+	Window *v1alpha1.PlanWindowStatus
+	// In is when the answer may be another one; 0 for never.
+	In time.Duration
+}
+
+// TurnAt says whether an item of a plan may begin at some moment. An error is about a
+// window that cannot be read, and names the field: nothing begins then.
+func TurnAt(spec v1alpha1.ConfigurationPlanSpec, now time.Time) (Turn, error) {
+	turn := Turn{Open: true}
+	if spec.Expires != nil {
+		left := spec.Expires.Sub(now)
+		turn.Expired, turn.In = left <= 0, max(left, 0)
+	}
+	if spec.Window == nil {
+		return turn, nil
+	}
+	recurs, err := window.New(spec.Window.Schedule, spec.Window.TimeZone, spec.Window.Duration.Duration)
+	if err != nil {
+		return Turn{}, fmt.Errorf("reading spec.window: %w", err)
+	}
+	span, open := recurs.At(now)
+	if span.Opens.IsZero() {
+		return Turn{}, fmt.Errorf("reading spec.window: schedule %q does not come again", spec.Window.Schedule)
+	}
+	turn.Open = open
+	turn.Window = &v1alpha1.PlanWindowStatus{OpensAt: metav1.NewTime(span.Opens.UTC()), ClosesAt: metav1.NewTime(span.Closes.UTC()), Local: recurs.Local(span.Opens)}
+	next := span.Opens.Sub(now)
+	if open {
+		next = span.Closes.Sub(now)
+	}
+	if turn.In == 0 || next < turn.In {
+		turn.In = next
+	}
+	return turn, nil
+}
+
+// Begins says in words when a plan that waits for its window begins, and whether it may
+// not any more by then.
+func (t Turn) Begins(spec v1alpha1.ConfigurationPlanSpec) string {
+	said := fmt.Sprintf("its window opens at %s (%s)", t.Window.OpensAt.UTC().Format(time.RFC3339), t.Window.Local)
+	if spec.Expires != nil && !spec.Expires.After(t.Window.OpensAt.Time) {
+		said += fmt.Sprintf("; before that, at %s, it expires", spec.Expires.UTC().Format(time.RFC3339))
+	}
+	return said
+}
+
+// Overdue says in words that a plan was not executed in time.
+func Overdue(spec v1alpha1.ConfigurationPlanSpec) string {
+	return fmt.Sprintf("it was not executed before spec.expires, %s: set a later time, which has it computed anew, and approve that", spec.Expires.UTC().Format(time.RFC3339))
+}
