@@ -151,7 +151,8 @@ func TestTurnsOfAYear(t *testing.T) {
 			woken++
 		}
 		// 2000 has 53 Sundays; on 26 March half past two is skipped, on 29 October it comes twice.
-		if opened != 53 || woken != 2*opened || open != 53*90*time.Minute {
+		// The last time it is woken is in the next year.
+		if opened != 53 || woken != 2*opened+1 || open != 53*90*time.Minute {
 			t.Errorf("opened %d times for %s, woken %d times", opened, open, woken)
 		}
 	})

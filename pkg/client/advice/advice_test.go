@@ -209,10 +209,14 @@ func TestPlan(t *testing.T) {
 		"Drifted": {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, and its targets were changed since: bob changed .spec. Whoever made the plan must settle with whoever changed it, or have the plan computed anew (retry), and review it. The command: kubectl penstock plan run a"},
 		"Frozen": {hcov1alpha1.PhaseInProgress, (&rollout.Freeze{Author: "alice", Reason: "the year ends"}).String() + "; nothing is written", []string{"Ready=False/InProgress"},
 			"plan a waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
-		"Progress": {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
-		"Done":     {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
-		"Outdated": {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, and would be another one today. Whoever made the plan must have the plan computed anew (retry), and review it: it would be another one today. The command: kubectl penstock plan run a"},
-		"Young":    {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, see that a replica of Penstock leads."},
+		"Second": {hcov1alpha1.PhaseReviewRequired, "1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve: kubectl penstock plan approve a", []string{"Ready=False/ReviewRequired"},
+			"plan a waits for its approval: 1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
+		"Scheduled": {hcov1alpha1.PhaseScheduled, "approved; it begins when its window opens at noon", []string{"Ready=False/WaitingForWindow"}, "plan a is approved, and waits for its window: approved; it begins when its window opens at noon. It goes on by itself when the window opens."},
+		"Window":    {hcov1alpha1.PhaseInProgress, "item 2 of 2 waits", []string{"Ready=False/WaitingForWindow"}, "plan a is being carried out: item 2 of 2 waits. It goes on by itself when the window opens."},
+		"Progress":  {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
+		"Done":      {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
+		"Outdated":  {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, and would be another one today. Whoever made the plan must have the plan computed anew (retry), and review it: it would be another one today. The command: kubectl penstock plan run a"},
+		"Young":     {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, see that a replica of Penstock leads."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := &hcov1alpha1.ConfigurationPlan{ObjectMeta: metav1.ObjectMeta{Name: "a"}}

@@ -5,6 +5,7 @@ package plans
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -180,7 +181,11 @@ func begins(plan *v1alpha1.ConfigurationPlan) string {
 
 // Table lists plans.
 func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
-	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS", "BEGINS"}}
+	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS"}}
+	waits := slices.ContainsFunc(plans, func(plan v1alpha1.ConfigurationPlan) bool { return begins(&plan) != "" })
+	if waits {
+		out.Header = append(out.Header, "BEGINS")
+	}
 	for i := range plans {
 		plan := &plans[i]
 		done := 0
@@ -189,7 +194,11 @@ func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 				done++
 			}
 		}
-		out.Add(plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items)), begins(plan))
+		cells := []string{plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items))}
+		if waits {
+			cells = append(cells, begins(plan))
+		}
+		out.Add(cells...)
 	}
 	return out
 }

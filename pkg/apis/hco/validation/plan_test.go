@@ -35,6 +35,12 @@ func options(change func(*hco.LoadAwareRebalancingOptions)) func(*hco.Configurat
 	}
 }
 
+func recurs(schedule, zone string, lasts time.Duration) func(*hco.ConfigurationPlan) {
+	return func(p *hco.ConfigurationPlan) {
+		p.Spec.Window = &hco.PlanWindow{Schedule: schedule, TimeZone: zone, Duration: metav1.Duration{Duration: lasts}}
+	}
+}
+
 func TestValidatePlan(t *testing.T) {
 	hash := "sha256:" + strings.Repeat("0", 64)
 	for name, c := range map[string]struct {
@@ -56,6 +62,25 @@ func TestValidatePlan(t *testing.T) {
 			[]string{"spec.waitTimeout"}},
 		"expires at once": {"nobody could approve it", func(p *hco.ConfigurationPlan) { p.Spec.ExpiresAfter = &metav1.Duration{Duration: time.Second} },
 			[]string{"spec.expiresAfter"}},
+		"window":       {"", recurs("0 22 * * Sat", "Europe/Berlin", 6*time.Hour), nil},
+		"by name":      {"", recurs("@weekly", "UTC", time.Hour), nil},
+		"longer":       {"longer than the time to the next one", recurs("@hourly", "UTC", 2*time.Hour), nil},
+		"no schedule":  {"", recurs("", "UTC", time.Hour), []string{"spec.window.schedule"}},
+		"no cron":      {"", recurs("at night", "UTC", time.Hour), []string{"spec.window.schedule"}},
+		"how often":    {"it would depend on who counts", recurs("@every 1h", "UTC", time.Hour), []string{"spec.window.schedule"}},
+		"zone in it":   {"there is a field for it", recurs("TZ=UTC 0 22 * * *", "UTC", time.Hour), []string{"spec.window.schedule"}},
+		"long":         {"", recurs(strings.Repeat("0,", 200)+"0 * * * *", "UTC", time.Hour), []string{"spec.window.schedule"}},
+		"never":        {"there is no such day", recurs("0 0 31 6 *", "UTC", time.Hour), []string{"spec.window.schedule"}},
+		"no zone":      {"after defaults there is one", recurs("@daily", "", time.Hour), []string{"spec.window.timeZone"}},
+		"local":        {"whose?", recurs("@daily", "Local", time.Hour), []string{"spec.window.timeZone"}},
+		"unknown zone": {"", recurs("@daily", "Europe/Atlantis", time.Hour), []string{"spec.window.timeZone"}},
+		"no duration":  {"", recurs("@daily", "UTC", 0), []string{"spec.window.duration"}},
+		"two months":   {"", recurs("@daily", "UTC", 60*24*time.Hour), []string{"spec.window.duration"}},
+		"parts":        {"times of the API are whole seconds", recurs("@daily", "UTC", time.Hour+time.Millisecond), []string{"spec.window.duration"}},
+		"expires":      {"whether it is over is no question of spelling", func(p *hco.ConfigurationPlan) { p.Spec.Expires = &metav1.Time{Time: time.Unix(1, 0)} }, nil},
+		"two people":   {"", func(p *hco.ConfigurationPlan) { p.Spec.Approvals = 2 }, nil},
+		"six people":   {"", func(p *hco.ConfigurationPlan) { p.Spec.Approvals = 6 }, []string{"spec.approvals"}},
+		"minus one":    {"", func(p *hco.ConfigurationPlan) { p.Spec.Approvals = -1 }, []string{"spec.approvals"}},
 		"all options": {"", options(func(o *hco.LoadAwareRebalancingOptions) {
 			*o = hco.LoadAwareRebalancingOptions{EnablePSIMetrics: ptr.To(false), DeschedulingIntervalSeconds: ptr.To[int32](60), Mode: hco.DeschedulerPredictive,
 				DeviationThresholds: hco.DeviationHigh, EvictionLimitTotal: ptr.To[int32](10), EvictionLimitNode: ptr.To[int32](10)}
@@ -95,6 +120,18 @@ func TestValidatePlanUpdate(t *testing.T) {
 	errs := validation.ValidatePlanUpdate(plan(nil), other)
 	if len(errs) != 1 || errs[0].Field != "spec.profile" {
 		t.Errorf("changing the profile: %v, want one error of spec.profile", errs)
+	}
+	for _, c := range []struct {
+		from, to int32
+		refused  bool
+	}{{0, 1, false}, {1, 0, false}, {0, 2, false}, {2, 3, false}, {2, 2, false}, {2, 1, true}, {2, 0, true}, {3, 2, true}} {
+		people := func(n int32) *hco.ConfigurationPlan {
+			return plan(func(p *hco.ConfigurationPlan) { p.Spec.Approvals = n })
+		}
+		errs := validation.ValidatePlanUpdate(people(c.to), people(c.from))
+		if refused := len(errs) == 1 && errs[0].Field == "spec.approvals"; refused != c.refused || !refused && len(errs) > 0 {
+			t.Errorf("approvals from %d to %d: %v", c.from, c.to, errs)
+		}
 	}
 }
 

@@ -360,12 +360,91 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []any{"a", "LoadAwareRebalancing", "Apply", "ReviewRequired", "High", "1/1", "90m", hash("a"), "approve it"}
+	want := []any{"a", "LoadAwareRebalancing", "Apply", "ReviewRequired", "High", "1/1", "", "90m", "0/1", hash("a"), "approve it"}
 	if diff := cmp.Diff(want, out.Rows[0].Cells); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 	if len(out.ColumnDefinitions) != len(want) {
 		t.Errorf("%d columns, %d cells", len(out.ColumnDefinitions), len(want))
+	}
+}
+
+func TestTableOfTerms(t *testing.T) {
+	at := func(d time.Duration) metav1.Time { return metav1.NewTime(noon().Add(d)) }
+	for name, c := range map[string]struct {
+		reason  string
+		change  func(*hco.ConfigurationPlan)
+		begins  string
+		approve string
+	}{
+		"waits": {"when it opens", func(*hco.ConfigurationPlan) {}, "2026-07-01T22:00Z", "0/2"},
+		"one": {"one of two", func(p *hco.ConfigurationPlan) {
+			p.Status.Approval = &hco.PlanApproval{PlanHash: hash("a"), Username: "bob"}
+		}, "2026-07-01T22:00Z", "1/2"},
+		"another": {"it was for another plan", func(p *hco.ConfigurationPlan) {
+			p.Status.Approval = &hco.PlanApproval{PlanHash: hash("b"), Username: "bob"}
+		}, "2026-07-01T22:00Z", "0/2"},
+		"open": {"it may begin", func(p *hco.ConfigurationPlan) { p.Status.Window.OpensAt = at(-time.Hour) }, "now", "0/2"},
+		"scheduled": {"", func(p *hco.ConfigurationPlan) {
+			p.Status.Phase = hco.PhaseScheduled
+			p.Status.Approval = &hco.PlanApproval{PlanHash: hash("a"), Username: "bob", Others: []hco.PlanApprover{{Username: "carol"}}}
+		}, "2026-07-01T22:00Z", "2/2"},
+		"runs": {"it has begun", func(p *hco.ConfigurationPlan) { p.Status.Phase = hco.PhaseInProgress }, "", "0/2"},
+		"pause": {"an item waits", func(p *hco.ConfigurationPlan) {
+			p.Status.Phase = hco.PhaseInProgress
+			p.Status.Conditions = []metav1.Condition{{Type: "Ready", Reason: "WaitingForWindow"}}
+		}, "2026-07-01T22:00Z", "0/2"},
+		"none": {"there is no window", func(p *hco.ConfigurationPlan) { p.Status.Window, p.Spec.Approvals = nil, 0 }, "", "0/1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := blank(hco.ActionApply)
+			plan.Status, plan.Spec.Approvals = waiting(), 2
+			plan.Status.Window = &hco.PlanWindowStatus{OpensAt: metav1.NewTime(time.Date(2026, 7, 1, 22, 0, 0, 0, time.UTC))}
+			c.change(plan)
+			out, err := table{clock: testingclock.NewFakePassiveClock(noon())}.ConvertToTable(t.Context(), plan, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cells := out.Rows[0].Cells; cells[6] != c.begins || cells[8] != c.approve {
+				t.Errorf("%s: begins %q, approvals %q, want %q and %q", c.reason, cells[6], cells[8], c.begins, c.approve)
+			}
+		})
+	}
+}
+
+// Whoever writes what cannot be executed, or approves nothing by what they write, is told.
+func TestWarningsOfTerms(t *testing.T) {
+	s := &strategy{clock: testingclock.NewFakePassiveClock(noon())}
+	soon := metav1.NewTime(noon().Add(time.Hour))
+	over := metav1.NewTime(noon())
+	night := &hco.PlanWindow{Schedule: "0 22 * * *", TimeZone: "UTC", Duration: metav1.Duration{Duration: time.Hour}}
+	for name, c := range map[string]struct {
+		spec hco.ConfigurationPlanSpec
+		says string
+	}{
+		"in time":      {hco.ConfigurationPlanSpec{Expires: &soon}, ""},
+		"over":         {hco.ConfigurationPlanSpec{Expires: &over}, "spec.expires is over"},
+		"never":        {hco.ConfigurationPlanSpec{Expires: &soon, Window: night}, "spec.expires comes before the window"},
+		"window":       {hco.ConfigurationPlanSpec{Window: night}, ""},
+		"own approval": {hco.ConfigurationPlanSpec{Action: hco.ActionApply, Approvals: 2}, "other people than those who asked"},
+		"one approval": {hco.ConfigurationPlanSpec{Action: hco.ActionApply}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := blank(hco.ActionDryRun)
+			plan.Spec = c.spec
+			s.PrepareForCreate(as("alice"), plan)
+			if got := strings.Join(s.WarningsOnCreate(as("alice"), plan), "; "); !strings.Contains(got, c.says) || c.says == "" && got != "" {
+				t.Errorf("create: %q, want %q", got, c.says)
+			}
+			stored := blank(hco.ActionDryRun)
+			stored.Status = waiting()
+			changed := stored.DeepCopy()
+			changed.Spec = c.spec
+			s.PrepareForUpdate(as("alice"), changed, stored)
+			if got := strings.Join(s.WarningsOnUpdate(as("alice"), changed, stored), "; "); c.says != "" && !strings.Contains(got, c.says) {
+				t.Errorf("update: %q, want %q", got, c.says)
+			}
+		})
 	}
 }
 
