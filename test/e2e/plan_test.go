@@ -125,6 +125,7 @@ func plans(w sharedPlane) {
 	run("Rollback", rollbackPlan)
 	run("Roles", planRoles)
 	run("WorkedExample", workedExample)
+	run("Window", windowedPlan)
 	run("Apply", standingApproval)
 }
 

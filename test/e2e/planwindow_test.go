@@ -1,0 +1,86 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// windowedPlan waits for two people and for its window, and is executed when it has both;
+// and so is the way back.
+func windowedPlan(w sharedPlane) {
+	const name, leapDay = "night", `window: {schedule: "0 0 29 2 *", timeZone: Europe/Berlin, duration: 1h}`
+	options := "options: {loadAwareRebalancing: {enablePSIMetrics: false, deschedulingIntervalSeconds: 600}}"
+	before := w.read(".spec.deschedulingIntervalSeconds", descheduler()...)
+	first, second := w.User("first-approver", "system:masters"), w.User("second-approver", "system:masters")
+	approve := func(who *cluster.Access) (stderr string) {
+		request := fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"PlanApprovalRequest","spec":{"planHash":%q}}`, w.read(".status.planHash", "configplan", name))
+		return who.KubectlInput(request, "create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/approve", "-f", "-").Stderr
+	}
+	both := func() {
+		w.t.Helper()
+		for _, who := range []*cluster.Access{first, second} {
+			if stderr := approve(who); stderr != "" {
+				w.t.Fatalf("approving %s: %s", name, stderr)
+			}
+		}
+	}
+
+	w.says(w.MustKubectl("explain", "configplan.spec.window"), "schedule", "timeZone", "duration")
+	for wrong, says := range map[string]string{
+		`window: {schedule: "@every 1h", duration: 1h}`:                         "spec.window.schedule: Invalid value",
+		`window: {schedule: "@daily", timeZone: Europe/Atlantis, duration: 1h}`: "spec.window.timeZone: Invalid value",
+		`window: {schedule: "@daily"}`:                                          "spec.window.duration",
+		"approvals: 9":                                                          "spec.approvals: Invalid value: 9: must be between 1 and 5",
+	} {
+		if out := w.KubectlInput(planFile(name, wrong), "create", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, says) {
+			w.t.Errorf("%s is not refused with %q: %s", wrong, says, out)
+		}
+	}
+	w.says(w.KubectlInput(planFile(name, "onConflict: Take", options, "approvals: 2", leapDay, fmt.Sprintf("expires: %q", time.Now().UTC().Add(time.Hour).Format(time.RFC3339))), "create", "-f", "-").Stderr, "spec.expires comes before the window")
+	w.phase(name, "ReviewRequired")
+	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"expires":null}}`)
+	w.untilPlan(name, ".status.observedGeneration", "2")
+
+	// 1. Two people, of whom neither has asked for it.
+	w.says(w.KubectlInput(fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"PlanApprovalRequest","spec":{"planHash":%q}}`, w.read(".status.planHash", "configplan", name)),
+		"create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/approve", "-f", "-").Stderr, "has asked for the plan")
+	if stderr := approve(first); stderr != "" {
+		w.t.Fatal(stderr)
+	}
+	w.untilPlan(name, ".status.message", "1 of 2 approvals: approved by first-approver")
+	w.says(approve(first), "1 of 2 approvals; another person approves it")
+	if stderr := approve(second); stderr != "" {
+		w.t.Fatal(stderr)
+	}
+
+	// 2. The window.
+	w.phase(name, "Scheduled")
+	w.planSays(name, ".status.message", "it begins when its window opens at 20", "-02-28T23:00:00Z (", "-02-29 00:00 CET, Europe/Berlin)")
+	w.says(w.MustKubectl("get", "configplan", name, "-o", "wide"), "BEGINS", "APPROVALS", "Scheduled", "-02-28T23:00Z", "2/2")
+	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"window":{"schedule":"* * * * *"}}}`)
+	w.phase(name, "ReviewRequired") // another window is another plan
+	both()
+	w.phase(name, "Completed")
+	if interval := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); interval != "600" {
+		w.t.Errorf("interval %s", interval)
+	}
+	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/history"), `"username":"first-approver"`, `"username":"second-approver"`)
+
+	// 3. The way back needs both as well.
+	w.mustPost(name, "rollback", "PlanRollbackRequest", "{}")
+	w.phase(name, "ReviewRequired")
+	both()
+	w.phase(name, "Completed")
+	if interval := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); interval != before {
+		w.t.Errorf("interval %s, and it was %s", interval, before)
+	}
+
+	// 4. The end.
+	w.MustKubectl("patch", "configplan", name, "--type=merge", "-p", `{"spec":{"restoreRun":0,"action":"DryRun","expires":"2026-01-01T00:00:00Z"}}`)
+	w.phase(name, "Expired")
+	w.planSays(name, ".status.message", "not executed before spec.expires, 2026-01-01T00:00:00Z")
+	w.MustKubectl("delete", "configplan", name)
+}
