@@ -95,7 +95,7 @@ func byPlugin(w sharedPlane) {
 	w.says(w.types(0, `kubectl penstock status beacon -o name`).Stdout, "clusterextensionrevision.olm.operatorframework.io/beacon-2")
 	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
 	w.says(out.Stderr, "nothing changes: beacon-2 has that content already")
-	lines := w.typesAs(nobody, 124, `kubectl penstock status -w -o json --timeout 1h`, "1h", "1s").Stdout
+	lines := w.typesAs(nobody, 0, `kubectl penstock status lighthouse -w -o json --timeout 5m`, names...).Stdout
 	for line := range strings.Lines(lines) {
 		if !json.Valid([]byte(line)) {
 			w.t.Errorf("no object in a line: %s", line)

@@ -150,10 +150,10 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 	}
 	// 3. Store it, paused, and see that it changes what was shown.
 	revision, err := api.Create(ctx, rendered, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run it again", rendered.Name)
-	}
 	if err != nil {
+		if now, again := nextNumber(ctx, d.cluster, d.name); again == nil && now != number {
+			return outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run it again", olm.RevisionName(d.name, now-1))
+		}
 		return fmt.Errorf("creating %s: %w", rendered.Name, err)
 	}
 	stored, _, err := proposal(ctx, d.cluster, d.name, revision)

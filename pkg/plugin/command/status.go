@@ -42,8 +42,8 @@ func newStatus(s *session.Session) *cobra.Command {
 			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).\n" +
 			"With -o json it prints an object in one line whenever it changes.",
 		Example: "  # Everything on one screen\n  kubectl penstock status\n" +
-			"  # Each change of a revision or a plan, for a program\n  kubectl penstock status -w -o json --timeout 1h\n" +
-			"  # One extension, until its rollout has ended\n  kubectl penstock status lighthouse -w --timeout 5m",
+			"  # One extension, until its rollout has ended\n  kubectl penstock status lighthouse -w --timeout 5m\n" +
+			"  # The same for a program\n  kubectl penstock status lighthouse -w -o json --timeout 5m",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: extensionNames(s),
 		RunE: func(command *cobra.Command, args []string) error {
