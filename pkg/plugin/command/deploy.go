@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/rendering"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
@@ -130,8 +128,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 	}
 	d.annotate(rendered)
 	// 2. Have it read. Nothing is stored for that.
-	api := d.cluster.OlmV1alpha1().ClusterExtensionRevisions()
-	shown, err := api.Propose(ctx, rendered.Name, rendered, metav1.CreateOptions{})
+	shown, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Propose(ctx, rendered.Name, rendered, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("asking what %s would change: %w", rendered.Name, err)
 	}
@@ -148,63 +145,39 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 			return cmp.Or(err, outcome.Quiet(outcome.No))
 		}
 	}
-	// 3. Store it, paused, and see that it changes what was shown.
-	revision, err := api.Create(ctx, rendered, metav1.CreateOptions{})
+	// 3. Store it, and roll it out.
+	revision, err := d.store(ctx, rendered, shown)
 	if err != nil {
-		if now, again := nextNumber(ctx, d.cluster, d.name); again == nil && now != number {
-			return outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run it again", olm.RevisionName(d.name, now-1))
+		return err
+	}
+	return d.follow(ctx, revision.Name)
+}
+
+// store stores a revision, paused, sees that it changes what was shown, and lets it go on. Of
+// anything else nothing stays.
+func (d *deployment) store(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, shown *v1alpha1.RevisionDiff) (*v1alpha1.ClusterExtensionRevision, error) {
+	revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Create(ctx, rendered, metav1.CreateOptions{})
+	if err != nil {
+		if now, again := nextNumber(ctx, d.cluster, d.name); again == nil && now > rendered.Spec.Revision {
+			return nil, outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run it again", olm.RevisionName(d.name, now-1))
 		}
-		return fmt.Errorf("creating %s: %w", rendered.Name, err)
+		return nil, fmt.Errorf("creating %s: %w", rendered.Name, err)
 	}
 	stored, _, err := proposal(ctx, d.cluster, d.name, revision)
 	if err == nil && !sameChanges(shown, stored) {
 		err = outcome.Errorf(outcome.Conflict, "%s does not change any more what was shown: run it again", revision.Name)
 	}
 	if err != nil {
-		return d.withdraw(ctx, revision, err)
+		return nil, d.withdraw(ctx, revision, err)
 	}
-	// 4. Roll it out, and follow.
 	digest := stored.Summary.RemovedDigest
 	if d.yes {
 		digest = "" // nobody has read it
 	}
 	if _, err := activate(ctx, d.cluster, revision, digest); err != nil {
-		return d.withdraw(ctx, revision, err)
+		return nil, d.withdraw(ctx, revision, err)
 	}
-	return d.follow(ctx, revision.Name)
-}
-
-// isThere tells whether a proposal changes nothing of what is rolled out, and says so.
-func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
-	if diff.From == "" || verdictOf(diff) != nil {
-		return false, nil
-	}
-	current, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, diff.From, metav1.GetOptions{})
-	if err != nil {
-		return false, fmt.Errorf("reading %s: %w", diff.From, err)
-	}
-	if current.Spec.LifecycleState != v1alpha1.LifecycleStateActive || current.DeletionTimestamp != nil {
-		return false, nil // it brings back what is not rolled out any more
-	}
-	switch {
-	case d.output != "" && d.dryRun:
-		return true, changes.Write(d.Session, d.output, diff)
-	case d.output != "":
-		return true, d.PrintObject(d.output, current)
-	}
-	d.Err.Para(screen.Dim, screen.Waiting, "nothing changes: "+current.Name+" has that content already")
-	return true, nil
-}
-
-// sameChanges tells whether two diffs show the same, made before and after the revision was
-// stored.
-func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
-	count := func(summary v1alpha1.DiffSummary) v1alpha1.DiffSummary {
-		summary.RemovedDigest = ""
-		return summary
-	}
-	return shown.From == stored.From && shown.To == stored.To && count(shown.Summary) == count(stored.Summary) &&
-		equality.Semantic.DeepEqual(shown.Changes, stored.Changes)
+	return revision, nil
 }
 
 func (d *deployment) annotate(revision *v1alpha1.ClusterExtensionRevision) {
@@ -213,61 +186,6 @@ func (d *deployment) annotate(revision *v1alpha1.ClusterExtensionRevision) {
 			metav1.SetMetaDataAnnotation(&revision.ObjectMeta, key, value)
 		}
 	}
-}
-
-// nextNumber is the one behind the highest that the extension ever had.
-func nextNumber(ctx context.Context, cluster *session.Cluster, extension string) (int64, error) {
-	history, err := cluster.OlmV1alpha1().RevisionHistories().Get(ctx, extension, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return 1, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("reading the history of %s: %w", extension, err)
-	}
-	number := int64(0)
-	for i := range history.Revisions {
-		number = max(number, history.Revisions[i].Revision)
-	}
-	return number + 1, nil
-}
-
-// show shows what a revision would change that is not stored.
-func (d *deployment) show(diff *v1alpha1.RevisionDiff) error {
-	on := d.Out
-	if d.output != "" {
-		if d.dryRun {
-			return changes.Write(d.Session, d.output, diff)
-		}
-		on = d.Err
-	}
-	// Of a first install the lines are the manifests, which are there to be read.
-	changes.Print(on, diff, !d.stat && diff.From != "")
-	return nil
-}
-
-// proposal compares a paused revision with the newest active one before it. active tells
-// whether there is one; without it, everything is added.
-func proposal(ctx context.Context, cluster *session.Cluster, extension string, revision *v1alpha1.ClusterExtensionRevision) (diff *v1alpha1.RevisionDiff, active bool, err error) {
-	found, err := cluster.Find(ctx, revision.Name)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, earlier := range found.Revisions {
-		if earlier.Spec.Revision < revision.Spec.Revision && earlier.Spec.LifecycleState == v1alpha1.LifecycleStateActive && earlier.DeletionTimestamp == nil {
-			diff, err := getDiff(ctx, cluster, earlier.Name+".."+revision.Name, nil)
-			return diff, true, err
-		}
-	}
-	diff, err = getOwnDiff(ctx, cluster, olm.RevisionName(extension, revision.Spec.Revision), nil)
-	return diff, false, err
-}
-
-func question(name string, diff *v1alpha1.RevisionDiff) string {
-	asked := "Roll out " + name
-	if n := diff.Summary.Removed; n > 0 {
-		asked += fmt.Sprintf(", and delete the %d removed", n)
-	}
-	return asked + "?"
 }
 
 // withdraw deletes a revision that was stored and is not rolled out, and returns why.

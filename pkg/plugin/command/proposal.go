@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// nextNumber is the one behind the highest that the extension ever had.
+func nextNumber(ctx context.Context, cluster *session.Cluster, extension string) (int64, error) {
+	history, err := cluster.OlmV1alpha1().RevisionHistories().Get(ctx, extension, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the history of %s: %w", extension, err)
+	}
+	number := int64(0)
+	for i := range history.Revisions {
+		number = max(number, history.Revisions[i].Revision)
+	}
+	return number + 1, nil
+}
+
+// isThere tells whether a proposal changes nothing of what is rolled out, and says so.
+func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
+	if diff.From == "" || verdictOf(diff) != nil {
+		return false, nil
+	}
+	current, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, diff.From, metav1.GetOptions{})
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", diff.From, err)
+	}
+	if current.Spec.LifecycleState != v1alpha1.LifecycleStateActive || current.DeletionTimestamp != nil {
+		return false, nil // it brings back what is not rolled out any more
+	}
+	switch {
+	case d.output != "" && d.dryRun:
+		return true, changes.Write(d.Session, d.output, diff)
+	case d.output != "":
+		return true, d.PrintObject(d.output, current)
+	}
+	d.Err.Para(screen.Dim, screen.Waiting, "nothing changes: "+current.Name+" has that content already")
+	return true, nil
+}
+
+// sameChanges tells whether two diffs show the same, made before and after the revision was
+// stored.
+func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
+	count := func(summary v1alpha1.DiffSummary) v1alpha1.DiffSummary {
+		summary.RemovedDigest = ""
+		return summary
+	}
+	return shown.From == stored.From && shown.To == stored.To && count(shown.Summary) == count(stored.Summary) &&
+		equality.Semantic.DeepEqual(shown.Changes, stored.Changes)
+}
+
+// show shows what a revision would change that is not stored.
+func (d *deployment) show(diff *v1alpha1.RevisionDiff) error {
+	on := d.Out
+	if d.output != "" {
+		if d.dryRun {
+			return changes.Write(d.Session, d.output, diff)
+		}
+		on = d.Err
+	}
+	// Of a first install the lines are the manifests, which are there to be read.
+	changes.Print(on, diff, !d.stat && diff.From != "")
+	return nil
+}
+
+// proposal compares a paused revision with the newest active one before it. active tells
+// whether there is one; without it, everything is added.
+func proposal(ctx context.Context, cluster *session.Cluster, extension string, revision *v1alpha1.ClusterExtensionRevision) (diff *v1alpha1.RevisionDiff, active bool, err error) {
+	found, err := cluster.Find(ctx, revision.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, earlier := range found.Revisions {
+		if earlier.Spec.Revision < revision.Spec.Revision && earlier.Spec.LifecycleState == v1alpha1.LifecycleStateActive && earlier.DeletionTimestamp == nil {
+			diff, err := getDiff(ctx, cluster, earlier.Name+".."+revision.Name, nil)
+			return diff, true, err
+		}
+	}
+	diff, err = getOwnDiff(ctx, cluster, olm.RevisionName(extension, revision.Spec.Revision), nil)
+	return diff, false, err
+}
+
+func question(name string, diff *v1alpha1.RevisionDiff) string {
+	asked := "Roll out " + name
+	if n := diff.Summary.Removed; n > 0 {
+		asked += fmt.Sprintf(", and delete the %d removed", n)
+	}
+	return asked + "?"
+}
