@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -135,6 +136,11 @@ func addProperties(to map[string]*apiextensionsv1.JSONSchemaProps, path *field.P
 	to[path.String()] = normalised(own.DeepCopy())
 	for name := range schema.Properties {
 		below := schema.Properties[name]
+		if strings.ContainsAny(name, ".[") {
+			// Or it would have the path of a property below another one, and hide its changes.
+			addProperties(to, path.Key(strconv.Quote(name)), &below)
+			continue
+		}
 		addProperties(to, path.Child(name), &below)
 	}
 	if items := schema.Items; items != nil {
