@@ -190,9 +190,14 @@ func (e *entry) succeeds(installed Installed) (By, bool) {
 // Successors are the bundles of the catalog that are upgrades of what is installed, the best
 // first.
 func (g *Graph) Successors(installed Installed) []Upgrade {
+	return g.successors(installed, g.ranged, map[string]bool{installed.Name: true})
+}
+
+// successors leaves out the bundles that are known, and looks at no other ranges than these.
+func (g *Graph) successors(installed Installed, ranged []entry, known map[string]bool) []Upgrade {
 	found := map[string]Upgrade{}
 	add := func(one entry, by By) {
-		if _, known := found[one.Name]; !known && g.bundles[one.Name] != nil && one.Name != installed.Name {
+		if _, twice := found[one.Name]; !twice && !known[one.Name] && g.bundles[one.Name] != nil {
 			found[one.Name] = Upgrade{Bundle: one.Name, Channel: one.channel, By: by}
 		}
 	}
@@ -202,7 +207,7 @@ func (g *Graph) Successors(installed Installed) []Upgrade {
 	for _, one := range g.skipping[installed.Name] {
 		add(one, Skips)
 	}
-	for _, one := range g.ranged {
+	for _, one := range ranged {
 		if one.admits(installed.Version.Version) {
 			add(one, SkipRange)
 		}
@@ -238,18 +243,24 @@ type Paths struct {
 // reach looks for paths, until one of them leads to a bundle, "" for all.
 func (g *Graph) reach(from Installed, until string) *Paths {
 	found := &Paths{from: from.Name, cameBy: map[string]Upgrade{}, cameFrom: map[string]string{}}
+	known := map[string]bool{from.Name: true}
+	// Each bundle on the way is asked for, so what leads to known ones is left out: there may
+	// be an upgrade from every bundle to all that are higher.
+	ranged := slices.Clone(g.ranged)
 	for reached := []Installed{from}; len(reached) > 0; {
 		var next []Installed
 		for _, at := range reached {
-			for _, step := range g.Successors(at) {
-				if _, known := found.cameBy[step.Bundle]; known || step.Bundle == from.Name {
-					continue
-				}
+			steps := g.successors(at, ranged, known)
+			for _, step := range steps {
+				known[step.Bundle] = true
 				found.cameBy[step.Bundle], found.cameFrom[step.Bundle] = step, at.Name
 				if step.Bundle == until {
 					return found
 				}
 				next = append(next, Installed{Name: step.Bundle, Version: g.bundles[step.Bundle].Version})
+			}
+			if len(steps) > 0 {
+				ranged = slices.DeleteFunc(ranged, func(one entry) bool { return known[one.Name] })
 			}
 		}
 		reached = next

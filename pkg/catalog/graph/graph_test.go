@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -28,6 +30,33 @@ func load(t *testing.T) *fbc.Config {
 		t.Fatal(err)
 	}
 	return config.Package("p")
+}
+
+// TestPathMemory: what an upgrade path takes grows with the number of bundles, and not with
+// that of the upgrades between them: each may skip all that are lower.
+func TestPathMemory(t *testing.T) {
+	taken := func(bundles int) uint64 {
+		config := &fbc.Config{Channels: []fbc.Channel{{Name: "stable"}}}
+		for i := range bundles + 1 {
+			name := fmt.Sprintf("1.%d.0", i)
+			config.Bundles = append(config.Bundles, fbc.Bundle{Name: name, Properties: []fbc.Property{{Type: fbc.PropertyPackage, Value: []byte(`{"version":"` + name + `"}`)}}})
+			if i < bundles { // nothing leads to the last one
+				config.Channels[0].Entries = append(config.Channels[0].Entries, fbc.Entry{Name: name, SkipRange: "<" + name})
+			}
+		}
+		drawn := New(config, nil)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if path := drawn.Path(Installed{Name: "1.0.0", Version: drawn.Node("1.0.0").Version}, config.Bundles[bundles].Name); path != nil {
+			t.Errorf("a path leads to a bundle that is in no channel: %v", path)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := taken(100), taken(400)
+	if many > 8*few {
+		t.Errorf("a path takes %d bytes with 100 bundles, and %d with 400", few, many)
+	}
 }
 
 func TestVersions(t *testing.T) {
