@@ -38,7 +38,9 @@ type Finding struct {
 	Version string `json:"version,omitempty"`
 	// Property is the path of the field, ^.spec.size, and [*] for every element.
 	Property string `json:"property,omitempty"`
-	Message  string `json:"message"`
+	// Message is OLM v1's, which people search for. Words are those of the notes of a diff.
+	Message string `json:"message"`
+	Words   string `json:"words"`
 	// Warning is set when the check was downgraded: the change is told and not refused.
 	Warning bool `json:"warning,omitempty"`
 }
@@ -144,7 +146,10 @@ func (c *Checker) Compare(live, next *apiextensionsv1.CustomResourceDefinition) 
 	live, next = withSchemas(live), withSchemas(next)
 	var found []Finding
 	for _, check := range c.definition {
-		found = append(found, c.findings("", "", check.Compare(live, next))...)
+		for _, finding := range c.findings("", "", check.Compare(live, next)) {
+			finding.Words = ofDefinition(finding, live, next)
+			found = append(found, finding)
+		}
 	}
 	for _, before := range live.Spec.Versions {
 		if after := validations.GetCRDVersionByName(next, before.Name); after != nil {

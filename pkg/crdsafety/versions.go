@@ -43,13 +43,20 @@ func (c *Checker) compareVersions(name string, from, to apiextensionsv1.CustomRe
 // compareProperty asks all checks. Each blanks what it has compared; what is different then
 // is known to none of them.
 func (c *Checker) compareProperty(name, path string, before, after *apiextensionsv1.JSONSchemaProps) []Finding {
+	old, now := before, after
 	before, after = before.DeepCopy(), after.DeepCopy()
 	var found []Finding
 	for _, check := range c.properties {
-		found = append(found, c.findings(name, path, check.Compare(before, after))...)
+		for _, finding := range c.findings(name, path, check.Compare(before, after)) {
+			finding.Words, finding.Message = ofProperty(finding, old, now), inOrder(finding, old, now)
+			found = append(found, finding)
+		}
 	}
 	if !equality.Semantic.DeepEqual(before, after) {
-		found = append(found, Finding{Check: unhandled, Version: name, Property: path, Message: unhandledMessage(before, after), Warning: c.warn[unhandled]})
+		found = append(found, Finding{
+			Check: unhandled, Version: name, Property: path, Warning: c.warn[unhandled],
+			Message: unhandledMessage(before, after), Words: ofOthers(name, path, before, after),
+		})
 	}
 	return found
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	versioned "github.com/opencontainers/image-spec/specs-go"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
+
 	//lint:ignore SA1019 It is what the library verifies with, so it is what has to sign.
 	"golang.org/x/crypto/openpgp"
 	//lint:ignore SA1019 The same.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/diff/words"
 )
 
 // definition says what a CustomResourceDefinition no longer accepts.
@@ -18,7 +19,7 @@ func (w *writer) definition() {
 			w.old.At("spec", "names", "kind").Str(), w.new.At("spec", "names", "kind").Str())
 	}
 	if w.delta.Changed("spec", "scope") {
-		w.add(Critical, reasonNarrowed, "its scope changes from %s to %s", w.old.At("spec", "scope").Str(), w.new.At("spec", "scope").Str())
+		w.add(Critical, reasonNarrowed, words.ScopeChanges, w.old.At("spec", "scope").Str(), w.new.At("spec", "scope").Str())
 	}
 	if w.delta.Changed("spec", "conversion", "strategy") {
 		w.add(Warning, reasonStorageVersion, "versions are converted in another way")
@@ -86,7 +87,7 @@ func (w *writer) versions(old, new []version) {
 		after := slices.IndexFunc(new, func(v version) bool { return v.name == before.name })
 		switch {
 		case after < 0 && before.storage:
-			w.add(Critical, reasonVersionLost, "version %s is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions", before.name)
+			w.add(Critical, reasonVersionLost, words.StoredVersionRemoved, before.name)
 		case after < 0:
 			w.add(Critical, reasonVersionLost, "version %s is removed", before.name)
 		case before.served && !new[after].served:

@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/diff/words"
 )
 
 // narrowing finds what a schema accepted and no longer does.
@@ -83,9 +84,9 @@ func (n *narrowing) types(at *tree.Path, old, new *tree.Node) {
 	case was == "" && at.IsRoot():
 		// Every object is one.
 	case was == "":
-		n.refuses(at, Warning, reasonNarrowed, "must be of type %s", is)
+		n.refuses(at, Warning, reasonNarrowed, words.MustBeOfType, is)
 	default:
-		n.refuses(at, Critical, reasonNarrowed, "changes its type from %s to %s", was, is)
+		n.refuses(at, Critical, reasonNarrowed, words.TypeChanges, was, is)
 	}
 	if old.Field("nullable").IsTrue() && !new.Field("nullable").IsTrue() {
 		n.refuses(at, Warning, reasonNarrowed, "may no longer be null")
@@ -127,9 +128,9 @@ func (n *narrowing) bounds(at *tree.Path, old, new *tree.Node) {
 		switch {
 		case !had && bound.sign > 0 && is <= 0 && bound.name != "minimum":
 		case !had:
-			n.refuses(at, Warning, reasonNarrowed, "gets %s %v", bound.name, is)
+			n.refuses(at, Warning, reasonNarrowed, words.GetsBound, bound.name, is)
 		case bound.sign*is > bound.sign*was:
-			n.refuses(at, Warning, reasonNarrowed, "changes %s from %v to %v", bound.name, was, is)
+			n.refuses(at, Warning, reasonNarrowed, words.ChangesBound, bound.name, was, is)
 		}
 	}
 }
@@ -151,9 +152,9 @@ func number(n *tree.Node) (float64, bool) {
 func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 	if allowed := new.Field("enum"); allowed != nil {
 		if before := old.Field("enum"); before == nil {
-			n.refuses(at, Warning, reasonNarrowed, "allows only some values: %s", enumerate(scalars(allowed)))
+			n.refuses(at, Warning, reasonNarrowed, words.OnlySome, enumerate(scalars(allowed)))
 		} else if gone := gained(scalars(allowed), scalars(before)); len(gone) > 0 {
-			n.refuses(at, Critical, reasonNarrowed, "no longer allows %s", enumerate(gone))
+			n.refuses(at, Critical, reasonNarrowed, words.NoLongerAllows, enumerate(gone))
 		}
 	}
 	for _, name := range []string{"pattern", "format", "multipleOf", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "not", "allOf", "oneOf", "anyOf"} {
@@ -161,11 +162,11 @@ func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 		if is == nil || is.Scalar() == false || was != nil && tree.Equal(was, is) || saysNothing(name, new) {
 			continue
 		}
-		verb := "changes its"
+		said := words.Changes
 		if was == nil {
-			verb = "gets"
+			said = words.Gets
 		}
-		n.refuses(at, Warning, reasonNarrowed, "%s %s", phrase(verb), name)
+		n.refuses(at, Warning, reasonNarrowed, said, name)
 	}
 	for _, rule := range gained(rulesOfSchema(old), rulesOfSchema(new)) {
 		n.refuses(at, Warning, reasonNarrowed, "gets a rule: %s", rule)
@@ -226,7 +227,7 @@ func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	switch len(gone) {
 	case 0:
 	case 1:
-		n.refuses(at.Field(gone[0]), Critical, reasonFieldRemoved, "is removed: what it holds is dropped")
+		n.refuses(at.Field(gone[0]), Critical, reasonFieldRemoved, words.FieldRemoved)
 	default:
 		n.refuses(at, Critical, reasonFieldRemoved, "loses fields, what they hold is dropped: %s", enumerate(gone))
 	}
@@ -235,7 +236,7 @@ func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 		if after.At(name, "default") != nil {
 			severity = Info
 		}
-		n.refuses(at.Field(name), severity, reasonNarrowed, "is now required")
+		n.refuses(at.Field(name), severity, reasonNarrowed, words.NowRequired)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/diff/words"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -93,15 +94,11 @@ func message(format string, args ...any) string {
 
 // enumerate names the first of many things.
 func enumerate(things []string) phrase {
-	const most = 12
-	var shown []string
-	for _, thing := range things[:min(len(things), most)] {
-		shown = append(shown, printable.Line(thing))
+	shown := make([]string, len(things))
+	for i, thing := range things {
+		shown[i] = printable.Line(thing)
 	}
-	if over := len(things) - most; over > 0 {
-		shown = append(shown, fmt.Sprintf("and %d more", over))
-	}
-	return phrase(strings.Join(shown, ", "))
+	return phrase(words.List(shown))
 }
 
 func (w *writer) deletion() {

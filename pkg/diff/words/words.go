@@ -1,0 +1,45 @@
+// Package words has what is said of a CustomResourceDefinition that no longer accepts what it
+// accepted. The notes of a diff and the checks of crdsafety say it in the same words, so that
+// whoever read the one recognises the other. They are formats; their arguments are for people.
+package words
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Of a property, behind its path.
+const (
+	TypeChanges    = "changes its type from %s to %s"
+	MustBeOfType   = "must be of type %s"
+	FieldRemoved   = "is removed: what it holds is dropped"
+	NowRequired    = "is now required"
+	OnlySome       = "allows only some values: %s"
+	NoLongerAllows = "no longer allows %s"
+	// GetsBound and ChangesBound have the name of a bound, such as maximum, and its values.
+	GetsBound    = "gets %s %v"
+	ChangesBound = "changes %s from %v to %v"
+	// Gets and Changes have the name of a keyword that is not looked into, such as pattern.
+	Gets    = "gets %s"
+	Changes = "changes its %s"
+	// Loses is of keywords whose loss changes objects, too: default, oneOf.
+	Loses = "loses its %s"
+)
+
+// Of a definition.
+const (
+	ScopeChanges         = "its scope changes from %s to %s"
+	StoredVersionRemoved = "version %s is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions"
+)
+
+// mostListed bounds List.
+const mostListed = 12
+
+// List names the first of many things, and how many more there are.
+func List(things []string) string {
+	shown := things[:min(len(things), mostListed):min(len(things), mostListed)]
+	if over := len(things) - mostListed; over > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", over))
+	}
+	return strings.Join(shown, ", ")
+}
