@@ -6,8 +6,8 @@
 //
 //  1. It notes which packs nothing refers to, and writes the candidate key of each.
 //     From then on no record may come to refer to the pack (store.Referable).
-//  2. It reads all references once more, as they were at one of etcd's revisions behind
-//     the candidates. Whatever came before them is seen.
+//  2. It reads all references once more, behind the candidates. Whatever came before them
+//     and is still there is seen.
 //  3. It deletes the packs that nothing refers to, each in a transaction that compares the
 //     pack and its candidate key with what was judged. Whoever stored the pack again
 //     meanwhile has deleted the candidate key.
@@ -27,7 +27,6 @@ import (
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/store"
@@ -71,6 +70,8 @@ type Collector struct {
 	rebase Rebaser
 	// tried has, by root, the pack against which compressing it did not pay.
 	tried map[string]string
+	// read is what records of packs say that this collection has read, by root.
+	read map[string]said
 	// term is etcd's revision of the write of the collector's key by this one, 0 before.
 	term int64
 }
@@ -114,6 +115,8 @@ func (c *Collector) Collect(ctx context.Context) (Result, error) {
 	if c.term == 0 {
 		return Result{}, errors.New("the collector has not begun")
 	}
+	c.read = map[string]said{}
+	defer func() { c.read = nil }()
 	var result Result
 	for range maxRounds {
 		again, err := c.round(ctx, &result)
@@ -167,11 +170,13 @@ type seen struct {
 	pack, candidate int64
 	// chunks are the keys of its parts, with the same.
 	chunks map[string]int64
-	// named are the keys of the parts that its record names.
+	// named are the keys of the parts that its record names, and bytes what it takes, as far
+	// as that was read.
 	named map[string]bool
+	bytes int
 }
 
-// state is the store at one of etcd's revisions.
+// state is what there is in the store.
 type state struct {
 	packs map[string]*seen
 	// referred has the roots that records refer to, kept those that stay.
@@ -201,29 +206,18 @@ func (s state) present() int {
 	return n
 }
 
-// lookAttempts is how often what there is is read anew because etcd has forgotten the
-// revision meanwhile. A store that is as large as its quota forgets every 15 s, and has to
-// get smaller.
-const lookAttempts = 5
-
-// look reads what there is at the present revision.
-func (c *Collector) look(ctx context.Context) (s state, err error) {
-	for range lookAttempts {
-		if s, err = c.lookOnce(ctx); !errors.Is(err, rpctypes.ErrCompacted) {
-			break
-		}
-	}
-	return s, err
-}
-
-func (c *Collector) lookOnce(ctx context.Context) (state, error) {
-	revision, err := c.source.Revision(ctx)
-	if err != nil {
-		return state{}, err
-	}
+// look reads what there is. It reads page after page and needs no revision of etcd, so that
+// it ends however often etcd forgets meanwhile: a store as large as its quota forgets every
+// 15 s, has to get smaller, and may take longer than that to be read.
+//
+// What it says of a pack with a candidate key is as good as if it was of one moment. The
+// keys are read first. While that candidate key stays, no record and no pack comes to need
+// the pack, and the deletion compares it: so whatever needs the pack then has been there all
+// the time, and was seen.
+func (c *Collector) look(ctx context.Context) (state, error) {
 	s := state{packs: map[string]*seen{}}
 	parts := 0
-	err = c.source.EachPackKey(ctx, revision, func(kv *mvccpb.KeyValue) error {
+	err := c.source.EachPackKey(ctx, 0, func(kv *mvccpb.KeyValue) error {
 		part, ok := c.keys.PackPartOf(string(kv.Key))
 		if !ok {
 			return nil
@@ -237,7 +231,7 @@ func (c *Collector) lookOnce(ctx context.Context) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	referred, err := c.source.Referred(ctx, revision)
+	referred, err := c.source.Referred(ctx, 0)
 	if err != nil {
 		return state{}, held(err)
 	}
@@ -245,7 +239,7 @@ func (c *Collector) lookOnce(ctx context.Context) (state, error) {
 	if parts > 0 || len(s.unneeded()) > 0 {
 		// What their records say matters only now: which packs need which, and what
 		// parts they have.
-		if err := c.readPacks(ctx, revision, s, referred); err != nil {
+		if err := c.readPacks(ctx, s, referred); err != nil {
 			return state{}, err
 		}
 		s.keep(referred)
@@ -281,27 +275,58 @@ func (s *state) keep(referred references.Set) {
 	s.kept, s.referred = references.Kept(packs, referred), referred
 }
 
-// readPacks fills in what the records of packs say.
-func (c *Collector) readPacks(ctx context.Context, revision int64, s state, referred references.Set) error {
-	return c.source.EachPackRecord(ctx, revision, func(kv *mvccpb.KeyValue) error {
-		part, ok := c.keys.PackPartOf(string(kv.Key))
-		if !ok || part.Name != "pack" {
-			return nil
+// said is what the record of a pack says.
+type said struct {
+	// at is etcd's revision of its last write.
+	at   int64
+	base string
+	// bytes is what it takes, with its parts.
+	bytes int
+	named map[string]bool
+}
+
+// readPacks fills in what the records of packs say. Those that this collection has read
+// already, and nobody has written since, are not read again: all packs together may be
+// large.
+func (c *Collector) readPacks(ctx context.Context, s state, referred references.Set) error {
+	var unread []string
+	for _, root := range slices.Sorted(maps.Keys(s.packs)) {
+		one := s.packs[root]
+		if one.pack == 0 {
+			continue
 		}
-		one := s.packs[part.Root]
+		if read, ok := c.read[root]; ok && read.at == one.pack {
+			one.learn(read)
+			continue
+		}
+		unread = append(unread, root)
+	}
+	return c.source.EachPack(ctx, unread, func(root string, kv *mvccpb.KeyValue) error {
+		one := s.packs[root]
 		record, err := pack.ParseRecord(string(kv.Key), kv.Value)
 		if err != nil {
-			if len(referred[part.Root]) == 0 {
+			if len(referred[root]) == 0 {
 				return nil // it goes, and needs nothing
 			}
 			return held(err)
 		}
-		one.Base, one.named = record.Base, map[string]bool{}
+		read := said{at: kv.ModRevision, base: record.Base, bytes: record.StoredBytes, named: map[string]bool{}}
 		for _, digest := range record.Chunks {
-			one.named[c.keys.Chunk(part.Root, digest)] = true
+			read.named[c.keys.Chunk(root, digest)] = true
 		}
+		c.read[root] = read
+		one.learn(read)
 		return nil
 	})
+}
+
+// learn notes what a record says. One that was written since its key was seen keeps its
+// base, and which parts it has is not known.
+func (s *seen) learn(read said) {
+	s.Base, s.bytes = read.base, read.bytes
+	if read.at == s.pack {
+		s.named = read.named
+	}
 }
 
 // held makes an error of a record that cannot be read.

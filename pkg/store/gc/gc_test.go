@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,11 @@ func (s *bench) roots(ctx context.Context) ([]string, error) {
 
 func (s *bench) delete(ctx context.Context, name string) error {
 	_, err := s.kv.Delete(ctx, s.record(name))
+	return err
+}
+
+func (s *bench) deleteAll(ctx context.Context) error {
+	_, err := s.kv.Delete(ctx, s.keys.All()+"g.io/", clientv3.WithPrefix())
 	return err
 }
 
@@ -340,11 +346,10 @@ func collects(s *bench) error {
 	return err
 }
 
-// TestRaces puts what others do in front of every write of a collector, and a collection in
-// front of every write of what others do, and both with a process that dies there: every
-// record has its pack, and after one more collection there is no other.
-func TestRaces(t *testing.T) {
-	others := map[string]func(*bench) error{
+// others is what others do beside a collector, on a store with the record "kept" and its
+// pack, and a pack "gone" that nothing refers to and that is compressed against it.
+func others(t *testing.T) map[string]func(*bench) error {
+	return map[string]func(*bench) error{
 		"create of what is collected": func(s *bench) error { return s.create(t.Context(), "new", "gone") },
 		"create of another":           func(s *bench) error { return s.create(t.Context(), "new", "other") },
 		"create of what is there":     func(s *bench) error { return s.create(t.Context(), "new", "kept") },
@@ -355,25 +360,115 @@ func TestRaces(t *testing.T) {
 		"create, delete the base": func(s *bench) error {
 			return errors.Join(s.create(t.Context(), "new", "other"), s.delete(t.Context(), "kept"))
 		},
+		"create in front, delete": func(s *bench) error {
+			return errors.Join(s.create(t.Context(), "a", "gone"), s.delete(t.Context(), "kept"))
+		},
 		"create, delete": func(s *bench) error {
 			return errors.Join(s.create(t.Context(), "new", "gone"), s.delete(t.Context(), "new"))
 		},
 		"collect": collects,
 	}
+}
+
+// started is a store as others has it.
+func started(t *testing.T, memory *storetest.Memory) *bench {
+	s := on(t, memory)
+	s.must(s.create(t.Context(), "kept", "kept"))
+	roots, err := s.roots(t.Context())
+	s.must(err)
+	_, err = s.packs.PutInChain(t.Context(), content("gone"), roots)
+	s.must(err)
+	return s
+}
+
+// pagesKV has pages of one record, and does something in front of one of them, or of the
+// transactions.
+type pagesKV struct {
+	clientv3.KV
+	left    int
+	disturb func()
+}
+
+func (p *pagesKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	p.step()
+	if limit := clientv3.OpGet(key, opts...).Limit(); limit > 1 {
+		opts = append(opts, clientv3.WithLimit(1))
+	}
+	return p.KV.Get(ctx, key, opts...)
+}
+
+func (p *pagesKV) Txn(ctx context.Context) clientv3.Txn {
+	p.step()
+	return p.KV.Txn(ctx)
+}
+
+func (p *pagesKV) step() {
+	if p.left--; p.left == -1 {
+		p.disturb()
+	}
+}
+
+// TestPages puts what others do in front of every page that a collection reads: it sees
+// some records as they were before and some as they are behind it, and deletes nothing that
+// a record needs. Every two of them come one after the other, too, at any two pages; of these
+// it samples every 149th, and FULL=1 makes it every one.
+func TestPages(t *testing.T) {
+	points := 0
+	run := func(first, second func(*bench) error, at string, k, l int) (ended bool) {
+		memory := storetest.NewMemory()
+		s := started(t, memory)
+		inner := &pagesKV{KV: memory, left: l, disturb: func() { s.must(second(s)) }}
+		outer := &pagesKV{KV: inner, left: k, disturb: func() { s.must(first(s)) }}
+		if err := collects(on(t, outer)); err != nil && !errors.Is(err, ErrSuperseded) {
+			t.Errorf("%s: %v", at, err)
+		}
+		points++
+		s.holds(at, false)
+		s.collect()
+		s.holds(at+", collected", false)
+		// A base that two need stays, so nothing else may be there only when nothing is needed.
+		s.must(s.deleteAll(t.Context()))
+		s.collect()
+		s.holds(at+", all deleted and collected", true)
+		return outer.left >= 0 || inner.left >= 0
+	}
+	for name, first := range others(t) {
+		for k := 0; !run(first, func(*bench) error { return nil }, fmt.Sprintf("%s at page %d", name, k), k, 0); k++ {
+		}
+	}
+	// A collection has fewer pages than this.
+	const most = 48
+	step, pair := 149, 0
+	if os.Getenv("FULL") == "1" {
+		step = 1
+	}
+	for name, first := range others(t) {
+		for other, second := range others(t) {
+			for k := range most {
+				for l := k; l < most; l++ {
+					if pair++; pair%step == 0 {
+						run(first, second, fmt.Sprintf("%s at page %d, %s at page %d", name, k, other, l), k, l)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d points", points)
+}
+
+// TestRaces puts what others do in front of every write of a collector, and a collection in
+// front of every write of what others do, and both with a process that dies there: every
+// record has its pack, and after one more collection there is no other.
+func TestRaces(t *testing.T) {
 	points := 0
 	run := func(name string, how storetest.Crash, outer, inner func(*bench) error) {
 		for k := 0; ; k++ {
 			memory := storetest.NewMemory()
-			start := on(t, memory)
-			start.must(start.create(t.Context(), "kept", "kept"))
-			roots, err := start.roots(t.Context())
-			start.must(err)
-			_, err = start.packs.PutInChain(t.Context(), content("gone"), roots)
-			start.must(err)
+			start := started(t, memory)
 			kv := storetest.NewCrashingKV(memory.Client(t.Context()), k, how)
 			at := fmt.Sprintf("%s, %s, write %d", name, how, k)
 			kv.Disturb = func() { start.must(inner(start)) }
-			err = outer(on(t, kv))
+			err := outer(on(t, kv))
 			if !kv.Failed() {
 				return
 			}
@@ -389,7 +484,7 @@ func TestRaces(t *testing.T) {
 			start.holds(at+", collected", true)
 		}
 	}
-	for name, other := range others {
+	for name, other := range others(t) {
 		for _, how := range []storetest.Crash{storetest.Disturbed, storetest.BeforeWrite, storetest.AfterWrite} {
 			run(name+" within a collection", how, collects, other)
 			run("a collection within "+name, how, other, func(s *bench) error { s.collect(); return nil })

@@ -22,7 +22,9 @@ const (
 	pageBytes = 4 << 20
 )
 
-// Source reads the records of a store as they were at one of etcd's revisions.
+// Source reads the records of a store, as they were at one of etcd's revisions. At revision
+// 0 each page is as it is when it is read: then a record is seen when it was there all the
+// time, whatever etcd forgets meanwhile.
 type Source struct {
 	kv       clientv3.KV
 	keys     store.Keys
@@ -87,11 +89,56 @@ func (s *Source) EachPackKey(ctx context.Context, revision int64, do func(*mvccp
 	return s.between(ctx, s.keys.Packs(), clientv3.GetPrefixRangeEnd(s.keys.Packs()), revision, keyPage, do, clientv3.WithKeysOnly())
 }
 
+// EachPack calls a function with the records of packs, as they are now, in the order of the
+// roots. It reads no other parts of them, and leaves out what is not there. It ends at the
+// first error.
+func (s *Source) EachPack(ctx context.Context, roots []string, do func(root string, kv *mvccpb.KeyValue) error) error {
+	limit := firstPage
+	for len(roots) > 0 {
+		some := roots[:min(limit, len(roots))]
+		roots = roots[len(some):]
+		var gets []clientv3.Op
+		for _, root := range some {
+			gets = append(gets, clientv3.OpGet(s.keys.Pack(root)))
+		}
+		found, err := s.kv.Txn(ctx).Then(gets...).Commit()
+		if err != nil {
+			return fmt.Errorf("reading the records of %d packs from %s on: %w", len(some), some[0], err)
+		}
+		bytes := 0
+		for i, root := range some {
+			for _, kv := range found.Responses[i].GetResponseRange().Kvs {
+				if err := do(root, kv); err != nil {
+					return err
+				}
+				bytes += len(kv.Value)
+			}
+		}
+		limit = nextPage(limit, page, bytes)
+	}
+	return nil
+}
+
+// nextPage is how many records are read next, when so many had so many bytes.
+func nextPage[N int | int64](limit, most N, bytes int) N {
+	switch {
+	case bytes > pageBytes:
+		return max(1, limit/2)
+	case bytes < pageBytes/4:
+		return min(most, limit*4)
+	default:
+		return limit
+	}
+}
+
 func (s *Source) between(ctx context.Context, from, end string, revision, most int64, do func(*mvccpb.KeyValue) error, options ...clientv3.OpOption) error {
 	limit := min(most, firstPage)
 	for {
 		found, err := s.kv.Get(ctx, from, append(slices.Clone(options), clientv3.WithRange(end), clientv3.WithRev(revision), clientv3.WithLimit(limit))...)
 		if err != nil {
+			if revision == 0 {
+				return fmt.Errorf("reading records from %s on: %w", from, err)
+			}
 			return fmt.Errorf("reading records from %s on, as they were at etcd revision %d: %w", from, revision, err)
 		}
 		bytes := 0
@@ -105,11 +152,6 @@ func (s *Source) between(ctx context.Context, from, end string, revision, most i
 		if !found.More || len(found.Kvs) == 0 {
 			return nil
 		}
-		switch {
-		case bytes > pageBytes:
-			limit = max(1, limit/2)
-		case bytes < pageBytes/4:
-			limit = min(most, limit*4)
-		}
+		limit = nextPage(limit, most, bytes)
 	}
 }

@@ -22,10 +22,6 @@ func (b *boundedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOpti
 	b.reads++
 	found, err := b.KV.Get(ctx, key, opts...)
 	if err == nil {
-		// Memory gives all at once.
-		if limit := clientv3.OpGet(key, opts...).Limit(); limit > 0 && int64(len(found.Kvs)) > limit {
-			found.Kvs, found.More = found.Kvs[:limit], true
-		}
 		bytes := 0
 		for _, kv := range found.Kvs {
 			bytes += len(kv.Key) + len(kv.Value)

@@ -214,7 +214,11 @@ func (m *Memory) apply(op clientv3.Op) *pb.ResponseOp {
 		return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: deleted}}
 	}
 	found := m.between(key, string(op.RangeBytes()))
-	return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: &pb.RangeResponse{Kvs: found, Count: int64(len(found))}}}
+	response := &pb.RangeResponse{Kvs: found, Count: int64(len(found))}
+	if limit := op.Limit(); limit > 0 && response.Count > limit {
+		response.Kvs, response.More = found[:limit], true
+	}
+	return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: response}}
 }
 
 // between returns one record, or those from one key to another, in order. The caller
