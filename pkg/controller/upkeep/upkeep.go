@@ -36,6 +36,9 @@ const (
 	// revision is there can read its manifests meanwhile.
 	quiet    = 10 * time.Second
 	patience = time.Minute
+	// further is when a collection goes on that has written as much as one may: in that time,
+	// an embedded etcd as large as its quota forgets what was overwritten and deleted.
+	further = 20 * time.Second
 	// retry is when something that failed is tried again.
 	retry = 5 * time.Minute
 	// bytesPerSecond is how fast a check reads.
@@ -147,13 +150,15 @@ func (l *Loop) Run(ctx context.Context) error {
 				continue
 			}
 		}
-		switch err := l.collect(ctx, log, collector); {
+		switch putOff, err := l.collect(ctx, log, collector); {
 		case errors.Is(err, gc.ErrSuperseded):
 			// A person repairs the store, or another replica leads and this term is about
 			// to end.
 			collector, began, collectAt = l.Collector(), false, now.Add(retry)
 		case err != nil:
 			collectAt = now.Add(retry)
+		case putOff > 0:
+			collectAt = l.Clock.Now().Add(further)
 		}
 	}
 }
@@ -165,20 +170,21 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func (l *Loop) collect(ctx context.Context, log logr.Logger, collector Collector) error {
+// collect collects, and returns how many packs are put off.
+func (l *Loop) collect(ctx context.Context, log logr.Logger, collector Collector) (putOff int, err error) {
 	begin := l.Clock.Now()
 	result, err := collector.Collect(ctx)
 	if result.Packs > 0 {
-		log.Info("Collected what nothing refers to", "packs", result.Packs, "rebased", result.Rebased, "left", result.Present, "took", l.Clock.Since(begin).Round(time.Millisecond))
+		log.Info("Collected what nothing refers to", "packs", result.Packs, "rebased", result.Rebased, "putOff", result.PutOff, "left", result.Present, "took", l.Clock.Since(begin).Round(time.Millisecond))
 	}
 	if err != nil {
 		if ctx.Err() == nil {
 			log.Error(err, "Not everything was collected; trying again", "after", retry)
 		}
-		return err
+		return 0, err
 	}
 	l.Metrics.Collected(result.Packs, result.Present)
-	return nil
+	return result.PutOff, nil
 }
 
 // check checks the store, and tells whether something is left over in it.

@@ -21,6 +21,8 @@ type diary struct {
 	entries []string
 	// fail fails the next of it once.
 	fail map[string]error
+	// putOff is how many packs the next collection puts off; the one behind it ten less.
+	putOff int
 	// report is what checks find.
 	report fsck.Report
 }
@@ -34,7 +36,9 @@ func (d *diary) note(what string) error {
 
 func (d *diary) Begin(context.Context) error { return d.note("begin") }
 func (d *diary) Collect(context.Context) (gc.Result, error) {
-	return gc.Result{Packs: 1}, d.note("collect")
+	result := gc.Result{Packs: 1, PutOff: d.putOff}
+	d.putOff = max(0, d.putOff-10)
+	return result, d.note("collect")
 }
 func (*diary) Collected(int, int)             {}
 func (*diary) Checked(fsck.Report, time.Time) {}
@@ -47,6 +51,7 @@ func TestRun(t *testing.T) {
 		// deleted are the times of deletions.
 		deleted []time.Duration
 		raised  bool
+		putOff  int
 		until   time.Duration
 		want    []string
 	}{
@@ -86,6 +91,12 @@ func TestRun(t *testing.T) {
 			until:  9 * time.Minute,
 			want:   []string{"10s begin", "10s collect", "5m10s begin", "5m10s collect"},
 		},
+		"much to collect": {
+			reason: "a collection writes so much, and the next one goes on",
+			putOff: 15,
+			until:  9 * time.Minute,
+			want:   []string{"10s begin", "10s collect", "30s collect", "50s collect"},
+		},
 		"left over": {
 			reason: "what a check finds left over is collected",
 			report: fsck.Report{Problems: []fsck.Problem{{Kind: fsck.LeftOver}}},
@@ -95,7 +106,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &diary{start: time.Now(), fail: tc.fail, report: tc.report}
+				d := &diary{start: time.Now(), fail: tc.fail, report: tc.report, putOff: tc.putOff}
 				loop := New(Options{
 					Collector: func() Collector { return d }, Metrics: d, Clock: clock.RealClock{}, Raised: tc.raised,
 					Check: func(context.Context, func(context.Context, int) error) (fsck.Report, error) {

@@ -243,7 +243,7 @@ func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.St
 	if err != nil {
 		return before, err
 	}
-	if h.quota > 0 && after.DbSizeInUse >= h.quota/10*9 {
+	if h.quota > 0 && !h.worthReclaiming(after) {
 		return after, fmt.Errorf("the store has %d bytes in use, and its quota is %d: delete revisions, or start penstock with a larger --data-quota", after.DbSizeInUse, h.quota)
 	}
 	if _, err := h.client.Defragment(ctx, h.client.Endpoints()[0]); err != nil {
@@ -253,7 +253,7 @@ func (h *Health) reclaim(ctx context.Context, before *pb.StatusResponse) (*pb.St
 		return before, err
 	}
 	klog.FromContext(ctx).Info("Made room in the store", "bytes", after.DbSize, "before", before.DbSize, "quota", after.DbSizeQuota)
-	if !roomy(after) {
+	if !h.roomy(after) {
 		return after, fmt.Errorf("the store has %d bytes, all of them in use, and its quota is %d: start penstock with a larger --data-quota", after.DbSize, after.DbSizeQuota)
 	}
 	if !isFull(after) {
@@ -296,9 +296,22 @@ func (h *Health) tidy(ctx context.Context, before *pb.StatusResponse) {
 	log.Info("Gave free pages of the store back", "before", before.DbSize, "inUse", before.DbSizeInUse, "took", time.Since(begin).Round(time.Millisecond))
 }
 
-// roomy tells whether it is worth while to take writes again: a tenth is free.
-func roomy(status *pb.StatusResponse) bool {
-	return status.DbSize < status.DbSizeQuota/10*9
+// worthReclaiming tells whether giving free pages back is enough for what is to be reached: a
+// tenth of the quota free, or, while etcd has the alarm, so much of the reserve that
+// deletions go on. They make more room then.
+func (h *Health) worthReclaiming(status *pb.StatusResponse) bool {
+	return status.DbSizeInUse < h.quota/10*9 || isFull(status) && status.DbSizeInUse < h.deletable(status)
+}
+
+// roomy tells whether it is worth while to take writes again: a tenth is free, or, of ours,
+// there is room for deletions.
+func (h *Health) roomy(status *pb.StatusResponse) bool {
+	return status.DbSize < status.DbSizeQuota/10*9 || h.quota > 0 && status.DbSize < h.deletable(status)
+}
+
+// deletable is the size in bytes up to which deletions go on: half of the reserve is free.
+func (h *Health) deletable(status *pb.StatusResponse) int64 {
+	return h.quota + (status.DbSizeQuota-h.quota)/2
 }
 
 // Check is for /readyz.

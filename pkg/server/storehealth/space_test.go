@@ -112,6 +112,35 @@ func TestWorthTidying(t *testing.T) {
 	}
 }
 
+// TestReclaim: an alarm is lifted when deletions can go on then, also with more in use than
+// the quota that people have set; without an alarm the file is copied only when that brings
+// it well below the quota.
+func TestReclaim(t *testing.T) {
+	h := &Health{quota: 1000 * testMiB}
+	reserved := Reserved(h.quota)
+	for _, tc := range []struct {
+		reason      string
+		used, size  int64
+		alarm       bool
+		worth, room bool
+	}{
+		{"little is in use", 500, 500, false, true, true},
+		{"nearly all of the quota is in use, which deletions change by themselves", 950, 1000, false, false, true},
+		{"with the alarm nobody can delete, so it is lifted for that", 950, 950, true, true, true},
+		{"more than the quota is in use, and half of the reserve is free", 1030, 1030, true, true, true},
+		{"hardly any of the reserve is free: it would be back at once", 1035, 1035, true, false, false},
+		{"all of it is in use", 1062, 1062, true, false, false},
+	} {
+		status := &pb.StatusResponse{DbSize: tc.size * testMiB, DbSizeInUse: tc.used * testMiB, DbSizeQuota: reserved}
+		if tc.alarm {
+			status.Errors = []string{"memberID:1 alarm:NOSPACE "}
+		}
+		if worth, room := h.worthReclaiming(status), h.roomy(status); worth != tc.worth || room != tc.room {
+			t.Errorf("%s: worth reclaiming %t, want %t; roomy %t, want %t", tc.reason, worth, tc.worth, room, tc.room)
+		}
+	}
+}
+
 // TestGuarded: without room an update is refused unless it leads to there being more.
 func TestGuarded(t *testing.T) {
 	revision := func(state olm.LifecycleState) *olm.ClusterExtensionRevision {

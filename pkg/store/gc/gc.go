@@ -68,18 +68,25 @@ type Collector struct {
 	keys   store.Keys
 	source *references.Source
 	rebase Rebaser
-	// tried has, by root, the pack against which compressing it did not pay.
+	// tried has, by root of packs that are there, the pack against which compressing it did
+	// not pay.
 	tried map[string]string
 	// read is what records of packs say that this collection has read, by root.
-	read map[string]said
+	read   map[string]said
+	limits limits
+	// mayName and mayRebase are how many packs, and bytes, are left of what it may.
+	mayName, mayRebase int
 	// term is etcd's revision of the write of the collector's key by this one, 0 before.
 	term int64
 }
 
+// limits of one collection: packs that it names, and bytes that it rebases.
+type limits struct{ named, rebased int }
+
 // New returns a collector of the packs in a source. Rebase may be nil where no pack is
 // compressed against another one.
 func New(kv clientv3.KV, source *references.Source, rebase Rebaser) *Collector {
-	return &Collector{kv: kv, keys: source.Keys(), source: source, rebase: rebase, tried: map[string]string{}}
+	return &Collector{kv: kv, keys: source.Keys(), source: source, rebase: rebase, tried: map[string]string{}, limits: limits{named: maxNamed, rebased: maxRebased}}
 }
 
 // Result is what a collection did.
@@ -88,6 +95,9 @@ type Result struct {
 	Packs, Chunks int
 	// Rebased packs do not need another one any more that nothing else needed.
 	Rebased int
+	// PutOff are packs that are to be deleted, or rebased, by another collection: this one
+	// has written as much as it may.
+	PutOff int
 	// Raced are packs that somebody stored again, or came to refer to, meanwhile.
 	Raced int
 	// Present is how many packs are left.
@@ -109,6 +119,17 @@ func (c *Collector) Begin(ctx context.Context) error {
 // round before.
 const maxRounds = 4
 
+// What one collection writes has to fit into what a store at its quota has left for
+// deletions, which is 32 MiB at least (storehealth.Reserved): etcd counts what it overwrites
+// and deletes until its history is compacted. With more it would refuse the deletions, too.
+const (
+	// maxRebased is how many bytes of packs one collection rebases, about.
+	maxRebased = 4 << 20
+	// maxNamed is how many packs one collection names: their keys take up to 600 bytes each
+	// to write and to delete.
+	maxNamed = 8000
+)
+
 // Collect deletes what nothing refers to. It may be called again and again; after an error
 // too, unless that is ErrSuperseded.
 func (c *Collector) Collect(ctx context.Context) (Result, error) {
@@ -117,6 +138,7 @@ func (c *Collector) Collect(ctx context.Context) (Result, error) {
 	}
 	c.read = map[string]said{}
 	defer func() { c.read = nil }()
+	c.mayName, c.mayRebase = c.limits.named, c.limits.rebased
 	var result Result
 	for range maxRounds {
 		again, err := c.round(ctx, &result)
@@ -135,13 +157,18 @@ func (c *Collector) round(ctx context.Context, result *Result) (again bool, err 
 		return false, err
 	}
 	// 2. Packs that need another one, which nothing refers to, are made to need it no more.
-	rebased, err := c.rebaseLast(ctx, first)
+	rebased, putOff, err := c.rebaseLast(ctx, first)
 	result.Rebased += rebased
 	if err != nil {
 		return false, err
 	}
 	// 3. Candidates are named, then everything is looked at once more.
-	unneeded := first.unneeded()
+	unneeded, more := first.unneeded(), 0
+	if most := max(0, c.mayName); len(unneeded) > most {
+		unneeded, more = unneeded[:most], len(unneeded)-most
+	}
+	c.mayName -= len(unneeded)
+	result.PutOff = putOff + more
 	if err := c.name(ctx, first, unneeded); err != nil {
 		return false, err
 	}

@@ -253,6 +253,48 @@ func TestRebaseOnto(t *testing.T) {
 	}
 }
 
+// TestPutOff: one collection writes so much, and says that there is more to do; the next ones
+// do it, and what cannot be done is not put off for ever.
+func TestPutOff(t *testing.T) {
+	memory := storetest.NewMemory()
+	s := on(t, memory)
+	ctx := t.Context()
+	for i := range 6 {
+		_, err := s.packs.Put(ctx, content(fmt.Sprint("gone", i)))
+		s.must(err)
+	}
+	// Four packs, each with a base of its own that nothing else needs.
+	for i := range 4 {
+		base, err := s.packs.Put(ctx, content(fmt.Sprint("base", i)))
+		s.must(err)
+		root, err := s.packs.PutInChain(ctx, content(fmt.Sprint("kept", i)), []string{base})
+		s.must(err)
+		_, _, err = store.Swap(ctx, memory, s.record(fmt.Sprint("kept-", i)), []byte(root), 0)
+		s.must(err)
+	}
+	c := s.collector(memory)
+	c.limits = limits{named: 4, rebased: 1}
+	s.must(c.Begin(ctx))
+	var got []Result
+	for range 10 {
+		result, err := c.Collect(ctx)
+		s.must(err)
+		s.holds("in between", false)
+		got = append(got, result)
+		if result.PutOff == 0 {
+			break
+		}
+	}
+	want := []Result{
+		{Packs: 4, Rebased: 1, PutOff: 6, Present: 10}, {Packs: 4, Rebased: 1, PutOff: 2, Present: 6},
+		{Packs: 1, Rebased: 1, PutOff: 1, Present: 5}, {Packs: 1, Rebased: 1, Present: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("collections (-want +got):\n%s", diff)
+	}
+	s.holds("at the end", true)
+}
+
 // TestReserved: what is being imported stays, until the import is over.
 func TestReserved(t *testing.T) {
 	etcd := storetest.Client(t)

@@ -30,7 +30,10 @@ func (c *Collector) rebaseOnto(ctx context.Context, s state, deltas []string, ne
 		if !done {
 			c.tried[root] = onto
 			left = append(left, root)
+			continue
 		}
+		// It is about as large as the one before.
+		c.mayRebase -= s.packs[root].bytes
 	}
 	return left, nil
 }

@@ -135,25 +135,31 @@ func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 
 // rebaseLast rebases packs that need another pack, when nothing else refers to that: onto a
 // newer one, or, when one alone is left, so that it is whole. A base that two or more need
-// stays: to make one of them whole would take as much as the base does.
-func (c *Collector) rebaseLast(ctx context.Context, s state) (int, error) {
+// stays: to make one of them whole would take as much as the base does. It returns how many
+// it rebased, and how many are put off.
+func (c *Collector) rebaseLast(ctx context.Context, s state) (rebased, putOff int, err error) {
 	if c.rebase == nil {
-		return 0, nil
+		return 0, 0, nil
 	}
+	maps.DeleteFunc(c.tried, func(root, _ string) bool { return s.packs[root] == nil })
 	needs := map[string][]string{}
-	for root, one := range s.packs {
-		if one.Base != "" {
-			needs[one.Base] = append(needs[one.Base], root)
+	for _, root := range slices.Sorted(maps.Keys(s.packs)) {
+		if base := s.packs[root].Base; base != "" {
+			needs[base] = append(needs[base], root)
 		}
 	}
-	rebased, newest := 0, newestWhole(s)
+	newest := newestWhole(s)
 	for _, base := range slices.Sorted(maps.Keys(needs)) {
 		if one := s.packs[base]; one == nil || len(s.referred[base]) > 0 || one.Reserved {
 			continue
 		}
+		if c.mayRebase <= 0 {
+			putOff += len(needs[base])
+			continue
+		}
 		left, err := c.rebaseOnto(ctx, s, needs[base], newest)
 		if err != nil {
-			return rebased, fmt.Errorf("making packs not need %s: %w", base, err)
+			return rebased, putOff, fmt.Errorf("making packs not need %s: %w", base, err)
 		}
 		rebased += len(needs[base]) - len(left)
 		if len(left) != 1 || !s.kept[left[0]] {
@@ -161,13 +167,15 @@ func (c *Collector) rebaseLast(ctx context.Context, s state) (int, error) {
 		}
 		done, err := c.rebase.Rebase(ctx, left[0])
 		if err != nil && !isDamage(err) {
-			return rebased, fmt.Errorf("making pack %s whole, which alone needs %s: %w", left[0], base, err)
+			return rebased, putOff, fmt.Errorf("making pack %s whole, which alone needs %s: %w", left[0], base, err)
 		}
 		if done {
+			// As much as the base takes, about: it is one like it, and whole.
+			c.mayRebase -= s.packs[base].bytes
 			rebased++
 		}
 	}
-	return rebased, nil
+	return rebased, putOff, nil
 }
 
 // isDamage tells that a pack cannot be read: it stays as it is, and its base with it.
