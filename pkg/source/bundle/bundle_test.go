@@ -233,6 +233,27 @@ func wantRefusal(t *testing.T, reason string, files fs.FS, options Options, want
 	}
 }
 
+// TestRequirementPlaces: what is required is told with the file that says so.
+func TestRequirementPlaces(t *testing.T) {
+	annotated := func(properties string) fstest.MapFS {
+		return bundle(t, "annotations: {capabilities: Full}", "annotations:\n    olm.properties: '"+properties+"'")
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		files  fstest.MapFS
+		want   string
+	}{
+		"Annotation": {"the annotation says so", annotated(`[{"type": "olm.gvk.required", "value": {"group": "g.example.com", "version": "v1", "kind": "Bulb"}}]`),
+			csvFile + ":6: olm.gvk.required: requires kind Bulb of g.example.com/v1"},
+		"AnnotationWrong": {"the annotation is wrong", annotated(`[{"type": "olm.gvk.required", "value": {}}]`), csvFile + ":6: olm.gvk.required: kind is missing"},
+		"Constraint":      {"it constrains nothing", with(bundle(t), propertiesFile, "properties: [{type: olm.constraint}]\n"), propertiesFile + ": olm.constraint: value is missing"},
+	} {
+		if _, err := render(t, tc.files, Options{}); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s: %s: got %v, want %s", name, tc.reason, err, tc.want)
+		}
+	}
+}
+
 func TestRequirements(t *testing.T) {
 	files := with(bundle(t, "    owned:\n", "    required: [{name: certs.other.example.com, version: v1, kind: Cert}, {name: lamps.example.com, version: v1, kind: Lamp}]\n    owned:\n"),
 		dependenciesFile, "dependencies:\n- {type: olm.package, value: {packageName: wires, version: '>=1.0.0'}}\n")

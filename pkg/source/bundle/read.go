@@ -45,7 +45,9 @@ type contents struct {
 	definitions []directory.Located
 	extras      []directory.Located
 	// properties of the ClusterServiceVersion and of properties.yaml, in this order.
-	properties   []source.Property
+	properties []source.Property
+	// annotated is how many of them are those of the ClusterServiceVersion.
+	annotated    int
 	requirements []Requirement
 }
 
@@ -167,6 +169,7 @@ func (c *contents) readProperties(fsys fs.FS) error {
 				"ClusterServiceVersion %s: metadata.annotations[%s]: not a JSON list of {type, value}: %v", c.csvFile.Name, propertiesAnnotation, err)
 		}
 	}
+	c.annotated = len(c.properties)
 	var file struct {
 		Properties []source.Property `json:"properties"`
 	}

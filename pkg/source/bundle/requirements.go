@@ -55,22 +55,27 @@ func (r Requirement) MetBy(name string, properties []source.Property) bool {
 }
 
 // requirement reads a property, whatever of the two spellings of its type it has.
-func requirement(property source.Property, file string) (r Requirement, isOne bool, err error) {
+func requirement(property source.Property, file string, line int) (r Requirement, isOne bool, err error) {
+	refuse := func(format string, args ...any) error {
+		return fail(directory.Located{File: file}, line, "%s: %s", property.Type, fmt.Sprintf(format, args...))
+	}
 	var value struct {
 		Group, Version, Kind      string
 		PackageName, VersionRange string
 	}
-	r = Requirement{file: file, field: property.Type}
+	r = Requirement{file: file, line: line, field: property.Type}
 	switch property.Type {
 	case "olm.constraint":
-		r.Constraint = string(property.Value)
+		if r.Constraint = string(property.Value); r.Constraint == "" {
+			return r, false, refuse("value is missing")
+		}
 		return r, true, nil
 	case "olm.gvk", "olm.gvk.required", "olm.package", "olm.package.required":
 	default:
 		return r, false, nil
 	}
 	if err := json.Unmarshal(property.Value, &value); err != nil {
-		return r, false, fmt.Errorf("%s: value of %s cannot be read: %w", file, property.Type, err)
+		return r, false, refuse("value cannot be read: %v", err)
 	}
 	if strings.HasPrefix(property.Type, "olm.package") {
 		r.Package, r.VersionRange = value.PackageName, value.VersionRange
@@ -78,13 +83,13 @@ func requirement(property source.Property, file string) (r Requirement, isOne bo
 			r.VersionRange = value.Version
 		}
 		if r.Package == "" {
-			return r, false, fmt.Errorf("%s: %s: packageName is missing", file, property.Type)
+			return r, false, refuse("packageName is missing")
 		}
 		return r, true, nil
 	}
 	r.Kind = schema.GroupVersionKind{Group: value.Group, Version: value.Version, Kind: value.Kind}
 	if r.Kind.Kind == "" {
-		return r, false, fmt.Errorf("%s: %s: kind is missing", file, property.Type)
+		return r, false, refuse("kind is missing")
 	}
 	return r, true, nil
 }
@@ -99,7 +104,7 @@ func readDependencies(fsys fs.FS) ([]Requirement, error) {
 	}
 	var all []Requirement
 	for _, one := range file.Dependencies {
-		required, isOne, err := requirement(one, dependenciesFile)
+		required, isOne, err := requirement(one, dependenciesFile, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -115,11 +120,15 @@ func readDependencies(fsys fs.FS) ([]Requirement, error) {
 // say so, without what it brings itself.
 func (c *contents) readRequirements(dependencies []Requirement) ([]Requirement, error) {
 	all := dependencies
-	for _, one := range c.properties {
+	for i, one := range c.properties {
 		if !strings.HasSuffix(one.Type, ".required") && one.Type != "olm.constraint" {
 			continue
 		}
-		required, isOne, err := requirement(one, propertiesFile)
+		file, line := propertiesFile, 0
+		if i < c.annotated {
+			file, line = c.csvFile.File, c.csvFile.LineAt("metadata", "annotations", propertiesAnnotation)
+		}
+		required, isOne, err := requirement(one, file, line)
 		if err != nil {
 			return nil, err
 		}
