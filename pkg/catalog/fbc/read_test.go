@@ -212,3 +212,30 @@ func TestByPackage(t *testing.T) {
 		t.Error("there is a package that nobody wrote")
 	}
 }
+
+// endless is a line without end; it counts what was read of it.
+type endless struct{ read int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	if e.read == 0 {
+		copy(p, `{"schema":"`)
+	}
+	e.read += int64(len(p))
+	return len(p), nil
+}
+
+// TestHundredMegabytes: with the limits that hold for catalogs of others, a line of 100 MB is
+// read no further than a document may go.
+func TestHundredMegabytes(t *testing.T) {
+	from := &endless{}
+	err := Read(t.Context(), io.LimitReader(from, 100_000_000), "catalog.json", DefaultLimits(), func(*Document) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "catalog.json:1: the document has more than 16777216 bytes") {
+		t.Errorf("found %v", err)
+	}
+	if most := int64(DefaultLimits().DocumentBytes + 1<<20); from.read > most {
+		t.Errorf("%d bytes were read; %d are enough", from.read, most)
+	}
+}
