@@ -32,6 +32,9 @@ func (p *pass) advance(ctx context.Context) (refusals, error) {
 			if closed != nil && (!stg.Early || closed.Phase != stg.Phase || closed.Level != stg.Level) {
 				return nil, nil
 			}
+			if p.isClaimed(ctx) {
+				return p.notBegun(at), nil
+			}
 			if refused, err := p.reach(ctx, at); err != nil || len(refused) > 0 {
 				return refused, err
 			}

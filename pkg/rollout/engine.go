@@ -65,7 +65,12 @@ type Explainer interface {
 	Explain(ctx context.Context, subject cause.Subject) (cause.Cause, bool, error)
 }
 
-// Options of an engine. All but Trier, Explainer, Insider, Parallel, SkipPreflight, Jitter, Meter
+// Lister lists metadata of Secrets.
+type Lister interface {
+	Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
+}
+
+// Options of an engine. All but Trier, Explainer, Insider, Lister, Parallel, SkipPreflight, Jitter, Meter
 // and Redactor are required.
 type Options struct {
 	Writer   Writer
@@ -79,6 +84,8 @@ type Options struct {
 	// Insider is asked about namespaces that somebody deletes with their revision; the
 	// default finds nothing in them.
 	Insider Insider
+	// Lister is for a Rival of a caller; the engine does not need it.
+	Lister Lister
 	// Names are the label, annotation and field managers that mark our objects.
 	Names observe.Names
 	Clock clock.PassiveClock

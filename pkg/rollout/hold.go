@@ -50,7 +50,7 @@ func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
 			tasks = append(tasks, task{place: at, step: step})
 		}
 	}
-	if p.Layers[at.layer].Paused || p.Freeze != nil {
+	if p.Layers[at.layer].Paused || p.Freeze != nil || p.Rival != nil && p.writes(tasks) && p.isClaimed(ctx) {
 		return append(objects, p.pause(tasks)...), nil
 	}
 	if p.intend(tasks) {
@@ -113,12 +113,15 @@ func (p *pass) intend(tasks []task) bool {
 	return writes
 }
 
-// pause reports the objects of a layer that is paused, or frozen with all others: what
-// would be done, and is not.
+// pause reports the objects of a layer that is paused, or frozen with all others, or that
+// a rival has: what would be done, and is not.
 func (p *pass) pause(tasks []task) []found {
 	reason, why := ReasonPaused, "the revision is paused"
-	if p.Freeze != nil {
+	switch {
+	case p.Freeze != nil:
 		reason, why = ReasonFrozen, p.Freeze.String()
+	case p.claimed.why != "":
+		reason, why = p.claimed.reason, p.claimed.why
 	}
 	objects := make([]found, len(tasks))
 	for i, t := range tasks {
@@ -138,7 +141,7 @@ func (p *pass) pause(tasks []task) []found {
 				// Nothing tries to, which would tell whether another one has the name.
 				p.hide(t.step.ID)
 			}
-			objects[i].outcome = p.refuse(t, Seen{}, reason, false, "differs from the manifest; "+why).outcome
+			objects[i].outcome = p.refuse(t, Seen{}, reason, reason == ReasonContested, "differs from the manifest; "+why).outcome
 		}
 	}
 	return objects

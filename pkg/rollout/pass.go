@@ -28,6 +28,8 @@ type pass struct {
 	outcomes map[manifest.ID]outcome
 	// refused are the failures of a phase that could not be started.
 	refused refusals
+	// claimed is what the rival said.
+	claimed claim
 
 	// events tell what was done so far, and requeue is when to come again at the latest.
 	events  []Event

@@ -58,6 +58,9 @@ func (r *removal) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	if r.isClaimed(ctx) {
+		leaving = r.keepClaimed(leaving)
+	}
 	all, err := r.afford(ctx, leaving)
 	if err != nil || len(all) == 0 {
 		return err
@@ -113,4 +116,18 @@ func (p *pass) unclaimed() []manifest.ID {
 		}
 	}
 	return nil
+}
+
+// keepClaimed leaves out what would be deleted and a rival has. What is only released is
+// given up to them all the same.
+func (r *removal) keepClaimed(leaving []manifest.ID) []manifest.ID {
+	var released []manifest.ID
+	for _, id := range leaving {
+		if r.Orphan[r.inventory.Entries[id].Revision] {
+			released = append(released, id)
+			continue
+		}
+		r.leave(id, r.claimed.reason, r.claimed.reason == ReasonContested, "would be deleted; "+r.claimed.why)
+	}
+	return released
 }

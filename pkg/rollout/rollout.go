@@ -89,6 +89,8 @@ type Work struct {
 	DeleteAdopted map[int64]bool
 	// Freeze is set while nothing is to be written; what would be is reported.
 	Freeze *Freeze
+	// Rival may have taken the objects of the chain over; nil is for nobody.
+	Rival Rival
 	// Budget bounds deletions; nil does not.
 	Budget *Budget
 	// AllowCRDDeletion names the CustomResourceDefinitions that may be deleted

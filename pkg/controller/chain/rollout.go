@@ -31,6 +31,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		DeleteAdopted:    map[int64]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
+		Rival:            v.rival(),
 		Budget:           v.budget(),
 	}
 	for i := range v.revisions {

@@ -1,0 +1,68 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+)
+
+// Rival is somebody else who may roll out the objects of a chain, and who notes that before
+// they write the first object, as Helm does with the Secret of a release. So nothing has to
+// be watched: whoever asks before the first write of a pass is never too late.
+type Rival interface {
+	// Claims says in words why the objects are theirs now, and what a person can do; empty
+	// when they are not. It costs a request.
+	Claims(ctx context.Context) (string, error)
+}
+
+// claim is what a rival said in a pass.
+type claim struct {
+	asked  bool
+	reason string
+	why    string
+}
+
+// isClaimed is true when a rival has the objects, or when that cannot be told: then nothing
+// is written in this pass. It is asked before the first write, and only then: what is as it
+// should be costs nothing.
+func (p *pass) isClaimed(ctx context.Context) bool {
+	if p.Rival == nil {
+		return false
+	}
+	if !p.claimed.asked {
+		why, err := p.Rival.Claims(ctx)
+		p.claimed = claim{asked: true, reason: ReasonContested, why: why}
+		if err != nil {
+			p.claimed.reason, p.claimed.why = ReasonUnreachable, fmt.Sprintf("whether somebody else rolls it out cannot be told: %v", err)
+		}
+	}
+	if p.claimed.why == "" {
+		return false
+	}
+	p.again(p.engine.Jitter(lastRetry))
+	return true
+}
+
+// claims is what keeps an object from being written.
+func (p *pass) claims(t task) *Failure {
+	return p.refuse(t, Seen{}, p.claimed.reason, p.claimed.reason == ReasonContested, p.claimed.why).failure
+}
+
+// notBegun are the objects of a stage that is not begun because a rival has them.
+func (p *pass) notBegun(at place) refusals {
+	refused := refusals{}
+	for _, step := range p.stage(at).Steps {
+		refused[step.ID] = *p.claims(task{place: at, step: step})
+	}
+	return refused
+}
+
+// writes tells whether any of some tasks may change the cluster.
+func (p *pass) writes(tasks []task) bool {
+	for _, t := range tasks {
+		switch p.decide(t, p.observed(t.step.ID)).Action {
+		case Create, Adopt, Update, Recover, Verify, Shared:
+			return true
+		}
+	}
+	return false
+}

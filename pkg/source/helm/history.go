@@ -1,0 +1,51 @@
+package helm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kept is how many revisions of a release are adopted.
+const Kept = 5
+
+// History is what is adopted of a release.
+type History struct {
+	// Deployed is the revision whose objects are in the cluster.
+	Deployed Release
+	// Older are up to four revisions before it, the newest first.
+	Older []Release
+	// Failed is the newest revision that was tried after the deployed one and did not
+	// succeed: what it changed may be in the cluster. Nil for none.
+	Failed *Release
+	// Highest is the newest number that Helm has used.
+	Highest int
+}
+
+// Choose finds what is adopted of all revisions of one release. A release that is not at
+// rest is refused, with what to do.
+func Choose(all []Release) (History, error) {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b Release) int { return cmp.Compare(b.Version, a.Version) })
+	if len(sorted) == 0 {
+		return History{}, fmt.Errorf("there is no such release")
+	}
+	newest := sorted[0]
+	switch status := newest.Info.Status; {
+	case strings.HasPrefix(status, "pending-"):
+		return History{}, fmt.Errorf("revision %d is %s: Helm is at work, or was interrupted: wait, or bring the release to rest with helm rollback", newest.Version, status)
+	case status == "uninstalling" || status == "uninstalled":
+		return History{}, fmt.Errorf("revision %d is %s: there is nothing to adopt", newest.Version, status)
+	}
+	at := slices.IndexFunc(sorted, func(r Release) bool { return r.Info.Status == StatusDeployed })
+	if at < 0 {
+		return History{}, fmt.Errorf("no revision is deployed; the newest one, %d, is %s: bring the release to rest with helm upgrade or helm rollback", newest.Version, newest.Info.Status)
+	}
+	history := History{Deployed: sorted[at], Highest: newest.Version}
+	if at > 0 {
+		history.Failed = &sorted[0]
+	}
+	older := sorted[at+1:]
+	history.Older = older[:min(len(older), Kept-1)]
+	return history, nil
+}

@@ -1,0 +1,121 @@
+// Package helm reads releases as Helm 3 and Helm 4 keep them in a cluster, and turns the
+// manifest of each revision into phased objects. It is pure: who reads the Secrets, and what
+// becomes of the objects, others know.
+package helm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+const (
+	// SecretType is that of the Secrets that hold a release.
+	SecretType = "helm.sh/release.v1"
+	// DataKey is where such a Secret has it.
+	DataKey = "release"
+	// maxReleaseBytes bounds what one Secret of at most 1 MiB unpacks to.
+	maxReleaseBytes = 128 << 20
+)
+
+// Status of a revision, as Helm spells it. Others are pending-install, pending-upgrade,
+// pending-rollback, uninstalling, uninstalled and unknown.
+const (
+	StatusDeployed   = "deployed"
+	StatusSuperseded = "superseded"
+	StatusFailed     = "failed"
+)
+
+// Release is one revision of a release.
+type Release struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Version is the number of the revision, from 1.
+	Version int  `json:"version"`
+	Info    Info `json:"info"`
+	// Manifest is YAML, without hooks.
+	Manifest string `json:"manifest"`
+	Hooks    []Hook `json:"hooks"`
+	Chart    Chart  `json:"chart"`
+	// ApplyMethod is "ssa" for server-side apply, and else client-side.
+	ApplyMethod string `json:"apply_method"`
+}
+
+// Info says what became of a revision.
+type Info struct {
+	LastDeployed time.Time `json:"last_deployed"`
+	Status       string    `json:"status"`
+	Description  string    `json:"description"`
+}
+
+// Hook is an object that Helm applies at some moments, and that is no part of the release
+// after that.
+type Hook struct {
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"`
+	Events []string `json:"events"`
+}
+
+// Test tells whether the hook is for `helm test` alone.
+func (h Hook) Test() bool {
+	for _, event := range h.Events {
+		if event != "test" && event != "test-success" && event != "test-failure" {
+			return false
+		}
+	}
+	return len(h.Events) > 0
+}
+
+// Chart is what is needed of the chart.
+type Chart struct {
+	Metadata struct {
+		Name       string `json:"name"`
+		Version    string `json:"version"`
+		AppVersion string `json:"appVersion"`
+	} `json:"metadata"`
+	Files []struct {
+		Name string `json:"name"`
+	} `json:"files"`
+}
+
+// Decode reads what a Secret has at DataKey: base64 of JSON, compressed with gzip since
+// Helm 3. Keys of JSON that are not known are left out.
+func Decode(data []byte) (Release, error) {
+	raw, err := base64.StdEncoding.AppendDecode(nil, data)
+	if err != nil {
+		return Release{}, fmt.Errorf("reading a Helm release: %w", err)
+	}
+	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
+		if raw, err = unpack(raw); err != nil {
+			return Release{}, fmt.Errorf("unpacking a Helm release: %w", err)
+		}
+	}
+	var release Release
+	if err := json.Unmarshal(raw, &release); err != nil {
+		return Release{}, fmt.Errorf("reading a Helm release: %w", err)
+	}
+	if release.Name == "" || release.Version < 1 {
+		return Release{}, errors.New("reading a Helm release: it has no name or no number")
+	}
+	return release, nil
+}
+
+func unpack(raw []byte) ([]byte, error) {
+	unpacked, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(unpacked, maxReleaseBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxReleaseBytes {
+		return nil, fmt.Errorf("it is larger than %d MiB", maxReleaseBytes>>20)
+	}
+	return text, nil
+}

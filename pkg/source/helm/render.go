@@ -1,0 +1,156 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/applycheck"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/directory"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Marks that Helm leaves on each object of a release and that its manifest does not have.
+const (
+	ManagedByLabel      = "app.kubernetes.io/managed-by"
+	ManagedByHelm       = "Helm"
+	NameAnnotation      = "meta.helm.sh/release-name"
+	NamespaceAnnotation = "meta.helm.sh/release-namespace"
+
+	policyAnnotation = "helm.sh/resource-policy"
+	// TeardownAnnotation is Penstock's for objects that stay.
+	TeardownAnnotation = "penstock.dev/teardown-policy"
+)
+
+// InNamespace tells whether objects of a kind are in a namespace. Known is false for a kind
+// that the cluster does not serve.
+type InNamespace func(kind schema.GroupVersionKind) (inNamespace, known bool, err error)
+
+// Render makes phased objects of the manifest of a revision, as Helm has put them into the
+// cluster: in the namespace of the release where they name none, and with Helm's marks. Hooks
+// are left out with a warning.
+func (r Release) Render(ctx context.Context, where InNamespace) (source.Rendered, error) {
+	out := source.Rendered{Package: r.Chart.Metadata.Name, Version: r.Chart.Metadata.Version}
+	r.warnOfHooks(&out)
+	located, err := directory.ReadTexts(ctx, []directory.Text{{Name: r.file(), Data: []byte(r.Manifest)}}, directory.Options{Unchecked: true})
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	defined := definedScopes(located)
+	for i := range located {
+		if located[i].Object, err = r.place(located[i].Object, where, defined); err != nil {
+			return source.Rendered{}, fmt.Errorf("%s:%d: %w", located[i].File, located[i].Line, err)
+		}
+	}
+	located, err = directory.Check(located, directory.Options{Warn: func(one directory.Error) { out.Warnings = append(out.Warnings, source.Warning(one)) }})
+	if err != nil {
+		return source.Rendered{}, err
+	}
+	objects := make([]manifest.Object, len(located))
+	for i := range located {
+		objects[i] = located[i].Object
+	}
+	out.Phases, err = source.Sort(objects)
+	return out, err
+}
+
+// file is how messages name the manifest.
+func (r Release) file() string { return fmt.Sprintf("%s.v%d", r.Name, r.Version) }
+
+func (r Release) warnOfHooks(out *source.Rendered) {
+	tests, others := 0, []string(nil)
+	for _, hook := range r.Hooks {
+		if hook.Test() {
+			tests++
+			continue
+		}
+		others = append(others, fmt.Sprintf("%s %s (%s)", hook.Kind, hook.Name, strings.Join(hook.Events, ", ")))
+	}
+	warn := func(message string) {
+		out.Warnings = append(out.Warnings, source.Warning{File: r.file(), Message: message})
+	}
+	if tests > 0 {
+		warn(fmt.Sprintf("test hooks are left out: %d", tests))
+	}
+	if len(others) > 0 {
+		slices.Sort(others)
+		warn("hooks are no part of a revision, and stay with Helm: " + strings.Join(others, ", "))
+	}
+	definitions := 0
+	for _, file := range r.Chart.Files {
+		if strings.HasPrefix(file.Name, "crds/") {
+			definitions++
+		}
+	}
+	if definitions > 0 {
+		warn(fmt.Sprintf("%s of the folder crds are no part of a release, and are not adopted", text.Count(definitions, "file")))
+	}
+}
+
+// definedScopes says of the kinds that the manifests define whether they are in a namespace.
+func definedScopes(located []directory.Located) map[schema.GroupKind]bool {
+	scopes := map[schema.GroupKind]bool{}
+	for _, one := range located {
+		if !one.IsDefinition() {
+			continue
+		}
+		kind, err := one.DefinedKind()
+		content, decodeErr := applycheck.Decode(one.JSON)
+		if err != nil || decodeErr != nil {
+			continue // what is wrong with it, source.Sort says
+		}
+		spec, _ := content["spec"].(map[string]any)
+		scopes[kind] = spec["scope"] != "Cluster"
+	}
+	return scopes
+}
+
+// place makes an object of the manifest what Helm made of it.
+func (r Release) place(object manifest.Object, where InNamespace, defined map[schema.GroupKind]bool) (manifest.Object, error) {
+	content, err := applycheck.Decode(object.JSON)
+	if err != nil {
+		return object, err
+	}
+	content = runtime.DeepCopyJSON(content)
+	inNamespace, known, err := where(object.GroupVersionKind())
+	if err != nil {
+		return object, err
+	}
+	if !known {
+		if inNamespace, known = defined[object.GroupKind()]; !known {
+			// Of an older revision, whose kinds are gone. It is not rolled out as it is.
+			inNamespace = !strings.HasPrefix(object.Kind, "Cluster")
+		}
+	}
+	metadata := content["metadata"].(map[string]any)
+	switch {
+	case !inNamespace:
+		delete(metadata, "namespace") // as the server does not see it, whatever the chart says
+	case object.Namespace == "":
+		metadata["namespace"] = r.Namespace
+	}
+	labels := entries(metadata, "labels")
+	labels[ManagedByLabel] = ManagedByHelm
+	annotations := entries(metadata, "annotations")
+	annotations[NameAnnotation], annotations[NamespaceAnnotation] = r.Name, r.Namespace
+	if policy, _ := annotations[policyAnnotation].(string); strings.EqualFold(strings.TrimSpace(policy), "keep") {
+		annotations[TeardownAnnotation] = "Orphan"
+	}
+	return manifest.Canonical(content)
+}
+
+// entries is a map in metadata, which is made where there is none.
+func entries(metadata map[string]any, field string) map[string]any {
+	found, ok := metadata[field].(map[string]any)
+	if !ok {
+		found = map[string]any{}
+		metadata[field] = found
+	}
+	return found
+}
