@@ -53,7 +53,7 @@ func newCommand() *cobra.Command {
 			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
 	}
 	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
-		newRestoreCommand(), newFsckCommand(), newUnregisterCommand(), newCatalogCommand(), newVersionCommand())
+		newRestoreCommand(), newAdoptHelmCommand(), newFsckCommand(), newUnregisterCommand(), newCatalogCommand(), newVersionCommand())
 	return command
 }
 

@@ -37,6 +37,7 @@ type saga struct {
 	layers []Layer
 	orphan map[int64]bool
 	freeze *Freeze
+	rival  Rival
 	budget *Budget
 	// deletesAdopted are the revisions whose objects are deleted although they were adopted.
 	deletesAdopted map[int64]bool
@@ -82,7 +83,7 @@ func (s *saga) pass() (Report, error) {
 }
 
 func (s *saga) work() Work {
-	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Budget: s.budget, DeleteAdopted: s.deletesAdopted}
+	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Rival: s.rival, Budget: s.budget, DeleteAdopted: s.deletesAdopted}
 }
 
 // save is a write too: a process may die before or behind it.

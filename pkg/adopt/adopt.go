@@ -1,0 +1,142 @@
+// Package adopt makes an extension of what somebody else has installed: of a release of
+// Helm. The newest revisions of the release become revisions of the extension, and the
+// objects are taken over as they are. It works from outside, through the APIs of the
+// cluster and of Penstock, in the name of the caller: both ask for the caller's rights.
+//
+// What it does can be done again after an interruption, and is finished then:
+//
+//  1. the release is read, and each object of it compared with its manifest by a dry-run;
+//  2. the revisions are imported as one archive, which is written whole or not at all, and
+//     which is the same whenever the release is;
+//  3. the Secret of the release gets an annotation that says which extension has it now.
+//
+// The controller takes the objects over by itself, as it does with all that exists.
+package adopt
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/source/helm"
+)
+
+// Request says what is adopted as what.
+type Request struct {
+	// Namespace and Release name the Helm release.
+	Namespace, Release string
+	// Extension is what it becomes.
+	Extension string
+	// Overwrite has objects that differ from the release, or are gone, made as the release
+	// says. Without it they are a reason to refuse.
+	Overwrite bool
+}
+
+func (r Request) String() string { return r.Namespace + "/" + r.Release }
+
+// Adopter adopts releases in the name of its caller.
+type Adopter struct {
+	revisions versioned.Interface
+	secrets   corev1client.SecretsGetter
+	maps      corev1client.ConfigMapsGetter
+	target    *targetclient.Client
+}
+
+// New returns an adopter. Revisions is a client of Penstock's API, and config leads to the
+// cluster that has the release.
+func New(config *rest.Config, revisions versioned.Interface) (*Adopter, error) {
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	target, err := targetclient.New(targetclient.Options{Config: config})
+	if err != nil {
+		return nil, err
+	}
+	return &Adopter{revisions: revisions, secrets: core, maps: core, target: target}, nil
+}
+
+// release is what the cluster has of a release.
+type release struct {
+	helm.History
+	// secret is that of the deployed revision.
+	secret corev1.Secret
+	// marked are Secrets that say which extension has the release.
+	marked []corev1.Secret
+}
+
+// read reads all revisions of a release that Helm keeps in Secrets.
+func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
+	selector := metav1.ListOptions{LabelSelector: "owner=helm,name=" + request.Release}
+	list, err := a.secrets.Secrets(request.Namespace).List(ctx, selector)
+	if err != nil {
+		return release{}, fmt.Errorf("reading the Helm release %s: %w", request, err)
+	}
+	var all []helm.Release
+	found := map[int]corev1.Secret{}
+	for _, secret := range list.Items {
+		if secret.Type != helm.SecretType {
+			continue
+		}
+		one, err := helm.Decode(secret.Data[helm.DataKey])
+		if err != nil {
+			return release{}, fmt.Errorf("Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		}
+		all, found[one.Version] = append(all, one), secret
+	}
+	if len(all) == 0 {
+		return release{}, a.missing(ctx, request, selector)
+	}
+	out := release{}
+	if out.History, err = helm.Choose(all); err != nil {
+		return release{}, fmt.Errorf("Helm release %s: %w", request, err)
+	}
+	out.secret = found[out.Deployed.Version]
+	for _, secret := range found {
+		if secret.Annotations[supersededBy] != "" {
+			out.marked = append(out.marked, secret)
+		}
+	}
+	return out, nil
+}
+
+// missing says why there is no release.
+func (a *Adopter) missing(ctx context.Context, request Request, selector metav1.ListOptions) error {
+	maps, err := a.maps.ConfigMaps(request.Namespace).List(ctx, selector)
+	if err == nil && len(maps.Items) > 0 {
+		return fmt.Errorf("the Helm release %s is kept in ConfigMaps (HELM_DRIVER=configmap), which is not supported: "+
+			"copy it into Secrets first: each of type %s, with the same name, labels and data", request, helm.SecretType)
+	}
+	return fmt.Errorf("there is no Helm release %s: no Secret of type %s in namespace %s has the label name=%s", request, helm.SecretType, request.Namespace, request.Release)
+}
+
+// inNamespace asks the cluster for the scope of a kind.
+func (a *Adopter) inNamespace(ctx context.Context) helm.InNamespace {
+	return func(kind schema.GroupVersionKind) (inNamespace, known bool, err error) {
+		mapping, err := a.target.Served(ctx, kind)
+		switch {
+		case meta.IsNoMatchError(err):
+			return false, false, nil
+		case err != nil:
+			return false, false, fmt.Errorf("finding out whether %s is in a namespace: %w", kind.GroupKind(), err)
+		}
+		return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
+	}
+}
+
+// ignoreNotFound is nil for what is gone.
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

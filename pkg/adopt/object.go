@@ -1,0 +1,231 @@
+package adopt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/source/helm"
+)
+
+// State is how an object of the cluster stands to the release.
+type State string
+
+const (
+	// Same: it is as the release says. It is only taken over.
+	Same State = "same"
+	// Ours: the extension has it already.
+	Ours State = "adopted"
+	// Differs: somebody has changed it since.
+	Differs State = "differs"
+	// Gone: somebody has deleted it.
+	Gone State = "gone"
+	// Others: it belongs to somebody else by now.
+	Others State = "others"
+	// Unknown: the caller may not look at it, or the server does not answer.
+	Unknown State = "unknown"
+)
+
+// Object is one object of the revision that becomes active.
+type Object struct {
+	manifest.ID
+	State State
+	// Detail says what differs, whose it is, or why it is not known; of values nothing.
+	Detail string
+}
+
+const (
+	// lookAtOnce bounds the requests of one comparison.
+	lookAtOnce = 8
+	// mostFields is how many fields that differ are named.
+	mostFields = 3
+	// looks is how often an object is looked at that somebody writes meanwhile.
+	looks = 5
+)
+
+// compare looks at every object of the active revision.
+func (a *Adopter) compare(ctx context.Context, plan *Plan) ([]Object, error) {
+	var manifests []manifest.Object
+	for _, phase := range plan.Revisions[0].phases {
+		manifests = append(manifests, phase.Objects...)
+	}
+	out := make([]Object, len(manifests))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(lookAtOnce)
+	for i, wanted := range manifests {
+		group.Go(func() error {
+			out[i] = Object{ID: wanted.ID}
+			var err error
+			for range looks {
+				out[i].State, out[i].Detail, err = a.look(ctx, plan, wanted)
+				if err == nil || !targetclient.IsOvertaken(err) {
+					break
+				}
+			}
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err != nil:
+				out[i].State, out[i].Detail = Unknown, reasonOf(err)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+// reasonOf is an error in the words of the server.
+func reasonOf(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Message != "" {
+		return status.Status().Message
+	}
+	return err.Error()
+}
+
+// look compares one object with its manifest, by a dry-run.
+func (a *Adopter) look(ctx context.Context, plan *Plan, wanted manifest.Object) (State, string, error) {
+	request := plan.Request
+	live, err := a.target.Read(ctx, wanted.Ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Gone, "", nil
+	case meta.IsNoMatchError(err):
+		return Unknown, "the cluster does not serve its kind", nil
+	case err != nil:
+		return "", "", err
+	}
+	// What Helm has rolled out anew may be another one, also where it is ours.
+	if state, detail := owner(live, request); state != "" && (state != Ours || !plan.Next) {
+		return state, detail, nil
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(wanted.JSON, &content); err != nil {
+		return "", "", fmt.Errorf("reading the manifest of %s: %w", wanted.ID, err)
+	}
+	manager := managerOf(request.Extension)
+	left := managedfields.Yielding(content, live.GetManagedFields(), manager, nil)
+	managedfields.Cut(content, left.And(nil))
+	body, err := json.Marshal(content)
+	if err != nil {
+		return "", "", err
+	}
+	tried, err := a.target.Try(ctx, wanted.Ref, body, targetclient.TryOptions{
+		FieldManager: manager, Precondition: targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()},
+	})
+	if err != nil {
+		return "", "", err
+	}
+	fields := differing(plain(live), plain(tried))
+	if len(fields) == 0 {
+		if len(left) > 0 {
+			return Same, "leaves " + left.String(), nil
+		}
+		return Same, "", nil
+	}
+	named := strings.Join(fields[:min(len(fields), mostFields)], ", ")
+	if more := len(fields) - mostFields; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return Differs, named, nil
+}
+
+func managerOf(extension string) string { return revision.Names().ManagerPrefix + extension }
+
+// owner says whose an object is, if that is known not to be Helm.
+func owner(live *unstructured.Unstructured, request Request) (State, string) {
+	switch chain := live.GetLabels()[v1alpha1.ChainLabel]; {
+	case chain == request.Extension && managedfields.ApplyOf(live.GetManagedFields(), managerOf(chain)) != nil:
+		return Ours, ""
+	case chain != "" && chain != request.Extension:
+		return Others, fmt.Sprintf("belongs to the extension %s", chain)
+	}
+	if controller := metav1.GetControllerOf(live); controller != nil {
+		return Others, fmt.Sprintf("is controlled by %s %s", controller.Kind, controller.Name)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return Unknown, "is being deleted"
+	}
+	annotations := live.GetAnnotations()
+	if name, namespace := annotations[helm.NameAnnotation], annotations[helm.NamespaceAnnotation]; name != "" && (name != request.Release || namespace != request.Namespace) {
+		return Others, fmt.Sprintf("belongs to the Helm release %s/%s", namespace, name)
+	}
+	return "", ""
+}
+
+// plain is an object without what changes with every write, and without what adoption adds.
+func plain(object *unstructured.Unstructured) map[string]any {
+	content := maps.Clone(object.Object)
+	delete(content, "status")
+	metadata, _ := content["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	for _, field := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid"} {
+		delete(metadata, field)
+	}
+	for field, marks := range map[string][]string{
+		"annotations": {helm.TeardownAnnotation, v1alpha1.AppliedAnnotation}, "labels": {v1alpha1.ChainLabel},
+	} {
+		entries, _ := metadata[field].(map[string]any)
+		entries = maps.Clone(entries)
+		for _, mark := range marks {
+			delete(entries, mark)
+		}
+		if metadata[field] = entries; len(entries) == 0 {
+			delete(metadata, field)
+		}
+	}
+	content["metadata"] = metadata
+	return content
+}
+
+// differing are the paths at which two values differ, sorted. Lists differ as a whole.
+func differing(before, after any) []string {
+	var found []string
+	walk("", before, after, &found)
+	slices.Sort(found)
+	return found
+}
+
+func walk(path string, before, after any, found *[]string) {
+	one, isMap := before.(map[string]any)
+	other, both := after.(map[string]any)
+	list, isList := before.([]any)
+	second, bothLists := after.([]any)
+	switch {
+	case equality.Semantic.DeepEqual(before, after):
+	case isMap && both:
+		keys := map[string]bool{}
+		for key := range one {
+			keys[key] = true
+		}
+		for key := range other {
+			keys[key] = true
+		}
+		for key := range keys {
+			walk(path+"."+key, one[key], other[key], found)
+		}
+	case isList && bothLists && len(list) == len(second):
+		for i := range list {
+			walk(fmt.Sprintf("%s[%d]", path, i), list[i], second[i], found)
+		}
+	default:
+		*found = append(*found, path)
+	}
+}

@@ -1,0 +1,196 @@
+package adopt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+const (
+	// sendTries is how often a server that is busy, with other imports for instance, or
+	// away is tried, and sendPause how long it has in between.
+	sendTries = 30
+	sendPause = 2 * time.Second
+)
+
+// Obstacles are why the plan is not carried out, each with what to do.
+func (p *Plan) Obstacles() []string {
+	var found []string
+	for _, object := range p.Objects {
+		switch {
+		case object.State == Others, object.State == Unknown:
+			found = append(found, fmt.Sprintf("%s: %s", object.ID, object.Detail))
+		case p.Overwrite:
+		case object.State == Differs:
+			found = append(found, fmt.Sprintf("%s differs from the release in %s: bring it back, make a new release of Helm, or give --overwrite", object.ID, object.Detail))
+		case object.State == Gone:
+			found = append(found, fmt.Sprintf("%s is gone: make a new release of Helm, or give --overwrite to have it made again", object.ID))
+		}
+	}
+	if failed := p.release.Failed; failed != nil && !p.Overwrite {
+		found = append(found, fmt.Sprintf("revision %d of Helm is %s, and what it changed may be in the cluster: bring the release to rest with helm rollback, or give --overwrite to have everything as in revision %d",
+			failed.Version, failed.Info.Status, p.release.Deployed.Version))
+	}
+	return found
+}
+
+// Check asks the server whether it would accept the plan: whether the caller has the rights,
+// and whether policies allow it. Nothing is stored.
+func (a *Adopter) Check(ctx context.Context, plan *Plan) error {
+	_, err := a.send(ctx, plan, true)
+	return err
+}
+
+// Outcome is what an adoption did.
+type Outcome struct {
+	// Revision that is or becomes active.
+	Revision string
+	// Before is true when the plan had been carried out before.
+	Before bool
+}
+
+// Adopt carries a plan out. Nothing is written when there are Obstacles.
+func (a *Adopter) Adopt(ctx context.Context, plan *Plan) (Outcome, error) {
+	out, err := a.send(ctx, plan, false)
+	if err != nil {
+		return out, err
+	}
+	return out, a.mark(ctx, plan)
+}
+
+func (a *Adopter) send(ctx context.Context, plan *Plan, check bool) (Outcome, error) {
+	out := Outcome{Revision: plan.Revisions[0].Name}
+	var err error
+	switch {
+	case plan.Next:
+		out.Revision, err = a.create(ctx, plan, check)
+	case plan.Tried:
+	default:
+		out.Before, err = a.post(ctx, plan, check)
+	}
+	if err != nil {
+		return out, fmt.Errorf("adopting the Helm release %s as extension %s: %w", plan.Request, plan.Extension, err)
+	}
+	return out, nil
+}
+
+// post imports the revisions. It is true when they had been imported before.
+func (a *Adopter) post(ctx context.Context, plan *Plan, check bool) (before bool, err error) {
+	for try := 1; ; try++ {
+		request := a.revisions.OlmV1alpha1().RESTClient().Post().Resource("revisionhistories").Name(plan.Extension).SubResource("import").
+			SetHeader("Content-Type", "application/zstd").Body(bytes.NewReader(plan.archive))
+		if check {
+			request = request.Param("check", "true")
+		}
+		var status int
+		err := request.Do(ctx).StatusCode(&status).Into(&v1alpha1.RevisionHistory{})
+		if err == nil || try == sendTries || !passing(err) {
+			return status == http.StatusOK && !check, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, err
+		case <-time.After(sendPause):
+		}
+	}
+}
+
+// passing tells whether it is worth asking again.
+func passing(err error) bool {
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err)
+}
+
+// create makes the newest revision of Helm the next one of the extension, and returns its
+// name.
+func (a *Adopter) create(ctx context.Context, plan *Plan, check bool) (string, error) {
+	history, err := a.revisions.OlmV1alpha1().RevisionHistories().Get(ctx, plan.Extension, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading its history: %w", err)
+	}
+	from := &plan.Revisions[0]
+	number := int64(from.of.Version)
+	for _, record := range history.Revisions {
+		number = max(number, record.Revision+1)
+	}
+	revision := &v1alpha1.ClusterExtensionRevision{
+		ObjectMeta: metav1.ObjectMeta{Name: olm.RevisionName(plan.Extension, number), Annotations: plan.annotations(from)},
+		Spec:       plan.spec(from, true),
+	}
+	revision.Spec.Revision = number
+	options := metav1.CreateOptions{}
+	if check {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err = a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Create(ctx, revision, options)
+	return revision.Name, err
+}
+
+// mark says on the Secret of the release which extension has it, and on every revision
+// which revision of Helm was taken into account.
+func (a *Adopter) mark(ctx context.Context, plan *Plan) error {
+	revisions, err := a.list(ctx, plan.Extension)
+	if err != nil {
+		return err
+	}
+	known := v1alpha1.HelmRelease{Namespace: plan.Namespace, Name: plan.Release, Revision: plan.release.Highest}
+	for i := range revisions {
+		before, err := v1alpha1.ParseHelmRelease(revisions[i].Annotations[v1alpha1.HelmReleaseAnnotation])
+		if err != nil || before.Revision >= known.Revision {
+			continue
+		}
+		if err := a.annotate(ctx, &revisions[i], known.String()); err != nil {
+			return err
+		}
+	}
+	return a.markSecret(ctx, &plan.release.secret, plan.Extension)
+}
+
+func (a *Adopter) annotate(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision, value string) error {
+	patch, err := annotationPatch(v1alpha1.HelmReleaseAnnotation, value, metav1.ObjectMeta{UID: revision.UID})
+	if err != nil {
+		return err
+	}
+	_, err = a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Patch(ctx, revision.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err = ignoreNotFound(err); err != nil {
+		return fmt.Errorf("noting on %s that revision of Helm: %w", revision.Name, err)
+	}
+	return nil
+}
+
+// markSecret sets the annotation of a Secret, or removes it when the extension is empty.
+// What Helm has written stays as it is: Helm reads labels and data.
+func (a *Adopter) markSecret(ctx context.Context, secret *corev1.Secret, extension string) error {
+	if secret.Annotations[supersededBy] == extension {
+		return nil
+	}
+	var value any
+	if extension != "" {
+		value = extension
+	}
+	patch, err := annotationPatch(supersededBy, value, metav1.ObjectMeta{UID: secret.UID})
+	if err != nil {
+		return err
+	}
+	_, err = a.secrets.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err = ignoreNotFound(err); err != nil {
+		return fmt.Errorf("annotating Secret %s/%s of the release: %w", secret.Namespace, secret.Name, err)
+	}
+	return nil
+}
+
+// annotationPatch sets an annotation of the very object that was read; nil removes it.
+func annotationPatch(key string, value any, of metav1.ObjectMeta) ([]byte, error) {
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": of.UID, "annotations": map[string]any{key: value}}})
+}

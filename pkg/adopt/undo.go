@@ -1,0 +1,281 @@
+package adopt
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/follow"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	revisions "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/source/helm"
+)
+
+// Return is what an undo would do.
+type Return struct {
+	Request
+	// Revisions that go, the oldest first, and Objects that go back to Helm as they are.
+	Revisions []string
+	Objects   []manifest.ID
+
+	refs    []manifest.Ref
+	release release
+	// heir gets the fields that are the extension's.
+	heir targetclient.Heir
+}
+
+// PlanUndo finds out what would go back to Helm, and reads only. It refuses when the
+// cluster has what Helm does not know of.
+func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string) (*Return, error) {
+	found, err := a.read(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	revisions, err := a.list(ctx, request.Extension)
+	if err != nil {
+		return nil, err
+	}
+	known := adopted(revisions)
+	if len(revisions) == 0 && len(found.marked) == 0 || len(revisions) > 0 && (known.Name != request.Release || known.Namespace != request.Namespace) {
+		return nil, fmt.Errorf("the extension %s was not adopted from the Helm release %s", request.Extension, request)
+	}
+	slices.SortFunc(revisions, func(a, b v1alpha1.ClusterExtensionRevision) int { return cmp.Compare(a.Spec.Revision, b.Spec.Revision) })
+	if err := goesBack(revisions, found, known); err != nil {
+		return nil, fmt.Errorf("giving the extension %s back to Helm: %w", request.Extension, err)
+	}
+	back := &Return{Request: request, release: found, heir: targetclient.Heir{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}}
+	if found.Deployed.ApplyMethod == "ssa" {
+		back.heir.Operation = metav1.ManagedFieldsOperationApply
+	}
+	listed := map[manifest.ID]bool{}
+	for i := range revisions {
+		one := &revisions[i]
+		back.Revisions = append(back.Revisions, one.Name)
+		if one.Spec.LifecycleState == v1alpha1.LifecycleStateArchived {
+			continue
+		}
+		for _, ref := range refsOf(one) {
+			if !listed[ref.ID] {
+				listed[ref.ID] = true
+				back.refs, back.Objects = append(back.refs, ref), append(back.Objects, ref.ID)
+			}
+		}
+	}
+	return back, nil
+}
+
+// goesBack is nil when the cluster has what Helm believes it has, or what Helm has made of
+// it since.
+func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, known v1alpha1.HelmRelease) error {
+	if found.Highest > known.Revision {
+		return nil
+	}
+	for i := range revisions {
+		one := &revisions[i]
+		if one.Spec.LifecycleState == v1alpha1.LifecycleStateArchived || !one.DeletionTimestamp.IsZero() {
+			continue
+		}
+		of, err := strconv.Atoi(one.Annotations[v1alpha1.HelmRevisionAnnotation])
+		if err == nil && of == found.Deployed.Version {
+			continue
+		}
+		return fmt.Errorf("%s has other content than revision %d, which Helm believes to be deployed: first go back to that, with kubectl penstock rollback, or make it a release of Helm",
+			one.Name, found.Deployed.Version)
+	}
+	return nil
+}
+
+func refsOf(revision *v1alpha1.ClusterExtensionRevision) []manifest.Ref {
+	var refs []manifest.Ref
+	for _, phase := range revision.Spec.Phases {
+		for _, object := range phase.Objects {
+			refs = append(refs, revisions.Ref(object))
+		}
+	}
+	return refs
+}
+
+// Undo gives everything back to Helm. It can be done again after an interruption:
+//
+//  1. the active revisions are paused, so that nothing is repaired meanwhile;
+//  2. each object loses the marks of the extension, and its fields go back to Helm's manager;
+//  3. the revisions are deleted, the oldest first, without their objects;
+//  4. the Secrets of the release lose their annotation;
+//  5. the history is deleted, if the caller may, so that the release can be adopted again.
+//
+// It is false when the history stays.
+func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err error) {
+	if err := a.pause(ctx, back.Extension); err != nil {
+		return false, err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(lookAtOnce)
+	for _, ref := range back.refs {
+		group.Go(func() error { return a.giveBack(groupCtx, back, ref) })
+	}
+	if err := group.Wait(); err != nil {
+		return false, err
+	}
+	if err := a.remove(ctx, back); err != nil {
+		return false, err
+	}
+	for i := range back.release.marked {
+		if err := a.markSecret(ctx, &back.release.marked[i], ""); err != nil {
+			return false, err
+		}
+	}
+	err = a.revisions.OlmV1alpha1().RESTClient().Delete().Resource("revisionhistories").Name(back.Extension).Do(ctx).Error()
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err = ignoreNotFound(err); err != nil {
+		return false, fmt.Errorf("deleting the history of extension %s: %w", back.Extension, err)
+	}
+	return true, nil
+}
+
+// pause pauses the active revisions and returns when the controller knows.
+func (a *Adopter) pause(ctx context.Context, extension string) error {
+	revisions, err := a.list(ctx, extension)
+	if err != nil {
+		return err
+	}
+	for i := range revisions {
+		one := &revisions[i]
+		if one.Spec.LifecycleState != v1alpha1.LifecycleStateActive || !one.DeletionTimestamp.IsZero() {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": one.UID}, "spec": map[string]any{"lifecycleState": v1alpha1.LifecycleStatePaused}})
+		if err != nil {
+			return err
+		}
+		_, err = a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Patch(ctx, one.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err = ignoreNotFound(err); err != nil {
+			return fmt.Errorf("pausing %s: %w", one.Name, err)
+		}
+	}
+	err = a.until(ctx, extension, func(all []*v1alpha1.ClusterExtensionRevision) bool {
+		return !slices.ContainsFunc(all, func(one *v1alpha1.ClusterExtensionRevision) bool {
+			return one.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && one.Status.ObservedGeneration < one.Generation
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until the revisions of extension %s are paused: %w", extension, err)
+	}
+	return nil
+}
+
+// until follows the revisions of an extension.
+func (a *Adopter) until(ctx context.Context, extension string, done func([]*v1alpha1.ClusterExtensionRevision) bool) error {
+	api := a.revisions.OlmV1alpha1().ClusterExtensionRevisions()
+	source := follow.Source[*v1alpha1.ClusterExtensionRevision]{
+		Options: metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + extension},
+		List: func(ctx context.Context, options metav1.ListOptions) ([]*v1alpha1.ClusterExtensionRevision, string, error) {
+			list, err := api.List(ctx, options)
+			if err != nil {
+				return nil, "", err
+			}
+			all := make([]*v1alpha1.ClusterExtensionRevision, len(list.Items))
+			for i := range list.Items {
+				all[i] = &list.Items[i]
+			}
+			return all, list.ResourceVersion, nil
+		},
+		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) { return api.Watch(ctx, options) },
+	}
+	return source.Each(ctx, func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) { return done(all), nil })
+}
+
+// giveBack hands one object over, if it still is the extension's.
+func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) error {
+	manager := managerOf(back.Extension)
+	marks := targetclient.Marks{
+		FieldManager: manager, Labels: []string{v1alpha1.ChainLabel}, Annotations: []string{v1alpha1.AppliedAnnotation, helm.TeardownAnnotation},
+	}
+	var err error
+	for range looks {
+		var live *metav1.PartialObjectMetadata
+		live, err = a.target.ReadMetadata(ctx, ref)
+		switch {
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		kept := slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
+		if live.Labels[v1alpha1.ChainLabel] != back.Extension && !kept {
+			return nil
+		}
+		err = a.target.HandOver(ctx, ref, targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, marks, back.heir)
+		if !targetclient.IsOvertaken(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// remove deletes the revisions, the oldest first, and waits until they are gone.
+func (a *Adopter) remove(ctx context.Context, back *Return) error {
+	orphan := metav1.DeletePropagationOrphan
+	for _, name := range back.Revisions {
+		err := a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &orphan})
+		if err = ignoreNotFound(err); err != nil {
+			return fmt.Errorf("deleting %s without its objects: %w", name, err)
+		}
+	}
+	err := a.until(ctx, back.Extension, func(all []*v1alpha1.ClusterExtensionRevision) bool { return len(all) == 0 })
+	if err != nil {
+		return fmt.Errorf("waiting until the revisions of extension %s are gone: %w", back.Extension, err)
+	}
+	return nil
+}
+
+// ErrNotReady says that a revision has not succeeded in time.
+var ErrNotReady = errors.New("it has not succeeded in time")
+
+// Await waits until a revision has succeeded, or waits for a person: then its message says
+// for what.
+func (a *Adopter) Await(ctx context.Context, name string) error {
+	extension, _, _ := olm.ChainOf(name)
+	message := "the controller has not looked at it yet"
+	stalled := ""
+	err := a.until(ctx, extension, func(all []*v1alpha1.ClusterExtensionRevision) bool {
+		at := slices.IndexFunc(all, func(one *v1alpha1.ClusterExtensionRevision) bool { return one.Name == name })
+		if at < 0 {
+			return false
+		}
+		conditions := all[at].Status.Conditions
+		if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); ready != nil {
+			message = ready.Message
+		}
+		if stall := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled); stall != nil && stall.Status == metav1.ConditionTrue {
+			stalled = stall.Message
+			return true
+		}
+		return meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionSucceeded)
+	})
+	switch {
+	case stalled != "":
+		return fmt.Errorf("%s waits for a person: %s", name, stalled)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w: %s", name, ErrNotReady, message)
+	case err != nil:
+		return fmt.Errorf("waiting for %s: %w", name, err)
+	}
+	return nil
+}
