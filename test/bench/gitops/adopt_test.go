@@ -17,7 +17,7 @@ func TestAdopt(t *testing.T) {
 	if os.Getenv("PENSTOCK_PROGRAM") == "" {
 		t.Skip("it needs the program: make test")
 	}
-	w := newWorld(t)
+	h := newHost(t)
 	for name, scenario := range map[string]func(*site){
 		"server-side":           taken,
 		"client-side":           func(s *site) { s.serverSide = false; taken(s) },
