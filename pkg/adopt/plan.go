@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
@@ -124,10 +125,10 @@ func (a *Adopter) list(ctx context.Context, extension string) ([]v1alpha1.Cluste
 
 // adopted is the release that revisions were adopted from, with the newest of Helm's
 // revisions that was taken into account.
-func adopted(revisions []v1alpha1.ClusterExtensionRevision) v1alpha1.HelmRelease {
-	var newest v1alpha1.HelmRelease
+func adopted(revisions []v1alpha1.ClusterExtensionRevision) helmrelease.Release {
+	var newest helmrelease.Release
 	for i := range revisions {
-		one, err := v1alpha1.ParseHelmRelease(revisions[i].Annotations[v1alpha1.HelmReleaseAnnotation])
+		one, err := helmrelease.Parse(revisions[i].Annotations[v1alpha1.HelmReleaseAnnotation])
 		if err == nil && one.Revision > newest.Revision {
 			newest = one
 		}
@@ -239,7 +240,7 @@ func (r *Revision) completed() time.Time {
 
 func (p *Plan) annotations(r *Revision) map[string]string {
 	out := map[string]string{
-		v1alpha1.HelmReleaseAnnotation:  v1alpha1.HelmRelease{Namespace: p.Namespace, Name: p.Release, Revision: p.release.Highest}.String(),
+		v1alpha1.HelmReleaseAnnotation:  helmrelease.Release{Namespace: p.Namespace, Name: p.Release, Revision: p.release.Highest}.String(),
 		v1alpha1.HelmRevisionAnnotation: strconv.Itoa(r.of.Version),
 		v1alpha1.ChangeCauseAnnotation:  "Helm: " + r.of.Info.Description,
 	}

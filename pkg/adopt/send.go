@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
@@ -144,9 +145,9 @@ func (a *Adopter) mark(ctx context.Context, plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	known := v1alpha1.HelmRelease{Namespace: plan.Namespace, Name: plan.Release, Revision: plan.release.Highest}
+	known := helmrelease.Release{Namespace: plan.Namespace, Name: plan.Release, Revision: plan.release.Highest}
 	for i := range revisions {
-		before, err := v1alpha1.ParseHelmRelease(revisions[i].Annotations[v1alpha1.HelmReleaseAnnotation])
+		before, err := helmrelease.Parse(revisions[i].Annotations[v1alpha1.HelmReleaseAnnotation])
 		if err != nil || before.Revision >= known.Revision {
 			continue
 		}

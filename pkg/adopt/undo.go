@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -81,7 +82,7 @@ func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string)
 
 // goesBack is nil when the cluster has what Helm believes it has, or what Helm has made of
 // it since.
-func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, known v1alpha1.HelmRelease) error {
+func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, known helmrelease.Release) error {
 	if found.Highest > known.Revision {
 		return nil
 	}
@@ -196,7 +197,9 @@ func (a *Adopter) until(ctx context.Context, extension string, done func([]*v1al
 			}
 			return all, list.ResourceVersion, nil
 		},
-		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) { return api.Watch(ctx, options) },
+		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return api.Watch(ctx, options)
+		},
 	}
 	return source.Each(ctx, func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) { return done(all), nil })
 }

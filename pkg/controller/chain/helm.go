@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
@@ -15,7 +16,7 @@ import (
 // revision before it writes the first object, so whoever asks before a write of their own
 // cannot miss it.
 type helm struct {
-	release olmv1alpha1.HelmRelease
+	release helmrelease.Release
 	// revision of ours that says so.
 	revision string
 	releases rollout.Lister
@@ -32,7 +33,7 @@ func (v *visit) rival() rollout.Rival {
 			continue
 		}
 		// Admission takes no other values; and one that cannot be read names no release.
-		release, err := olmv1alpha1.ParseHelmRelease(value)
+		release, err := helmrelease.Parse(value)
 		if err == nil && release.Revision > found.release.Revision {
 			found.release, found.revision = release, v.revisions[i].Name
 		}

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
@@ -14,7 +15,7 @@ func validateHelmRelease(updated, old *olm.ClusterExtensionRevision) field.Error
 	if !set || value == old.Annotations[v1alpha1.HelmReleaseAnnotation] {
 		return nil
 	}
-	if _, err := v1alpha1.ParseHelmRelease(value); err != nil {
+	if _, err := helmrelease.Parse(value); err != nil {
 		path := field.NewPath("metadata", "annotations").Key(v1alpha1.HelmReleaseAnnotation)
 		return field.ErrorList{field.Invalid(path, value, "want <namespace>/<release>:<revision of Helm>, such as shop/web:7")}
 	}
