@@ -2,6 +2,7 @@ package olm_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,13 +14,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/records"
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 	"github.com/penstock-project/penstock/pkg/store/gc"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/references"
+	"github.com/penstock-project/penstock/pkg/store/run"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
@@ -76,9 +80,62 @@ func program(archive string, kv clientv3.KV, rebased *int) []act {
 		return err
 	}
 	return []act{
-		imports(archive), creates(4, "a"), creates(5, "ab"), back,
+		imports(archive), creates(4, "a"), creates(5, "ab"), runs(kv, 1), back,
 		updates("e-4", setState(hub.LifecycleStateArchived)), gone("e-3"), collect,
-		creates(7, "abc"), gone("e-2"), gone("e-5"), creates(8, "ab"), collect, gone("e-8"), collect,
+		creates(7, "abc"), runs(kv, 2), gone("e-2"), gone("e-5"), creates(8, "ab"), collect, gone("e-8"), forgets(kv), collect,
+	}
+}
+
+// runs stores what a run of a plan applied and what was there before, and then the run, as
+// the controller of plans does: from the beginning while they are collected in between.
+func runs(kv clientv3.KV, number int64) act {
+	return func(b *bench, ctx context.Context) error {
+		packs, rows := pack.New(kv, prefix, testDigester()), run.New(kv, prefix)
+		for {
+			var roots []string
+			for _, name := range []string{"after", "before"} {
+				object, err := testDigester().New(configMap(name, fmt.Sprint(b.text, name, number)))
+				if err != nil {
+					return err
+				}
+				root, err := packs.Put(ctx, []manifest.Object{object})
+				if err != nil {
+					return err
+				}
+				roots = append(roots, root)
+			}
+			body, err := json.Marshal(hcov1alpha1.PlanRun{Plan: "uid", Run: number, Manifests: roots[0], Captured: roots[1]})
+			if err != nil {
+				return err
+			}
+			err = rows.Put(ctx, "plan", run.Row{Plan: "uid", Number: number, Body: body}, roots...)
+			if !errors.As(err, new(*store.CollectedError)) {
+				return err
+			}
+		}
+	}
+}
+
+// forgets makes the first run go, as the fifty-first does.
+func forgets(kv clientv3.KV) act {
+	return func(_ *bench, ctx context.Context) error {
+		key := store.NewKeys(prefix).Runs("plan")
+		stored, err := store.Get(ctx, kv, key)
+		if err != nil || !stored.Exists() {
+			return err
+		}
+		if _, err := kv.Delete(ctx, key); err != nil {
+			return err
+		}
+		rows, err := run.Decode(key, stored.Bytes)
+		if err != nil {
+			return err
+		}
+		did := &hcov1alpha1.PlanRun{}
+		if err := json.Unmarshal(rows[0].Body, did); err != nil {
+			return err
+		}
+		return run.New(kv, prefix).Put(ctx, "plan", rows[0], did.Manifests, did.Captured)
 	}
 }
 
@@ -105,8 +162,8 @@ func sound(t *testing.T, b *bench, kv clientv3.KV, at string, clean bool) (delta
 	return report.Deltas
 }
 
-// TestCollectionCrashes kills a program that creates, upgrades, rolls back, imports,
-// deletes and collects at every write that it makes, on a real etcd: before etcd has done
+// TestCollectionCrashes kills a program that creates, upgrades, rolls back, imports, runs
+// plans, deletes and collects at every write that it makes, on a real etcd: before etcd has done
 // it, and after. Then every revision that is there reads back, no pack is missing, and
 // after one more collection there is none that nothing refers to. Packs are deltas, and
 // their bases are collected too. It samples every ninth write; FULL=1 makes it every one.
