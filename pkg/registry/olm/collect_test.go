@@ -319,3 +319,40 @@ func TestReadOfCollected(t *testing.T) {
 		t.Errorf("its manifests: %v", err)
 	}
 }
+
+// collectedKV does something in front of the first read of a pack.
+type collectedKV struct {
+	clientv3.KV
+	collect func()
+}
+
+func (c *collectedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if do := c.collect; do != nil && strings.HasPrefix(key, store.NewKeys(prefix).Packs()) {
+		c.collect = nil
+		do()
+	}
+	return c.KV.Get(ctx, key, opts...)
+}
+
+// TestManifestsOfCollected: the same of the subresource manifests, when the revision goes
+// while it is read.
+func TestManifestsOfCollected(t *testing.T) {
+	etcd := storetest.Client(t)
+	ctx := as(t.Context(), "abc")
+	kv := &collectedKV{KV: etcd}
+	b, other := newBenchOn(t, storetest.NewMemory(), kv), newBenchOn(t, storetest.NewMemory(), etcd)
+	if err := creates(1, "ab")(other, ctx); err != nil {
+		t.Fatal(err)
+	}
+	kv.collect = func() {
+		if err := errors.Join(deletes("e-1", metav1.DeletePropagationBackground)(other, ctx), updates("e-1", unfinished)(other, ctx), collects(ctx, etcd)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := b.manifests.Get(ctx, "e-1", &hub.RevisionManifestsOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("its manifests: %v", err)
+	}
+	if kv.collect != nil {
+		t.Error("no pack was read")
+	}
+}

@@ -58,6 +58,7 @@ type bench struct {
 	etcd        *storetest.Memory
 	revisions   *clusterextensionrevision.REST
 	status      *status.REST
+	manifests   *clusterextensionrevision.ManifestsREST
 	rollback    *revisionrollback.REST
 	heads       *chain.Heads
 	inventories *chain.Inventories
@@ -104,7 +105,7 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.revisions, b.status = stored.Revision, stored.Status
+	b.revisions, b.status, b.manifests = stored.Revision, stored.Status, stored.Manifests
 	b.plugin.SetDeps(privilege.Deps{Authorizer: byName{}, Kinds: configMaps{}, Roles: noRoles{}, Chains: b})
 	b.rollback = revisionrollback.NewREST(revisionrollback.Deps{
 		Revisions: b.revisions, Heads: b.heads, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},

@@ -71,7 +71,7 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Ob
 	}
 	objects, err := r.contents.read(ctx, revision, selected)
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", name, err))
+		return nil, notRead(ctx, r.store, name, err)
 	}
 	for _, object := range objects {
 		list.Items = append(list.Items, runtime.RawExtension{Raw: object.JSON})

@@ -215,17 +215,22 @@ func (r *REST) Contents(ctx context.Context, revision *olm.ClusterExtensionRevis
 		return nil, nil
 	}
 	objects, err := r.contents.read(ctx, revision, entries)
-	if missing := (*pack.MissingError)(nil); errors.As(err, &missing) {
-		// They are collected with the last revision that has them: it may be gone since
-		// the caller has read it.
-		if _, gone := r.Stored(ctx, revision.Name); apierrors.IsNotFound(gone) {
-			return nil, gone
-		}
-	}
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", revision.Name, err))
+		return nil, notRead(ctx, r.Store, revision.Name, err)
 	}
 	return objects, nil
+}
+
+// notRead is the answer when the manifests of a revision could not be read. They are
+// collected with the last revision that has them, and the revision may be gone since the
+// caller has read it: then it is not found.
+func notRead(ctx context.Context, revisions *genericregistry.Store, name string, failed error) error {
+	if errors.As(failed, new(*pack.MissingError)) {
+		if _, err := revisions.Get(ctx, name, &metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return apierrors.NewNotFound(v1alpha1.Resource(resource), name)
+		}
+	}
+	return apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", name, failed))
 }
 
 // Create stores a new revision. When its chain changes meanwhile it begins anew, with
