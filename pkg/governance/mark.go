@@ -54,6 +54,22 @@ func Unmarked(object *manifest.Object) *manifest.Object {
 	return &plain
 }
 
+// Exported is the manifest of an approved item for a repository from which another tool
+// applies it: no plan governs what that tool writes, and it says which plan it is of.
+func Exported(object *manifest.Object, plan, hash string) (manifest.Object, error) {
+	content := &unstructured.Unstructured{}
+	if err := content.UnmarshalJSON(Unmarked(object).JSON); err != nil {
+		return manifest.Object{}, fmt.Errorf("reading the manifest of %s: %w", object.ID, err)
+	}
+	annotations := content.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.ExportedFromAnnotation] = plan + "/" + hash
+	content.SetAnnotations(annotations)
+	return manifest.Digester{}.New(content.Object)
+}
+
 // Live is a target of a plan as a manifest, from JSON; nil from none. Of metadata it has
 // what a plan may set: a live object has finalizers, owners and marks of chains besides,
 // which no manifest may have, and which are no reason not to plan.

@@ -30,6 +30,11 @@ func Ref(target v1alpha1.TargetRef, digest string) manifest.Ref {
 	}
 }
 
+// Goes tells whether an item wants its target gone, which it may be already.
+func Goes(item v1alpha1.PlanItem) bool {
+	return item.Action == v1alpha1.ItemDelete || item.Action == v1alpha1.ItemNone && item.Fingerprint == rollout.FingerprintAbsent
+}
+
 // Bodies are manifests at hand.
 type Bodies map[manifest.Digest][]byte
 

@@ -69,6 +69,12 @@ func windowedPlan(w sharedPlane) {
 	}
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/history"), `"username":"first-approver"`, `"username":"second-approver"`)
 
+	// What both approved can go into a repository, for a tool that applies on the server's side.
+	exported := w.types(0, `kubectl penstock plan export rebalance`, "rebalance", name).Stdout
+	w.says(exported, "kind: KubeDescheduler", "deschedulingIntervalSeconds: 600", "hco.kubevirt.io/exported-from: "+name+"/"+w.read(".status.planHash", "configplan", name))
+	w.says(w.MustKubectlInput(exported, "apply", "--server-side", "--dry-run=server", "--field-manager=argocd", "-f", "-"), "serverside-applied")
+	w.says(w.MustKubectl("get", "configplan", name, "--subresource=export", "-o", "yaml"), "kind: List", "kind: KubeDescheduler")
+
 	// 3. The way back needs both as well.
 	w.mustPost(name, "rollback", "PlanRollbackRequest", "{}")
 	w.phase(name, "ReviewRequired")

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
 // await judges whether an applied item is healthy.
@@ -23,7 +24,7 @@ func (v *visit) await(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
 	}
 	verdict := wait.Gone(target, v.facts, v.Clock.Now())
-	if !isGoing(*item) {
+	if !planwork.Goes(*item) {
 		live := v.live(item)
 		verdict = wait.For(target, live, v.facts, v.Clock.Now())
 		if more := v.expressions.For(ctx, v.waitsOf(item), live); verdict.State == wait.Done && more.State != wait.Done {

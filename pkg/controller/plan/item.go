@@ -121,11 +121,6 @@ func (v *visit) governs(live *manifest.Object) bool {
 	return marks[v1alpha1.GovernedByAnnotation] == v.plan.Name && marks[v1alpha1.AppliedHashAnnotation] != ""
 }
 
-// isGoing tells whether an item wants its target gone, which it may be already.
-func isGoing(item v1alpha1.PlanItem) bool {
-	return item.Action == v1alpha1.ItemDelete || item.Action == v1alpha1.ItemNone && item.Fingerprint == rollout.FingerprintAbsent
-}
-
 func targetOf(ref manifest.Ref) v1alpha1.TargetRef {
 	return v1alpha1.TargetRef{APIVersion: ref.APIVersion(), Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }

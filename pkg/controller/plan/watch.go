@@ -105,7 +105,7 @@ func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err er
 		ref := refOf(item)
 		names[ref.ID] = i
 		steps = append(steps, stage.Step{Ref: ref, Policy: stage.Policy{
-			Own: stage.Shared, ReadOnly: true, Delete: isGoing(item),
+			Own: stage.Shared, ReadOnly: true, Delete: planwork.Goes(item),
 		}})
 	}
 	if len(steps) == 0 {

@@ -27,7 +27,7 @@ func New(s *session.Session) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newPlanList(s), newPlanShow(s), newPlanApprove(s), newPlanReject(s), newPlanRun(s), newPlanStop(s), newPlanUndo(s), newPlanHistory(s))
+	command.AddCommand(newPlanList(s), newPlanShow(s), newPlanApprove(s), newPlanReject(s), newPlanRun(s), newPlanStop(s), newPlanUndo(s), newPlanHistory(s), newPlanExport(s))
 	return command
 }
 

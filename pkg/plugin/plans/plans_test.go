@@ -15,7 +15,9 @@ import (
 
 // weekly is a plan with a window, an end and two approvals, of which it has one.
 func weekly() v1alpha1.ConfigurationPlan {
-	at := func(day, hour int) metav1.Time { return metav1.NewTime(time.Date(2026, 11, day, hour, 0, 0, 0, time.UTC)) }
+	at := func(day, hour int) metav1.Time {
+		return metav1.NewTime(time.Date(2026, 11, day, hour, 0, 0, 0, time.UTC))
+	}
 	end := at(30, 0)
 	return v1alpha1.ConfigurationPlan{
 		ObjectMeta: metav1.ObjectMeta{Name: "rebalance"},

@@ -50,6 +50,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"configurationplans/retry":     storage.Retry,
 		"configurationplans/rollback":  storage.Rollback,
 		"configurationplans/manifests": storage.Manifests,
+		"configurationplans/export":    storage.Export,
 		"configurationplans/history":   storage.History,
 	}
 	if storage.Diff != nil {

@@ -23,6 +23,8 @@ const (
 	OverrideAnnotation = "hco.kubevirt.io/override"
 	// GovernedByAnnotation, on a target, names the plan that configured it.
 	GovernedByAnnotation = "hco.kubevirt.io/governed-by"
+	// ExportedFromAnnotation, on a manifest that was exported, names the plan and its hash.
+	ExportedFromAnnotation = "hco.kubevirt.io/exported-from"
 	// AppliedHashAnnotation, on a target, is the digest of what was applied.
 	AppliedHashAnnotation = "hco.kubevirt.io/applied-profile-hash"
 	// FieldManagerPrefix begins the field manager that targets are written with;
@@ -34,6 +36,7 @@ const (
 // +genclient
 // +genclient:nonNamespaced
 // +genclient:method=GetManifests,verb=get,subresource=manifests,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanManifestList
+// +genclient:method=GetExport,verb=get,subresource=export,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanManifestList
 // +genclient:method=GetDiff,verb=get,subresource=diff,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanDiff
 // +genclient:method=GetHistory,verb=get,subresource=history,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanHistory
 // +genclient:method=Approve,verb=create,subresource=approve,input=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanApprovalRequest,result=github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1.PlanApprovalRequest

@@ -64,7 +64,7 @@ func runCells(run *hco.PlanRun) []any {
 		}
 		items = append(items, fmt.Sprintf("%s %s/%s: %s", item.Action, item.TargetRef.Kind, item.TargetRef.Name, item.State))
 	}
-	by := run.Approval.Username
+	by := strings.Join(governance.Approvers(external(&run.Approval)), ", ")
 	if run.Approval.Mode == hco.ApprovalStanding {
 		by += " (standing)"
 	}

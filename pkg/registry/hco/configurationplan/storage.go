@@ -76,6 +76,7 @@ type Storage struct {
 	Retry     *RetryREST
 	Rollback  *RollbackREST
 	Manifests *ManifestsREST
+	Export    *ExportREST
 	History   *HistoryREST
 	// Diff is nil when there is no Differ.
 	Diff *DiffREST
@@ -113,6 +114,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		Manifests: &ManifestsREST{store: store, packs: deps.Packs, differ: deps.Differ},
 		History:   &HistoryREST{runs: deps.Runs},
 	}
+	storage.Export = &ExportREST{store: store, manifests: storage.Manifests}
 	if deps.Differ != nil {
 		storage.Diff = &DiffREST{store: store, differ: deps.Differ}
 	}

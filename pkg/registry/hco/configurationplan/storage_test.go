@@ -475,3 +475,41 @@ func TestHistoryDropped(t *testing.T) {
 		}
 	}
 }
+
+// half may read some targets and not others.
+type half struct{ Differ }
+
+func (half) Lacks(_ context.Context, target manifest.Ref) (string, error) {
+	if target.Name == "secret" {
+		return "get ks secret", nil
+	}
+	return "", nil
+}
+
+// A part of a plan is none: who may not read a target gets nothing of it.
+func TestExportNeedsAllTargets(t *testing.T) {
+	d := newDesk(t)
+	var objects []manifest.Object
+	for _, name := range []string{"open", "secret"} {
+		object, err := manifest.Digester{}.New(map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	status := waiting()
+	status.Approval = &hco.PlanApproval{Username: "bob", PlanHash: status.PlanHash}
+	var err error
+	if status.Manifests, err = d.packs.Put(t.Context(), objects); err != nil {
+		t.Fatal(err)
+	}
+	d.has(status)
+	export := &ExportREST{store: d.Export.store, manifests: &ManifestsREST{packs: d.packs, differ: half{}}}
+	if _, err := export.Get(as("alice"), "a", &metav1.GetOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "you may not get ks secret") {
+		t.Errorf("%v, want 403", err)
+	}
+	list, err := d.Export.Get(as("alice"), "a", &metav1.GetOptions{})
+	if err != nil || len(list.(*hco.PlanManifestList).Items) != 2 {
+		t.Errorf("%v, %v", list, err)
+	}
+}

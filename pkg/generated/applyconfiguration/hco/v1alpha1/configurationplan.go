@@ -85,6 +85,12 @@ func ExtractConfigurationPlanDiff(configurationPlan *hcov1alpha1.ConfigurationPl
 	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "diff")
 }
 
+// ExtractConfigurationPlanExport extracts the applied configuration owned by fieldManager from
+// configurationPlan for the export subresource.
+func ExtractConfigurationPlanExport(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {
+	return ExtractConfigurationPlanFrom(configurationPlan, fieldManager, "export")
+}
+
 // ExtractConfigurationPlanHistory extracts the applied configuration owned by fieldManager from
 // configurationPlan for the history subresource.
 func ExtractConfigurationPlanHistory(configurationPlan *hcov1alpha1.ConfigurationPlan, fieldManager string) (*ConfigurationPlanApplyConfiguration, error) {

@@ -38,6 +38,7 @@ type ConfigurationPlanInterface interface {
 	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
 	ApplyStatus(ctx context.Context, configurationPlan *applyconfigurationhcov1alpha1.ConfigurationPlanApplyConfiguration, opts v1.ApplyOptions) (result *hcov1alpha1.ConfigurationPlan, err error)
 	GetManifests(ctx context.Context, configurationPlanName string, options v1.GetOptions) (*hcov1alpha1.PlanManifestList, error)
+	GetExport(ctx context.Context, configurationPlanName string, options v1.GetOptions) (*hcov1alpha1.PlanManifestList, error)
 	GetDiff(ctx context.Context, configurationPlanName string, options v1.GetOptions) (*hcov1alpha1.PlanDiff, error)
 	GetHistory(ctx context.Context, configurationPlanName string, options v1.GetOptions) (*hcov1alpha1.PlanHistory, error)
 	Approve(ctx context.Context, configurationPlanName string, planApprovalRequest *hcov1alpha1.PlanApprovalRequest, opts v1.CreateOptions) (*hcov1alpha1.PlanApprovalRequest, error)
@@ -73,6 +74,19 @@ func (c *configurationPlans) GetManifests(ctx context.Context, configurationPlan
 		Resource("configurationplans").
 		Name(configurationPlanName).
 		SubResource("manifests").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetExport takes name of the configurationPlan, and returns the corresponding hcov1alpha1.PlanManifestList object, and an error if there is any.
+func (c *configurationPlans) GetExport(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *hcov1alpha1.PlanManifestList, err error) {
+	result = &hcov1alpha1.PlanManifestList{}
+	err = c.GetClient().Get().
+		Resource("configurationplans").
+		Name(configurationPlanName).
+		SubResource("export").
 		VersionedParams(&options, scheme.ParameterCodec).
 		Do(ctx).
 		Into(result)

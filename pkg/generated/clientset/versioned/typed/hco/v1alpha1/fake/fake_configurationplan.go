@@ -53,6 +53,17 @@ func (c *fakeConfigurationPlans) GetManifests(ctx context.Context, configuration
 	return obj.(*v1alpha1.PlanManifestList), err
 }
 
+// GetExport takes name of the configurationPlan, and returns the corresponding planManifestList object, and an error if there is any.
+func (c *fakeConfigurationPlans) GetExport(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *v1alpha1.PlanManifestList, err error) {
+	emptyResult := &v1alpha1.PlanManifestList{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "export", configurationPlanName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.PlanManifestList), err
+}
+
 // GetDiff takes name of the configurationPlan, and returns the corresponding planDiff object, and an error if there is any.
 func (c *fakeConfigurationPlans) GetDiff(ctx context.Context, configurationPlanName string, options v1.GetOptions) (result *v1alpha1.PlanDiff, err error) {
 	emptyResult := &v1alpha1.PlanDiff{}

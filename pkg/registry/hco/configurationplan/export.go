@@ -1,0 +1,114 @@
+package configurationplan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
+)
+
+// ExportREST serves the subresource export: the manifests that were approved, for a
+// repository from which another tool applies them.
+type ExportREST struct {
+	store     *genericregistry.Store
+	manifests *ManifestsREST
+}
+
+var _ rest.Getter = &ExportREST{}
+
+// New returns an empty list.
+func (*ExportREST) New() runtime.Object { return &hco.PlanManifestList{} }
+
+// Destroy does nothing: the store belongs to the main resource.
+func (*ExportREST) Destroy() {}
+
+// Get returns the manifests of the plan that is approved, each with the plan and the hash
+// that it is of, and without the marks of targets that a plan governs. A part of a plan is
+// none: who may not read one of the targets gets nothing.
+func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	found, err := r.store.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	plan := found.(*hco.ConfigurationPlan)
+	if err := approved(plan); err != nil {
+		return nil, conflict(name, "%w", err)
+	}
+	objects, err := r.manifests.packs.Objects(ctx, plan.Status.Manifests)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of %s: %w", name, err))
+	}
+	goes := going(plan)
+	list := &hco.PlanManifestList{Items: []runtime.RawExtension{}}
+	var lacking, gone []string
+	for i := range objects {
+		if goes[objects[i].ID] {
+			gone = append(gone, objects[i].ID.String())
+			continue
+		}
+		lacks, err := r.manifests.lacks(ctx, objects[i].Ref)
+		if err != nil {
+			return nil, err
+		}
+		if lacks != "" {
+			lacking = append(lacking, lacks)
+			continue
+		}
+		exported, err := governance.Exported(&objects[i], name, plan.Status.PlanHash)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		list.Items = append(list.Items, runtime.RawExtension{Raw: exported.JSON})
+	}
+	if len(lacking) > 0 {
+		return nil, apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf("a part of a plan is not exported: you may not %s", strings.Join(lacking, ", ")))
+	}
+	if len(gone) > 0 {
+		warning.AddWarning(ctx, "", "the plan deletes what no manifest can say: "+strings.Join(gone, ", "))
+	}
+	return list, nil
+}
+
+// approved says why a plan is not approved as it is computed.
+func approved(plan *hco.ConfigurationPlan) error {
+	approval := external(plan.Status.Approval)
+	switch {
+	case plan.Status.PlanHash == "" || plan.Status.Manifests == "":
+		return errNoPlan
+	case plan.Status.InputsHash != inputs(plan):
+		return errors.New("spec has changed since the plan was computed: another one is on its way")
+	case approval == nil || approval.PlanHash != plan.Status.PlanHash:
+		return fmt.Errorf("plan %s is not approved: what is exported is what was approved, and the subresource manifests has what waits", plan.Status.PlanHash)
+	case len(governance.Approvers(approval)) < needed(plan):
+		return fmt.Errorf("plan %s has %d of %d approvals", plan.Status.PlanHash, len(governance.Approvers(approval)), needed(plan))
+	}
+	return nil
+}
+
+// going are the targets that a plan has go, or wants gone.
+func going(plan *hco.ConfigurationPlan) map[manifest.ID]bool {
+	goes := map[manifest.ID]bool{}
+	external, err := versioned(plan)
+	if err != nil {
+		return goes // conversion copies fields
+	}
+	for _, item := range external.Status.Items {
+		if planwork.Goes(item) {
+			goes[planwork.Ref(item.TargetRef, item.Digest).ID] = true
+		}
+	}
+	return goes
+}
