@@ -53,7 +53,7 @@ func Reasons() []Reason {
 		{ReasonMissingDependency, "the cluster lacks something; the message says what to install. The plan notices when it is installed"},
 		{ReasonPlanStale, "a target differs from what was reviewed, or another manager now has a field that would be taken; the message says who. All targets are checked before the first write, and each again before its own write. Retry computes the plan anew"},
 		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
-		{ReasonConflict, "the plan waits: fields belong to others, the message says whose. onConflict: Take takes them"},
+		{ReasonConflict, "the plan waits: fields belong to others, the message says whose, and onConflict: Take takes them; or another plan sets them to other values, and one of the two has to give way"},
 		{ReasonProfileLocked, "another active plan has the profile; the message names it"},
 		{ReasonApproverLacksRights, "whoever approved the plan may not do what it does"},
 		{ReasonDrifted, "somebody changed a field that the plan set. Nothing is undone"},

@@ -96,7 +96,7 @@ func planSteps() map[string]step {
 		"WaitingForWindow":     {who: Nobody, do: "It goes on by itself when the window opens"},
 		"ReviewRequired":       {who: Approver, do: "review and approve it", command: approve},
 		"MissingDependency":    {who: Administrator, do: "install what the message names; the plan notices by itself"},
-		"FieldConflict":        {who: Planner, do: "settle with the owners of these fields, or set onConflict to Take"},
+		"FieldConflict":        {who: Planner, do: "settle with the owners of these fields, or set onConflict to Take; of two plans, change or ignore one"},
 		"ProfileLocked":        {who: Planner, do: "wait for the plan that has the profile, or take the profile from it"},
 		"ApproverLacksRights":  {who: Approver, do: "have it computed anew (retry), and approved by somebody who may do what it does", command: run},
 		"ItemFailed":           {who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: run},

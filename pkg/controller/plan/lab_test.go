@@ -146,6 +146,10 @@ func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 		profiles = []profile.Profile{loadawarerebalancing.Profile{}}
 	}
 	s.labs++
+	var names []hco.ProfileName
+	for _, p := range profiles {
+		names = append(names, hco.ProfileName(p.Name()))
+	}
 	prefix := fmt.Sprintf("/lab-%d", s.labs)
 	config := storagebackend.NewDefaultConfig(prefix, serializer.NewCodecFactory(s.scheme).LegacyCodec(v1alpha1.SchemeGroupVersion))
 	config.Transport.ServerList = s.etcd.Endpoints()
@@ -157,7 +161,7 @@ func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	}
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	storage, err := configurationplan.NewStorage(configurationplan.Deps{
-		Scheme: s.scheme, Packs: l.packs, Claims: l.claims, Runs: l.runs, Clock: l.clock,
+		Scheme: s.scheme, Profiles: names, Packs: l.packs, Claims: l.claims, Runs: l.runs, Clock: l.clock,
 		OptsGetter: generic.RESTOptions{
 			StorageConfig: config.ForResource(v1alpha1.Resource("configurationplans")), Decorator: generic.UndecoratedStorage,
 			ResourcePrefix: "hco.kubevirt.io/configurationplans", DeleteCollectionWorkers: 1,
@@ -316,6 +320,17 @@ func (a api) Get(_ context.Context, key client.ObjectKey, into client.Object, _ 
 		return err
 	}
 	return v1alpha1.Convert_hco_ConfigurationPlan_To_v1alpha1_ConfigurationPlan(found.(*hco.ConfigurationPlan), into.(*v1alpha1.ConfigurationPlan), nil)
+}
+
+func (a api) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	if err := (mortal{a.lab}).read(); err != nil {
+		return err
+	}
+	list := into.(*v1alpha1.ConfigurationPlanList)
+	for _, name := range a.plans() {
+		list.Items = append(list.Items, *a.plan(name))
+	}
+	return nil
 }
 
 func (a api) Status() client.SubResourceWriter { return statusWriter{lab: a.lab} }

@@ -40,13 +40,21 @@ func (v *visit) review(ctx context.Context) error {
 	if conflict := governance.Conflict(v.plan.Spec, status.Items); conflict != "" {
 		executable, message, v.reason = false, conflict, governance.ReasonConflict
 	}
+	rivals, err := v.rivals(ctx)
+	if err != nil {
+		return err
+	}
 	turn, err := v.turn()
 	switch {
 	case err != nil:
 		return err
 	case turn.Expired:
 		return v.expire()
-	case executable:
+	case executable && rivals != "" && status.Phase == v1alpha1.PhaseScheduled:
+		// It stays approved; whatever becomes of the other plan brings another pass.
+		v.reason, status.Message = governance.ReasonConflict, governance.Clip(rivals)
+		return nil
+	case executable && rivals == "":
 		return v.scheduled(ctx, turn)
 	case status.Phase == v1alpha1.PhaseScheduled:
 		return v.move(governance.EventDraft, "", "")
@@ -58,6 +66,9 @@ func (v *visit) review(ctx context.Context) error {
 		return v.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; POST to the subresource retry computes it anew", v.plan.Spec.ExpiresAfter.Duration))
 	} else {
 		v.soon(left)
+	}
+	if rivals != "" {
+		message, v.reason = rivals, governance.ReasonConflict
 	}
 	status.Message = governance.Clip(message)
 	v.compare()

@@ -36,24 +36,26 @@ const (
 	maxScheduleBytes = 256
 )
 
-// ValidatePlan says what is wrong with a new plan, after defaults.
-func ValidatePlan(plan *hco.ConfigurationPlan) field.ErrorList {
+// ValidatePlan says what is wrong with a new plan, after defaults. It may be of some
+// profiles; none stands for those of the API.
+func ValidatePlan(plan *hco.ConfigurationPlan, profiles ...hco.ProfileName) field.ErrorList {
 	if errs := objectmeta.ValidateSize(&plan.ObjectMeta, nil, field.NewPath("metadata")); len(errs) > 0 {
 		return errs
 	}
 	errs := apimachineryvalidation.ValidateObjectMeta(&plan.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, objectmeta.ValidateFinalizers(plan.Finalizers, field.NewPath("metadata", "finalizers"))...)
-	return append(errs, validateSpec(&plan.Spec, field.NewPath("spec"))...)
+	return append(errs, validateSpec(&plan.Spec, field.NewPath("spec"), profiles)...)
 }
 
-// ValidatePlanUpdate says what is wrong with a change of a plan.
-func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList {
+// ValidatePlanUpdate says what is wrong with a change of a plan, of some profiles as for
+// ValidatePlan.
+func ValidatePlanUpdate(plan, old *hco.ConfigurationPlan, profiles ...hco.ProfileName) field.ErrorList {
 	if errs := ValidatePlanStatusUpdate(plan, old); len(errs) > 0 {
 		return errs
 	}
 	spec := field.NewPath("spec")
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&plan.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, validateSpec(&plan.Spec, spec)...)
+	errs = append(errs, validateSpec(&plan.Spec, spec, profiles)...)
 	if needed, before := max(plan.Spec.Approvals, 1), max(old.Spec.Approvals, 1); needed < before {
 		errs = append(errs, field.Forbidden(spec.Child("approvals"), "must not be lowered from "+itoa(before)+" to "+itoa(needed)+": delete the plan, and create one that fewer people approve"))
 	}
@@ -69,9 +71,12 @@ func ValidatePlanStatusUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList 
 	return objectmeta.ValidateSize(&plan.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 }
 
-func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path) field.ErrorList {
+func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path, profiles []hco.ProfileName) field.ErrorList {
+	if len(profiles) == 0 {
+		profiles = []hco.ProfileName{hco.ProfileLoadAwareRebalancing}
+	}
 	var errs field.ErrorList
-	errs = append(errs, oneOf(path.Child("profile"), spec.Profile, hco.ProfileLoadAwareRebalancing)...)
+	errs = append(errs, oneOf(path.Child("profile"), spec.Profile, profiles...)...)
 	errs = append(errs, oneOf(path.Child("action"), spec.Action, hco.ActionDryRun, hco.ActionApply, hco.ActionIgnore)...)
 	errs = append(errs, oneOf(path.Child("failurePolicy"), spec.FailurePolicy, hco.FailurePolicyAbort, hco.FailurePolicyContinue)...)
 	errs = append(errs, oneOf(path.Child("onConflict"), spec.OnConflict, hco.OnConflictBlock, hco.OnConflictTake)...)

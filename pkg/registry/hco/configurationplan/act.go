@@ -104,6 +104,9 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 		if why := taken(plan); why != "" {
 			return conflict(name, "%s", why)
 		}
+		if reasonOf(plan) == governance.ReasonConflict {
+			return conflict(name, "%s", plan.Status.Message) // with another plan, as the controller found
+		}
 		if err := another(ctx, plan); err != nil {
 			return err
 		}

@@ -57,9 +57,11 @@ type Deps struct {
 	Scheme *runtime.Scheme
 	// OptsGetter leads to etcd.
 	OptsGetter generic.RESTOptionsGetter
-	Packs      Packs
-	Claims     Claims
-	Runs       Runs
+	// Profiles are those that plans can be of; none stands for those of the API.
+	Profiles []hco.ProfileName
+	Packs    Packs
+	Claims   Claims
+	Runs     Runs
 	// Differ computes diffs now; nil serves none.
 	Differ Differ
 	// Approvers judges who approves; nil leaves that to the controller.
@@ -87,7 +89,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	if deps.Clock == nil {
 		deps.Clock = clock.RealClock{}
 	}
-	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, clock: deps.Clock}
+	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, clock: deps.Clock, profiles: deps.Profiles}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &hco.ConfigurationPlan{} },
 		NewListFunc:               func() runtime.Object { return &hco.ConfigurationPlanList{} },

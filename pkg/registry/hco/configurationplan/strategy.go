@@ -24,7 +24,8 @@ import (
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	clock clock.PassiveClock
+	clock    clock.PassiveClock
+	profiles []hco.ProfileName
 }
 
 var (
@@ -85,13 +86,13 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 }
 
 // Validate says what is wrong with a new plan.
-func (*strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return objectmeta.Bounded(validation.ValidatePlan(obj.(*hco.ConfigurationPlan)))
+func (s *strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return objectmeta.Bounded(validation.ValidatePlan(obj.(*hco.ConfigurationPlan), s.profiles...))
 }
 
 // ValidateUpdate says what an update may not change.
-func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return objectmeta.Bounded(validation.ValidatePlanUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)))
+func (s *strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return objectmeta.Bounded(validation.ValidatePlanUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan), s.profiles...))
 }
 
 // WarningsOnCreate tells who creates a plan with Apply that they do not approve it, and of

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
+)
+
+// neighbours are the plans of other profiles that have a target in common with this one.
+// It costs no request: plans are in the cache.
+func (v *visit) neighbours(ctx context.Context) ([]v1alpha1.ConfigurationPlan, error) {
+	var all v1alpha1.ConfigurationPlanList
+	if err := v.Client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("listing the plans that plan %s shares targets with: %w", v.plan.Name, err)
+	}
+	mine := map[v1alpha1.TargetRef]bool{}
+	for _, item := range v.plan.Status.Items {
+		mine[item.TargetRef] = true
+	}
+	return slices.DeleteFunc(all.Items, func(other v1alpha1.ConfigurationPlan) bool {
+		return other.Name == v.plan.Name || other.Spec.Profile == v.plan.Spec.Profile ||
+			!slices.ContainsFunc(other.Status.Items, func(item v1alpha1.PlanItem) bool { return mine[item.TargetRef] })
+	}), nil
+}
+
+// rivals says which plans of other profiles set fields of this one to other values, and
+// which fields; it is empty when there are none. Executing both would have each undo the
+// other, whoever comes second.
+func (v *visit) rivals(ctx context.Context) (string, error) {
+	others, err := v.neighbours(ctx)
+	if err != nil {
+		return "", err
+	}
+	others = slices.DeleteFunc(others, func(other v1alpha1.ConfigurationPlan) bool {
+		return !governance.Rivals(v.plan.Status.Phase, &other)
+	})
+	if len(others) == 0 {
+		return "", nil
+	}
+	mine, err := v.intents(ctx, v.plan)
+	if err != nil {
+		return "", err
+	}
+	var said []string
+	for i := range others {
+		theirs, err := v.intents(ctx, &others[i])
+		if err != nil {
+			return "", err
+		}
+		for _, item := range v.plan.Status.Items {
+			their, both := theirs[item.TargetRef]
+			if fields := contested(mine[item.TargetRef], their); both && len(fields) > 0 {
+				said = append(said, fmt.Sprintf("plan %q of profile %s, which is %s, sets %s of %s %s to other values",
+					others[i].Name, others[i].Spec.Profile, others[i].Status.Phase, strings.Join(fields, ", "), item.TargetRef.Kind, item.TargetRef.Name))
+			}
+		}
+	}
+	if len(said) == 0 {
+		return "", nil
+	}
+	return strings.Join(said, "; ") + "; only one of them can be executed: change the options of one, set its action to Ignore, or delete it", nil
+}
+
+// contested are the fields that two plans set to different values. One that has the object
+// gone, which has no intent, contests all of it.
+func contested(one, other map[string]any) []string {
+	switch {
+	case one == nil && other == nil:
+		return nil
+	case one == nil || other == nil:
+		return []string{"all"}
+	default:
+		return governance.Overlap(one, other)
+	}
+}
+
+// intents are what a plan makes of its targets; nil of one that is to go.
+func (v *visit) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (map[v1alpha1.TargetRef]map[string]any, error) {
+	manifests, err := v.Packs.Read(ctx, plan.Status.Manifests)
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifests of plan %s: %w", plan.Name, err)
+	}
+	out := map[v1alpha1.TargetRef]map[string]any{}
+	for _, item := range plan.Status.Items {
+		out[item.TargetRef] = nil
+		if planwork.Goes(item) {
+			continue
+		}
+		var content map[string]any
+		if err := utiljson.Unmarshal(manifests[manifest.Digest(item.Digest)], &content); err != nil {
+			return nil, fmt.Errorf("reading the manifest of item %s of plan %s: %w", item.Name, plan.Name, err)
+		}
+		out[item.TargetRef] = content
+	}
+	return out, nil
+}
+
+// notifyNeighbours has the plans looked at that this one shares targets with, after it came into
+// another phase: what they wait for may have changed.
+func (v *visit) notifyNeighbours(ctx context.Context) error {
+	others, err := v.neighbours(ctx)
+	if len(others) > 0 {
+		v.Poke()
+	}
+	return err
+}
