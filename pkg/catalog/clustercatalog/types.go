@@ -1,0 +1,137 @@
+package clustercatalog
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resource is that of ClusterCatalogs. The group and version are OLM's.
+var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clustercatalogs"}
+
+// NameLabel has the name of the catalog: selectors of extensions name catalogs by it.
+const NameLabel = "olm.operatorframework.io/metadata.name"
+
+// CatalogdFinalizer is set by OLM's catalogd. Who takes catalogs over has to remove it.
+const CatalogdFinalizer = "olm.operatorframework.io/delete-server-cache"
+
+// Unavailable is the availability mode of a catalog that is not used.
+const Unavailable = "Unavailable"
+
+// SourceImage is the only type of source.
+const SourceImage = "Image"
+
+// Catalog is a ClusterCatalog.
+type Catalog struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status,omitempty,omitzero"`
+}
+
+// Spec says which image a catalog is, and how it is used.
+type Spec struct {
+	Source           Source `json:"source"`
+	Priority         int32  `json:"priority,omitempty"`
+	AvailabilityMode string `json:"availabilityMode,omitempty"`
+}
+
+// Source is where the content comes from.
+type Source struct {
+	Type  string       `json:"type"`
+	Image *ImageSource `json:"image,omitempty"`
+}
+
+// ImageSource is an image. The interval is in minutes, and nil when nobody looks.
+type ImageSource struct {
+	Ref                 string `json:"ref"`
+	PollIntervalMinutes *int   `json:"pollIntervalMinutes,omitempty"`
+}
+
+// Status says what is served, and what is being done.
+type Status struct {
+	Conditions     []metav1.Condition `json:"conditions,omitempty"`
+	ResolvedSource *ResolvedSource    `json:"resolvedSource,omitempty"`
+	URLs           *URLs              `json:"urls,omitempty"`
+	LastUnpacked   *metav1.Time       `json:"lastUnpacked,omitempty"`
+}
+
+// ResolvedSource is where the content that is served came from.
+type ResolvedSource struct {
+	Type  string         `json:"type"`
+	Image *ResolvedImage `json:"image,omitempty"`
+}
+
+// ResolvedImage is an image with its digest.
+type ResolvedImage struct {
+	Ref string `json:"ref"`
+}
+
+// URLs are where the content is served.
+type URLs struct {
+	Base string `json:"base"`
+}
+
+// From reads a ClusterCatalog.
+func From(object *unstructured.Unstructured) (*Catalog, error) {
+	catalog := &Catalog{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, catalog); err != nil {
+		return nil, fmt.Errorf("reading ClusterCatalog %s: %w", object.GetName(), err)
+	}
+	return catalog, nil
+}
+
+// WithStatus returns a copy of an object with another status, for a write to its subresource.
+func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status of ClusterCatalog %s: %w", object.GetName(), err)
+	}
+	changed := object.DeepCopy()
+	changed.Object["status"] = fields
+	return changed, nil
+}
+
+// Off is whether the catalog is not to be used.
+func (c *Catalog) Off() bool { return c.Spec.AvailabilityMode == Unavailable }
+
+// Ref is the image of the catalog, "" when there is none.
+func (c *Catalog) Ref() string {
+	if c.Spec.Source.Image == nil {
+		return ""
+	}
+	return c.Spec.Source.Image.Ref
+}
+
+// Poll is how often to look for another image, 0 for never.
+func (c *Catalog) Poll() time.Duration {
+	if c.Spec.Source.Image == nil || c.Spec.Source.Image.PollIntervalMinutes == nil {
+		return 0
+	}
+	return time.Duration(*c.Spec.Source.Image.PollIntervalMinutes) * time.Minute
+}
+
+// Resolved is the image with digest that is served as the status says, "" when none is.
+func (c *Catalog) Resolved() string {
+	if c.Status.ResolvedSource == nil || c.Status.ResolvedSource.Image == nil {
+		return ""
+	}
+	return c.Status.ResolvedSource.Image.Ref
+}
+
+// SelectorLabels are the labels by which selectors find the catalog: with its name, also when
+// nobody has written that yet.
+func (c *Catalog) SelectorLabels() map[string]string {
+	labels := maps.Clone(c.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[NameLabel] = c.Name
+	return labels
+}
