@@ -19,7 +19,7 @@ func newServeCommand() *cobra.Command {
 	// The library's options say what is wrong with themselves only when they
 	// are used; what cannot be set up here is a mistake in this source tree.
 	options, err := server.NewOptions()
-	settings := &app.Settings{Version: programVersion()}
+	settings := &app.Settings{Version: programVersion(), Catalogs: app.NewCatalogs()}
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the API server and the controllers",
@@ -33,7 +33,7 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := fillIn(options, command.Flags().Changed, os.Getenv); err != nil {
+			if err := fillIn(options, settings, command.Flags().Changed, os.Getenv); err != nil {
 				return err
 			}
 			return serve(options, settings)
@@ -45,6 +45,7 @@ func newServeCommand() *cobra.Command {
 	sets := options.Flags()
 	sets.FlagSet("rollout").BoolVar(&settings.Preflight, "preflight", true,
 		"Try all writes of a phase by dry-run before the first write. Without it, a write is one request instead of two, and a phase stays half written while one of its objects is refused.")
+	settings.Catalogs.AddFlags(sets.FlagSet("catalogs"))
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}
@@ -61,6 +62,10 @@ func serve(options *server.Options, settings *app.Settings) error {
 		app.LimitGarbage(ctx)
 	}
 	options.Version = settings.Version
+	if err := settings.Catalogs.Validate(); err != nil {
+		return fmt.Errorf("penstock serve: %w", err)
+	}
+	options.Companions = []server.Companion{settings.Catalogs.Companion}
 	options.Controllers, options.Profiles = settings.Controllers(), app.Profiles()
 	if err := server.Run(ctx, options); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)

@@ -5,12 +5,13 @@ import (
 	"net"
 	"path/filepath"
 
+	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
 // fillIn sets what a person left out and the situation tells. Changed says which flags
 // were given, getenv is os.Getenv.
-func fillIn(options *server.Options, changed func(flag string) bool, getenv func(string) string) error {
+func fillIn(options *server.Options, settings *app.Settings, changed func(flag string) bool, getenv func(string) string) error {
 	if named := getenv("KUBECONFIG"); options.Kubeconfig == "" && named != "" {
 		files := filepath.SplitList(named)
 		if len(files) != 1 {
@@ -21,6 +22,9 @@ func fillIn(options *server.Options, changed func(flag string) bool, getenv func
 	// Who registers by the name localhost is reached from this machine alone.
 	if options.Register && options.RegisterHost == server.DefaultRegisterHost && options.RegisterServicePort == 0 && !changed("bind-address") {
 		options.Recommended.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
+		if !changed("catalog-addr") {
+			settings.Catalogs.Addr = "127.0.0.1" + app.DefaultCatalogAddr
+		}
 	}
 	return nil
 }

@@ -34,11 +34,13 @@ type Settings struct {
 	Version string
 	// Preflight tries by dry-run what a phase would write.
 	Preflight bool
+	// Catalogs are the ClusterCatalogs; nil for none.
+	Catalogs *Catalogs
 }
 
 // Controllers are the loops that run where this replica is the leader.
 func (s *Settings) Controllers() []leadership.Controller {
-	return []leadership.Controller{
+	controllers := []leadership.Controller{
 		{Name: "chain", Start: s.startChains},
 		{Name: "plan", Start: s.startPlans},
 		{Name: "retention", Start: func(_ context.Context, term leadership.Term) error {
@@ -46,6 +48,10 @@ func (s *Settings) Controllers() []leadership.Controller {
 		}},
 		{Name: "upkeep", Start: startUpkeep},
 	}
+	if s.Catalogs != nil {
+		controllers = append(controllers, s.Catalogs.Controller())
+	}
+	return controllers
 }
 
 // startChains puts together what rolls chains out: an engine for the cluster that most

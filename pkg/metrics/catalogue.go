@@ -39,6 +39,12 @@ const (
 	VolumeReserve = "penstock_store_volume_reserve_bytes"
 	Expiry        = "penstock_certificate_expiration_timestamp_seconds"
 	Skew          = "penstock_host_clock_skew_seconds"
+
+	CatalogUnpacked = "penstock_catalog_unpacked_timestamp_seconds"
+	CatalogPulled   = "penstock_catalog_last_pull_success"
+	CatalogPulls    = "penstock_catalog_pulls_total"
+	CatalogPackages = "penstock_catalog_packages"
+	CatalogBytes    = "penstock_catalog_content_bytes"
 )
 
 // Metric describes one metric.
@@ -115,6 +121,16 @@ func Catalogue() []Metric {
 			Help: "When a certificate ends, as a Unix time: serving is the one that is shown, authority the one that all replicas share. Both are renewed in time unless they come from files."},
 		{Name: Skew, Type: "gauge", EveryReplica: true,
 			Help: "By how many seconds the clock of this machine is ahead of the host cluster's, by the host's last answer."},
+		{Name: CatalogUnpacked, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,
+			Help: "Unix time at which the content of a ClusterCatalog that is in use was taken from its image; 100 catalogs are exposed."},
+		{Name: CatalogPulled, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,
+			Help: "1 when the last attempt of this process to get the content of a ClusterCatalog succeeded, 0 when it failed; not exposed before the first one."},
+		{Name: CatalogPulls, Type: "counter", Labels: []string{"catalog", "result"}, EveryReplica: true,
+			Help: "Attempts of this process to get the content of a ClusterCatalog, polls that found nothing new included, by result: success or failure."},
+		{Name: CatalogPackages, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,
+			Help: "Packages in the index of a ClusterCatalog that is in use."},
+		{Name: CatalogBytes, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,
+			Help: "Bytes of the content of a ClusterCatalog as it is served, uncompressed; not exposed where catalogd serves it."},
 	}
 }
 

@@ -15,8 +15,7 @@ import (
 
 // measured is what this server tells of itself and of its controllers.
 func (s *Server) measured() (prometheus.Gatherer, error) {
-	process := prometheus.NewRegistry()
-	err := process.Register(servermetrics.Process{
+	err := s.process.Register(servermetrics.Process{
 		Leading:    s.term.Leading,
 		Degraded:   func() bool { return s.decision.Degraded != "" || s.database.Down() != nil },
 		Full:       s.health.OverQuota,
@@ -28,7 +27,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of the server: %w", err)
 	}
-	gatherers := servermetrics.FirstWins{process, s.term}
+	gatherers := servermetrics.FirstWins{s.process, s.term}
 	if embedded := s.database.Embedded; embedded != nil {
 		gatherers = append(gatherers, embedded)
 	}

@@ -110,6 +110,8 @@ type Options struct {
 	Version string
 	// Controllers run where this replica is the leader.
 	Controllers []leadership.Controller
+	// Companions run beside the API on every replica.
+	Companions []Companion
 	// Profiles are what plans can be made of.
 	Profiles []profile.Profile
 	// Lease decides which replica that is. Zero is what suits the store.

@@ -5,6 +5,7 @@ import (
 
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -25,14 +26,18 @@ func (s *Server) addRegistration() error {
 	if err != nil {
 		return fmt.Errorf("making a client for registration: %w", err)
 	}
-	var objects []managedobject.Object
+	var kept []managedobject.Object
 	if o.Register {
 		services, err := aggregator.NewForConfig(config)
 		if err != nil {
 			return fmt.Errorf("making a client for registration: %w", err)
 		}
+		objects, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("making a client for registration: %w", err)
+		}
 		wanted := registration.Options{
-			Core: core, Aggregator: services, Accounts: s.accounts, Jobs: s.target.HostJobs(), Namespace: o.Namespace,
+			Core: core, Aggregator: services, Dynamic: objects, Accounts: s.accounts, Jobs: s.target.HostJobs(), Namespace: o.Namespace,
 			Host: o.RegisterHost, Port: o.Recommended.SecureServing.BindPort,
 			Trust: s.trust, Versions: Versions(), Webhooks: s.webhooks,
 		}
@@ -40,9 +45,9 @@ func (s *Server) addRegistration() error {
 			wanted.ExternalService, wanted.Port = true, o.RegisterServicePort
 		}
 		s.registration = registration.New(wanted)
-		objects = s.registration.Objects()
+		kept = s.registration.Objects()
 	}
-	s.keeper = registration.NewKeeper(core, metadatas, o.Namespace, objects, s.trust)
+	s.keeper = registration.NewKeeper(core, metadatas, o.Namespace, kept, s.trust)
 	s.trust.AddListener(s.keeper)
 	return nil
 }

@@ -195,6 +195,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 		s.trust.Run,
 		s.health.Run,
 	}
+	parts = append(parts, s.companions...)
 	if s.decision.Degraded != "" {
 		return parts
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/targetcluster"
 	"github.com/penstock-project/penstock/pkg/store"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -60,6 +61,8 @@ type Server struct {
 	keeper       *registration.Keeper
 	liveness     *leadership.Liveness
 	term         *leadership.Metrics
+	process      *prometheus.Registry // metrics of this replica
+	companions   []func(context.Context)
 }
 
 // newServer is the composition root: it says in order what is made of what.
@@ -68,7 +71,7 @@ type Server struct {
 // behind: the store's identity, which the host remembers for ever, comes when nothing else
 // is missing.
 func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Database) (*Server, error) {
-	s := &Server{options: o, host: h, database: db, metrics: metrics.NewKubeRegistry(), liveness: &leadership.Liveness{}, term: &leadership.Metrics{}}
+	s := &Server{options: o, host: h, database: db, metrics: metrics.NewKubeRegistry(), liveness: &leadership.Liveness{}, term: &leadership.Metrics{}, process: prometheus.NewRegistry()}
 	s.scheme, s.codecs = newScheme()
 	client, err := kubernetes.NewForConfig(h.ConfigFor("start"))
 	if err != nil {
@@ -83,7 +86,11 @@ func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Datab
 	if err := host.PrimeClientCAs(ctx, s.config, client); err != nil {
 		return nil, err
 	}
-	return s, s.assemble()
+	if err := s.assemble(); err != nil {
+		return nil, err
+	}
+	// 13. What runs beside the API, which may open ports.
+	return s, s.prepareCompanions(ctx)
 }
 
 // prepare finds out what options, host and store say.

@@ -17,6 +17,10 @@ var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Ve
 // NameLabel has the name of the catalog: selectors of extensions name catalogs by it.
 const NameLabel = "olm.operatorframework.io/metadata.name"
 
+// CatalogdLease is the name of the lease that OLM's catalogd takes, in the namespace where it
+// is installed: olmv1-system, or openshift-catalogd.
+const CatalogdLease = "catalogd-operator-lock"
+
 // CatalogdFinalizer is set by OLM's catalogd. Who takes catalogs over has to remove it.
 const CatalogdFinalizer = "olm.operatorframework.io/delete-server-cache"
 

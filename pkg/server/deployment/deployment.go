@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -58,6 +59,10 @@ func clusterRights() []reasonedRule {
 		to("rollback: the generation of an owner, and who is held by one", hub.GroupName, all("clusterextensions"), all("get", "list", "watch")),
 		to("rollback: in which versions objects are stored", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get")),
 		to("whether kubectl shows another resource of the name of ours", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), namesake.Definition(v1alpha1.Resource("clusterextensionrevisions"))),
+		to("ClusterCatalogs", clustercatalog.Resource.Group, all(clustercatalog.Resource.Resource), all("list", "watch", "patch")),
+		to("ClusterCatalogs", clustercatalog.Resource.Group, all(clustercatalog.Resource.Resource+"/status"), all("update")),
+		to("ClusterCatalogs: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), clustercatalog.DefinitionName),
+		to("ClusterCatalogs: whether catalogd writes them", "coordination.k8s.io", all("leases"), all("list", "watch"), clustercatalog.CatalogdLease),
 		to("what happened to revisions", "", all("events"), all("create", "patch")),
 	)
 }
@@ -76,6 +81,8 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 		to("--register: the namespace", "", all("namespaces"), all("create")),
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("create", "list", "watch")),
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("get", "patch"), apiServices...),
+		to("--register: the definition of ClusterCatalogs", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
+		to("--register: the definition of ClusterCatalogs", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),
@@ -93,6 +100,7 @@ func namespaceRights() []reasonedRule {
 		to("the certificate authority", "", all("secrets"), all("create")),
 		to("the certificate authority", "", all("secrets"), all("update"), certificates.AuthoritySecret),
 		to("kubeconfigs of targets", "", all("secrets"), all("get", "list", "watch")),
+		to("pull secrets of this ServiceAccount", "", all("serviceaccounts"), all("get"), registration.ServiceAccount),
 		to("the witness of the store", "", all("configmaps"), all("create")),
 		to("the witness of the store", "", all("configmaps"), all("get", "update"), storeguard.WitnessName),
 		to("the freeze", "", all("configmaps"), all("list", "watch"), v1alpha1.FreezeConfigMap),
@@ -240,6 +248,12 @@ func WriteWebhooks(w io.Writer, namespace string, webhooks []webhook.Webhook) er
 		"# clientConfig.caBundle is missing: it is tls.crt of Secret penstock-ca, or what verifies --tls-cert-file.\n")
 	y.apply("", webhook.Configuration(registration.WebhookConfiguration, webhooks, webhook.Address{Namespace: namespace, Service: registration.ServiceName, Port: servicePort}))
 	return y.err
+}
+
+// WriteDefinitions writes the CustomResourceDefinitions that --register installs.
+func WriteDefinitions(w io.Writer) error {
+	_, err := w.Write(clustercatalog.DefinitionYAML())
+	return err
 }
 
 // servicePort is where the Service of a deployment listens.

@@ -38,6 +38,7 @@ func TestDeploy(t *testing.T) {
 			return deployment.WriteWebhooks(w, namespace, webhooks)
 		},
 		"base/rbac-users.yaml": registration.WriteUserRoles,
+		"definitions.yaml":     func(w io.Writer, _ string) error { return deployment.WriteDefinitions(w) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var made bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/klog/v2"
@@ -23,6 +24,7 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -52,6 +54,7 @@ const (
 type Options struct {
 	Core       kubernetes.Interface
 	Aggregator aggregator.Interface
+	Dynamic    dynamic.Interface
 	// Accounts are the identities of Jobs, which are registered, too.
 	Accounts *serviceaccounts.Accounts
 	Jobs     []serviceaccounts.Job
@@ -112,6 +115,9 @@ func (r *Registration) register(ctx context.Context) error {
 	if err := r.applyUserRoles(ctx); err != nil {
 		return err
 	}
+	if err := r.applyDefinition(ctx); err != nil {
+		return err
+	}
 	if !r.options.ExternalService {
 		if _, err := r.applyService(ctx); err != nil {
 			return err
@@ -149,6 +155,9 @@ func (r *Registration) Objects() []managedobject.Object {
 			Apply: r.keepService,
 		})
 	}
+	objects = append(objects, managedobject.Object{
+		Resource: definitions(), Name: clustercatalog.DefinitionName, Apply: r.keepDefinition,
+	})
 	for _, version := range r.options.Versions {
 		objects = append(objects, managedobject.Object{
 			Resource: apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), Name: APIServiceName(version), HasCABundle: true,

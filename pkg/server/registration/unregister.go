@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -37,13 +38,17 @@ func Unregister(ctx context.Context, config *rest.Config, namespace string, vers
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	u := &unregistration{core: core, aggregator: services, namespace: namespace, versions: versions, removed: removed}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	u := &unregistration{core: core, aggregator: services, dynamic: objects, namespace: namespace, versions: versions, removed: removed}
 	// What stands in other people's way comes first: webhooks that nobody answers
 	// refuse their writes, an APIService that nobody answers keeps their
 	// namespaces from being deleted.
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return u.mark(ctx, now) },
-		u.webhooks, u.apiServices, u.jobs, u.userRoles, u.service,
+		u.webhooks, u.apiServices, u.jobs, u.userRoles, u.definition, u.service,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -55,6 +60,7 @@ func Unregister(ctx context.Context, config *rest.Config, namespace string, vers
 type unregistration struct {
 	core       kubernetes.Interface
 	aggregator aggregator.Interface
+	dynamic    dynamic.Interface
 	namespace  string
 	versions   []schema.GroupVersion
 	removed    func(what string)

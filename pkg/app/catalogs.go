@@ -1,0 +1,254 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/penstock-project/penstock/pkg/catalog/contentserver"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/controller/catalog"
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/registration"
+)
+
+const (
+	// DefaultCatalogAddr is where the content of catalogs is served.
+	DefaultCatalogAddr = ":8444"
+	// folderRetry is how long to wait for a disk that cannot be used.
+	folderRetry = 15 * time.Second
+	// catalogdTimeout bounds the download of a catalog from catalogd.
+	catalogdTimeout = 5 * time.Minute
+)
+
+// Catalogs are what whoever starts the program says about ClusterCatalogs, and what is known
+// of them while it runs.
+type Catalogs struct {
+	// Addr is where their content is served; empty for nowhere.
+	Addr string
+	// Dir is where they are on disk; empty for a folder in the directory of the embedded
+	// store, and without one, for no catalogs at all.
+	Dir string
+	// Registries say how registries are reached.
+	Registries image.Registries
+	// AuthFile and PullSecret (namespace/name) are credentials besides those of our
+	// ServiceAccount.
+	AuthFile, PullSecret string
+	// CatalogdCAFile verifies catalogd.
+	CatalogdCAFile string
+	// TakeOver has us write ClusterCatalogs of a catalogd that has gone.
+	TakeOver bool
+
+	// Inventory is what is known.
+	Inventory *inventory.Inventory
+
+	mu sync.Mutex
+	// controller is the present one, nil when there is none.
+	controller *catalog.Controller
+	// changed is closed when there is another one.
+	changed chan struct{}
+}
+
+// NewCatalogs returns the defaults.
+func NewCatalogs() *Catalogs {
+	return &Catalogs{Addr: DefaultCatalogAddr, Inventory: inventory.New(clock.RealClock{}), changed: make(chan struct{})}
+}
+
+// AddFlags adds the flags.
+func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Addr, "catalog-addr", c.Addr,
+		"Address at which the content of ClusterCatalogs is served over HTTPS, without authentication. Port 0 takes any free port. Empty: it is not served; packages are listed all the same.")
+	flags.StringVar(&c.Dir, "catalog-dir", c.Dir,
+		"Directory for ClusterCatalogs, created when absent. Several processes may share it: they share downloads then. Without it, a folder in --data-dir; with an external etcd, ClusterCatalogs are left alone.")
+	flags.BoolVar(&c.TakeOver, "take-over-catalogs", c.TakeOver,
+		"Write ClusterCatalogs although OLM's catalogd has a lease (catalogd-operator-lock) in this cluster, once it does not hold it any more. Without this flag Penstock reads what catalogd serves and writes nothing.")
+	flags.StringVar(&c.CatalogdCAFile, "catalogd-ca-file", c.CatalogdCAFile,
+		"PEM bundle that verifies OLM's catalogd, where that serves the ClusterCatalogs, besides the authorities of this system. The file is read again for each download.")
+	flags.StringVar(&c.AuthFile, "registry-auth-file", c.AuthFile,
+		"Credentials for registries, in the format of docker's config.json. The file is read again for each pull. Pull secrets of the ServiceAccount \"penstock\" in --namespace are used, too.")
+	flags.StringVar(&c.PullSecret, "pull-secret", c.PullSecret,
+		"Secret with credentials for registries, as namespace/name. It counts more than others for the same registry. Penstock needs the right to read it.")
+	flags.StringVar(&c.Registries.Conf, "registries-conf", c.Registries.Conf,
+		"registries.conf of podman and CRI-O: mirrors, blocked registries, and registries without TLS.")
+	flags.StringVar(&c.Registries.Certs, "registry-certs-dir", c.Registries.Certs,
+		"Directory with a folder for each registry (host:port) that has authorities (*.crt) and client certificates (*.cert, *.key).")
+	flags.StringVar(&c.Registries.Policy, "signature-policy", c.Registries.Policy,
+		"policy.json of podman and CRI-O: whose signatures an image needs. Without it, none are asked for.")
+	flags.StringVar(&c.Registries.Lookaside, "signature-lookaside-dir", c.Registries.Lookaside,
+		"registries.d of podman and CRI-O: where signatures are.")
+}
+
+// Validate says everything that is wrong with the flags.
+func (c *Catalogs) Validate() error {
+	var errs []error
+	if c.Addr != "" {
+		if _, port, err := net.SplitHostPort(c.Addr); err != nil {
+			errs = append(errs, fmt.Errorf("--catalog-addr %q must be host:port, or :port, or empty: %w", c.Addr, err))
+		} else if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+			errs = append(errs, fmt.Errorf("the port of --catalog-addr %q must be 0 (any free port) to 65535, and is %d", c.Addr, n))
+		}
+	}
+	if _, err := c.pullSecret(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Catalogs) pullSecret() (types.NamespacedName, error) {
+	if c.PullSecret == "" {
+		return types.NamespacedName{}, nil
+	}
+	namespace, name, both := strings.Cut(c.PullSecret, "/")
+	if !both || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("--pull-secret %q must be namespace/name", c.PullSecret)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// Companion is what runs on every replica.
+func (c *Catalogs) Companion(ctx context.Context, with server.Surroundings) (func(context.Context), error) {
+	dir := c.Dir
+	if dir == "" && with.DataDir != "" {
+		dir = filepath.Join(with.DataDir, "catalogs")
+	}
+	if dir == "" {
+		klog.FromContext(ctx).Info("Going without a feature", "feature", "ClusterCatalogs", "reason", "--catalog-dir is missing: it is where catalogs are kept")
+		return func(context.Context) {}, nil
+	}
+	options, access, err := c.options(with)
+	if err != nil {
+		return nil, err
+	}
+	var listener net.Listener
+	if c.Addr != "" {
+		if listener, err = contentserver.Listen(c.Addr); err != nil {
+			return nil, err
+		}
+		port := listener.Addr().(*net.TCPAddr).Port
+		options.Base = "https://" + net.JoinHostPort(with.ReachedAt, strconv.Itoa(port)) + strings.TrimSuffix(contentserver.Root, "/")
+		klog.FromContext(ctx).Info("Listening for requests for the content of catalogs", "address", listener.Addr().String(), "url", options.Base)
+	}
+	run := &catalogsRun{catalogs: c, options: options, access: access, dir: dir, listener: listener, certificate: with.Certificate}
+	if err := with.Metrics.Register(run); err != nil {
+		return nil, fmt.Errorf("registering the metrics of catalogs: %w", err)
+	}
+	return run.run, nil
+}
+
+// options are those of the controller, as far as no request and no disk is needed for them.
+func (c *Catalogs) options(with server.Surroundings) (catalog.Options, kubernetes.Interface, error) {
+	config := with.Host("catalogs")
+	catalogs, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return catalog.Options{}, nil, fmt.Errorf("making a client for ClusterCatalogs: %w", err)
+	}
+	definitions, err := metadata.NewForConfig(config)
+	if err != nil {
+		return catalog.Options{}, nil, fmt.Errorf("making a client for ClusterCatalogs: %w", err)
+	}
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return catalog.Options{}, nil, fmt.Errorf("making a client for ClusterCatalogs: %w", err)
+	}
+	secret, err := c.pullSecret()
+	if err != nil {
+		return catalog.Options{}, nil, err
+	}
+	return catalog.Options{
+		Clients:   catalog.Clients{Catalogs: catalogs, Definitions: definitions, Leases: core},
+		Inventory: c.Inventory, Clock: clock.RealClock{}, TakeOver: c.TakeOver, Catalogd: c.catalogd,
+		Credentials: &catalog.PullSecrets{
+			Client: core, Global: secret, Path: c.AuthFile,
+			ServiceAccount: types.NamespacedName{Namespace: with.Namespace, Name: registration.ServiceAccount},
+		},
+	}, core, nil
+}
+
+// catalogd is a client for what catalogd serves: whoever writes a status says where that is,
+// so it goes nowhere else from there, and takes no credentials along.
+func (c *Catalogs) catalogd() (*http.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if c.CatalogdCAFile != "" {
+		bundle, err := os.ReadFile(c.CatalogdCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading --catalogd-ca-file: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(bundle) {
+			return nil, fmt.Errorf("--catalogd-ca-file %s has no certificate in PEM", c.CatalogdCAFile)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return &http.Client{
+		Transport: transport, Timeout: catalogdTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// Controller has this replica write ClusterCatalogs while it leads.
+func (c *Catalogs) Controller() leadership.Controller {
+	return leadership.Controller{Name: "catalogs", Start: func(_ context.Context, term leadership.Term) error {
+		return term.Manager.Add(manager.RunnableFunc(c.lead))
+	}}
+}
+
+// lead lets whatever controller there is write.
+func (c *Catalogs) lead(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c.mu.Lock()
+		controller, changed := c.controller, c.changed
+		c.mu.Unlock()
+		leading, stop := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-changed:
+			case <-leading.Done():
+			}
+			stop()
+		}()
+		if controller != nil {
+			controller.Lead(leading)
+		}
+		<-leading.Done()
+		stop()
+	}
+	return nil
+}
+
+func (c *Catalogs) set(controller *catalog.Controller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.controller = controller
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *Catalogs) present() *catalog.Controller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.controller
+}

@@ -1,0 +1,276 @@
+package catalog
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/catalog/content"
+	"github.com/penstock-project/penstock/pkg/catalog/contentserver"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/catalog/index"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// FieldManager writes the status of ClusterCatalogs.
+const FieldManager = "penstock-catalogs"
+
+const (
+	// workers is how many catalogs are looked at at a time; how many images are pulled is
+	// for the store of images to bound.
+	workers = 4
+	// retryFirst and retryMost bound the time between two attempts.
+	retryFirst = 5 * time.Second
+	retryMost  = 15 * time.Minute
+)
+
+// Images pulls and keeps images; *image.Store does.
+type Images interface {
+	Fetch(ctx context.Context, request image.Request) (*image.Image, error)
+	Collect(digests []string) error
+}
+
+// Credentials gives a file with credentials for registries, "" for none. Done removes it.
+type Credentials interface {
+	File(ctx context.Context) (file string, done func(), err error)
+}
+
+// Clients are those of the host.
+type Clients struct {
+	Catalogs    dynamic.Interface
+	Definitions metadata.Interface
+	Leases      kubernetes.Interface
+}
+
+// Options of a Controller; all but the last three are required.
+type Options struct {
+	Clients
+	Images      Images
+	Indexes     *index.Store
+	Contents    *content.Store
+	Inventory   *inventory.Inventory
+	Credentials Credentials
+	Clock       clock.Clock
+	// Catalogd is for requests to what catalogd serves. It must follow no redirects.
+	Catalogd func() (*http.Client, error)
+	// SeesLeases is whether the leases of catalogd can be watched. When not, nothing is
+	// written: there may be one.
+	SeesLeases bool
+	// TakeOver lets this process write ClusterCatalogs of a catalogd that does not hold its
+	// lease any more.
+	TakeOver bool
+	// Base is the URL below which contents are served; empty when nobody listens.
+	Base string
+}
+
+// Controller is safe for concurrent use.
+type Controller struct {
+	Options
+	queue   workqueue.TypedRateLimitingInterface[string]
+	leading atomic.Bool
+
+	mu sync.Mutex
+	// watching is nil while the host has no ClusterCatalogs, or that is not known.
+	watching *objectwatch.Watch[*unstructured.Unstructured]
+	leases   *objectwatch.Watch[*coordinationv1.Lease]
+	known    map[string]*known
+	// kept counts who needs the files of a digest besides what is known.
+	kept map[string]int
+	// pulls ends what is being done for a catalog.
+	pulls map[string]pull
+}
+
+// pull is an attempt that runs.
+type pull struct {
+	uid        string
+	generation int64
+	cancel     context.CancelFunc
+}
+
+// New returns a controller that sends no request before Run.
+func New(o Options) *Controller {
+	return &Controller{
+		Options: o, known: map[string]*known{}, kept: map[string]int{}, pulls: map[string]pull{},
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
+			workqueue.TypedRateLimitingQueueConfig[string]{Clock: withTicker(o.Clock)}),
+	}
+}
+
+// withTicker is for the queue, which wants more of a clock.
+func withTicker(c clock.Clock) clock.WithTicker {
+	if ticking, ok := c.(clock.WithTicker); ok {
+		return ticking
+	}
+	return clock.RealClock{}
+}
+
+// Run follows the host until ctx ends.
+func (c *Controller) Run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("catalogs"))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer c.close()
+	defer context.AfterFunc(ctx, c.queue.ShutDown)()
+	if c.SeesLeases {
+		leases := objectwatch.New(c.Leases, c.Leases.CoordinationV1().Leases(metav1.NamespaceAll), &coordinationv1.Lease{},
+			objectwatch.Options{Name: clustercatalog.CatalogdLease, Changed: c.lookAgainWhenOwnerChanged()})
+		c.mu.Lock()
+		c.leases = leases
+		c.mu.Unlock()
+		running.Go(func() { leases.Run(ctx) })
+	}
+	running.Go(func() { c.watchDefinition(ctx) })
+	for range workers {
+		running.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+}
+
+// Lead has this replica write, until ctx ends.
+func (c *Controller) Lead(ctx context.Context) {
+	c.leading.Store(true)
+	defer c.leading.Store(false)
+	c.lookAgain()
+	<-ctx.Done()
+}
+
+// next looks at one catalog.
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	again, err := c.reconcile(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case apierrors.IsConflict(err):
+		// The watch is about to bring the object as it is now.
+		c.queue.AddRateLimited(name)
+		return true
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "A catalog could not be brought up to date; trying again", "catalog", name)
+		c.queue.AddRateLimited(name)
+		return true
+	}
+	c.queue.Forget(name)
+	if again > 0 {
+		c.queue.AddAfter(name, again)
+	}
+	return true
+}
+
+// lookAgain looks at all catalogs that there are, or were.
+func (c *Controller) lookAgain() {
+	c.mu.Lock()
+	watching := c.watching
+	names := map[string]bool{}
+	for name := range c.known {
+		names[name] = true
+	}
+	c.mu.Unlock()
+	if watching != nil {
+		objects, err := watching.List()
+		if err != nil {
+			return // what there is is not known
+		}
+		for _, object := range objects {
+			names[object.GetName()] = true
+		}
+		c.endOutdated(objects)
+	}
+	// What is on disk may be of a catalog that was deleted while we were away.
+	for _, name := range c.Indexes.Catalogs() {
+		names[name] = true
+	}
+	for name := range names {
+		c.queue.Add(name)
+	}
+}
+
+// endOutdated ends attempts for what nobody wants any more: of a catalog that is gone, off, or
+// another one now.
+func (c *Controller) endOutdated(objects []*unstructured.Unstructured) {
+	wanted := map[string]*unstructured.Unstructured{}
+	for _, object := range objects {
+		wanted[object.GetName()] = object
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, running := range c.pulls {
+		object := wanted[name]
+		if object == nil || object.GetDeletionTimestamp() != nil || string(object.GetUID()) != running.uid || object.GetGeneration() != running.generation {
+			running.cancel()
+		}
+	}
+}
+
+// find returns the object of a catalog, nil when there is none. An error means that it is not
+// known.
+func (c *Controller) find(name string) (*unstructured.Unstructured, error) {
+	c.mu.Lock()
+	watching := c.watching
+	c.mu.Unlock()
+	if watching == nil {
+		return nil, objectwatch.ErrUnknown
+	}
+	objects, err := watching.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if object.GetName() == name {
+			return object, nil
+		}
+	}
+	return nil, nil
+}
+
+// Served is what is served under the name of a catalog, nil for nothing.
+func (c *Controller) Served(name string) *contentserver.Served {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.known[name]; known != nil && known.content != nil {
+		return &contentserver.Served{Content: known.content, Modified: known.unpacked}
+	}
+	return nil
+}
+
+// close lets go of images.
+func (c *Controller) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.known {
+		known.closeImage()
+	}
+}
+
+// pause is how long to wait after so many failures, different on each replica.
+func pause(failures int) time.Duration {
+	wait := retryFirst
+	for range min(failures, 16) - 1 {
+		wait = min(2*wait, retryMost)
+	}
+	return wait + time.Duration(rand.Int64N(int64(wait)/5+1))
+}

@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// PullSecrets are credentials from a file, from the pull secrets of a ServiceAccount, and from
+// one Secret for all. Of several for one registry the last of these counts. They are read
+// whenever an image is asked for, so that nothing is watched.
+type PullSecrets struct {
+	Client kubernetes.Interface
+	// ServiceAccount is the one whose pull secrets are used. It need not exist.
+	ServiceAccount types.NamespacedName
+	// Global is a Secret for all catalogs; empty for none.
+	Global types.NamespacedName
+	// Path is a file in the format of docker's config.json, "" for none.
+	Path string
+	// Dir is where the file for a pull is made.
+	Dir string
+}
+
+var _ Credentials = &PullSecrets{}
+
+// auths is what counts of such a file.
+type auths struct {
+	Auths map[string]json.RawMessage `json:"auths"`
+}
+
+// File implements Credentials. It has what can be read; an error says what cannot.
+func (p *PullSecrets) File(ctx context.Context) (string, func(), error) {
+	merged := auths{Auths: map[string]json.RawMessage{}}
+	var failed []error
+	add := func(what string, content []byte, err error) {
+		var one auths
+		switch {
+		case err != nil:
+			failed = append(failed, err)
+		case json.Unmarshal(content, &one) != nil:
+			// The decoder's error may quote a secret.
+			failed = append(failed, fmt.Errorf("%s is no JSON in the format of docker's config.json", what))
+		default:
+			maps.Copy(merged.Auths, one.Auths)
+		}
+	}
+	if p.Path != "" {
+		content, err := os.ReadFile(p.Path)
+		add("the file "+p.Path, content, err)
+	}
+	names, err := p.ofServiceAccount(ctx)
+	if err != nil {
+		failed = append(failed, err)
+	}
+	if p.Global.Name != "" {
+		names = append(names, p.Global)
+	}
+	for _, name := range names {
+		content, err := p.secret(ctx, name)
+		add("Secret "+name.String(), content, err)
+	}
+	if len(merged.Auths) == 0 {
+		return "", func() {}, errors.Join(failed...)
+	}
+	path, err := p.write(merged)
+	if err != nil {
+		return "", func() {}, errors.Join(append(failed, err)...)
+	}
+	return path, func() { _ = os.Remove(path) }, errors.Join(failed...)
+}
+
+func (p *PullSecrets) ofServiceAccount(ctx context.Context) ([]types.NamespacedName, error) {
+	account, err := p.Client.CoreV1().ServiceAccounts(p.ServiceAccount.Namespace).Get(ctx, p.ServiceAccount.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // this process runs outside of the cluster
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ServiceAccount %s for its pull secrets: %w", p.ServiceAccount, err)
+	}
+	var names []types.NamespacedName
+	for _, one := range account.ImagePullSecrets {
+		names = append(names, types.NamespacedName{Namespace: p.ServiceAccount.Namespace, Name: one.Name})
+	}
+	return names, nil
+}
+
+// secret reads a pull secret in either of the two formats.
+func (p *PullSecrets) secret(ctx context.Context, name types.NamespacedName) ([]byte, error) {
+	found, err := p.Client.CoreV1().Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading pull secret %s: %w", name, err)
+	}
+	if content, ok := found.Data[corev1.DockerConfigJsonKey]; ok {
+		return content, nil
+	}
+	content, ok := found.Data[corev1.DockerConfigKey]
+	if !ok {
+		return nil, fmt.Errorf("pull secret %s has neither %s nor %s", name, corev1.DockerConfigJsonKey, corev1.DockerConfigKey)
+	}
+	return fmt.Appendf(nil, `{"auths":%s}`, content), nil
+}
+
+func (p *PullSecrets) write(merged auths) (string, error) {
+	content, err := json.Marshal(merged)
+	if err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(p.Dir, "auth-*.json") // readable by its owner alone
+	if err != nil {
+		return "", fmt.Errorf("writing credentials for a pull: %w", err)
+	}
+	if _, err := file.Write(content); err != nil {
+		return "", errors.Join(fmt.Errorf("writing credentials for a pull: %w", err), file.Close(), os.Remove(file.Name()))
+	}
+	return file.Name(), file.Close()
+}

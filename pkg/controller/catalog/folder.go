@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/penstock-project/penstock/pkg/catalog/content"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/catalog/index"
+)
+
+// mostProcesses is how many processes may share a folder.
+const mostProcesses = 64
+
+// Folder is where catalogs are on disk. Several processes may share one: images are common,
+// so that each digest is downloaded once; indexes and contents are each process' own.
+type Folder struct {
+	Images   *image.Store
+	Indexes  *index.Store
+	Contents *content.Store
+	// Private is for files that nobody else is to read.
+	Private string
+
+	lock *os.File
+}
+
+// OpenFolder opens a folder, and takes the first place in it that no other process has: after
+// a restart that is the one it had, with what is there.
+func OpenFolder(root string, options image.Options) (*Folder, error) {
+	images, err := image.Open(filepath.Join(root, "images"), options)
+	if err != nil {
+		return nil, err
+	}
+	for i := range mostProcesses {
+		place := filepath.Join(root, "process-"+strconv.Itoa(i))
+		if err := os.MkdirAll(place, 0o700); err != nil {
+			return nil, fmt.Errorf("opening the folder of catalogs: %w", err)
+		}
+		lock, err := os.OpenFile(filepath.Join(place, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("opening the folder of catalogs: %w", err)
+		}
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			_ = lock.Close()
+			if errors.Is(err, syscall.EWOULDBLOCK) {
+				continue
+			}
+			return nil, fmt.Errorf("taking a place in the folder of catalogs: %w", err)
+		}
+		return openPlace(place, lock, images)
+	}
+	return nil, fmt.Errorf("taking a place in the folder of catalogs %s: %d processes have one; no more are allowed", root, mostProcesses)
+}
+
+func openPlace(place string, lock *os.File, images *image.Store) (*Folder, error) {
+	f := &Folder{Images: images, Private: filepath.Join(place, "private"), lock: lock}
+	err := os.RemoveAll(f.Private) // what a crash left
+	if err == nil {
+		err = os.Mkdir(f.Private, 0o700)
+	}
+	if err == nil {
+		f.Indexes, err = index.Open(filepath.Join(place, "indexes"))
+	}
+	if err == nil {
+		f.Contents, err = content.Open(filepath.Join(place, "contents"))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the folder of catalogs: %w", err), lock.Close())
+	}
+	return f, nil
+}
+
+// Close gives the place to others.
+func (f *Folder) Close() error { return f.lock.Close() }

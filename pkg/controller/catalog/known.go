@@ -1,0 +1,181 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/distribution/reference"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/catalog/content"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/catalog/index"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+)
+
+// known is what is known of one catalog. Who looks at the catalog changes it, one at a time;
+// what others read is changed under the lock of the controller.
+type known struct {
+	uid types.UID
+	// ref is the image, with digest, of what is in use, "" for nothing.
+	ref      string
+	unpacked time.Time
+	// content is nil when nothing is served.
+	content *content.Content
+	index   *index.Index
+	// image is open so that no other process removes it; it may be nil.
+	image *image.Image
+
+	// generation is that of the last attempt; 0 for none.
+	generation int64
+	// tried is false while what the status says of attempts holds.
+	tried   bool
+	err     error
+	blocked bool
+	// failures are those in a row, and retry when to try again; zero for never.
+	failures int
+	retry    time.Time
+	// polled is when the image was asked for.
+	polled time.Time
+	// attempts count for metrics.
+	succeeded, failed int
+	lastAttempt       time.Time
+}
+
+func (k *known) closeImage() {
+	if k.image != nil {
+		_ = k.image.Close()
+		k.image = nil
+	}
+}
+
+// digest is that of what is in use, "" for nothing.
+func (k *known) digest() string { return digestOf(k.ref) }
+
+// digestOf is the digest of a reference, "" when it has none.
+func digestOf(ref string) string {
+	named, err := reference.ParseNamed(ref)
+	if err != nil {
+		return ""
+	}
+	if canonical, ok := named.(reference.Canonical); ok {
+		return canonical.Digest().String()
+	}
+	return ""
+}
+
+// knownOf returns what is known of a catalog; of another one of the same name, nothing.
+func (c *Controller) knownOf(catalog *clustercatalog.Catalog) *known {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.known[catalog.Name]
+	if k == nil || k.uid != catalog.UID {
+		if k != nil {
+			k.closeImage()
+		}
+		k = &known{uid: catalog.UID}
+		c.known[catalog.Name] = k
+	}
+	return k
+}
+
+// use makes a content the one that is served, all at once.
+func (c *Controller) use(k *known, made *made, unpacked time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.image != made.image {
+		k.closeImage()
+	}
+	k.ref, k.content, k.index, k.image, k.unpacked = made.ref, made.content, made.index, made.image, unpacked.Truncate(time.Second)
+}
+
+// succeed notes an attempt.
+func (c *Controller) succeed(k *known, generation int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Clock.Now()
+	k.generation, k.tried, k.err, k.blocked, k.failures, k.retry = generation, true, nil, false, 0, time.Time{}
+	k.polled, k.lastAttempt = now, now
+	k.succeeded++
+}
+
+// fail notes an attempt.
+func (c *Controller) fail(k *known, generation int64, err error, blocked bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Clock.Now()
+	if k.generation != generation {
+		k.failures = 0
+	}
+	k.generation, k.tried, k.err, k.blocked = generation, true, err, blocked
+	k.failures++
+	k.failed++
+	k.polled, k.lastAttempt = now, now
+	if k.retry = now.Add(pause(k.failures)); blocked {
+		k.retry = time.Time{}
+	}
+}
+
+// drop stops to serve what is in use.
+func (c *Controller) drop(k *known) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k.closeImage()
+	k.ref, k.content, k.index, k.unpacked = "", nil, nil, time.Time{}
+	k.generation, k.tried, k.err, k.blocked, k.failures, k.retry, k.polled = 0, false, nil, false, 0, time.Time{}, time.Time{}
+}
+
+// tell puts a catalog into the inventory.
+func (c *Controller) tell(catalog *clustercatalog.Catalog, k *known) {
+	c.Inventory.Put(inventory.Catalog{
+		Name: catalog.Name, Labels: catalog.SelectorLabels(), Priority: catalog.Spec.Priority,
+		Unavailable: catalog.Off(), Index: k.index, Err: k.err,
+	})
+}
+
+// forget is for a catalog that is gone.
+func (c *Controller) forget(ctx context.Context, name string) error {
+	c.mu.Lock()
+	if k := c.known[name]; k != nil {
+		k.closeImage()
+		delete(c.known, name)
+	}
+	c.mu.Unlock()
+	c.Inventory.Remove(name)
+	if err := c.Indexes.Remove(name); err != nil {
+		return err
+	}
+	return c.collect(ctx)
+}
+
+// collect removes from disk what no catalog uses.
+func (c *Controller) collect(context.Context) error {
+	c.mu.Lock()
+	var digests []string
+	for _, k := range c.known {
+		if digest := k.digest(); digest != "" {
+			digests = append(digests, digest)
+		}
+	}
+	for digest := range c.kept {
+		digests = append(digests, digest)
+	}
+	c.mu.Unlock()
+	// What is on disk, and whose catalog was not looked at since the start.
+	for _, name := range c.Indexes.Catalogs() {
+		if current := c.Indexes.Current(name); current != nil {
+			digests = append(digests, current.Digest())
+		}
+	}
+	slices.Sort(digests)
+	digests = slices.Compact(digests)
+	_, err := c.Indexes.Collect()
+	if err = errors.Join(err, c.Contents.Collect(digests), c.Images.Collect(digests)); err != nil {
+		return fmt.Errorf("removing catalogs that nobody uses from disk: %w", err)
+	}
+	return nil
+}

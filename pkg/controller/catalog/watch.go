@@ -1,0 +1,180 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// Definitions is the resource of CustomResourceDefinitions.
+var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// watchDefinition watches ClusterCatalogs for as long as the host has such a kind: without it,
+// a watch would be tried for ever.
+func (c *Controller) watchDefinition(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	var stop context.CancelFunc
+	var of string
+	var watching *objectwatch.Watch[*metav1.PartialObjectMetadata]
+	var mu sync.Mutex
+	look := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		found, err := watching.Get()
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		uid := ""
+		if found != nil {
+			uid = string(found.UID)
+		}
+		if uid == of {
+			return
+		}
+		// Another definition has other objects, if it has any.
+		if of = uid; stop != nil {
+			stop()
+			stop = nil
+		}
+		var watchCtx context.Context
+		if uid != "" {
+			watchCtx, stop = context.WithCancel(ctx)
+			running.Go(func() { c.watchCatalogs(watchCtx) })
+			return
+		}
+		c.mu.Lock()
+		c.watching = nil
+		c.mu.Unlock()
+		c.forgetAll(ctx)
+	}
+	watching = objectwatch.New(c.Definitions, c.Definitions.Resource(Definitions), &metav1.PartialObjectMetadata{},
+		objectwatch.Options{Name: clustercatalog.DefinitionName, Changed: look})
+	watching.Run(ctx)
+	mu.Lock()
+	defer mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+func (c *Controller) watchCatalogs(ctx context.Context) {
+	watching := objectwatch.New(c.Catalogs, c.Catalogs.Resource(clustercatalog.Resource), &unstructured.Unstructured{},
+		objectwatch.Options{Changed: func() {
+			if ctx.Err() == nil {
+				c.lookAgain()
+			}
+		}, Failed: func() {}}) // the kind is served some moments after its definition is there
+	c.mu.Lock()
+	c.watching = watching
+	c.mu.Unlock()
+	watching.Run(ctx)
+}
+
+// forgetAll is for a host that has no such kind any more.
+func (c *Controller) forgetAll(ctx context.Context) {
+	c.mu.Lock()
+	names := make([]string, 0, len(c.known))
+	for name := range c.known {
+		names = append(names, name)
+	}
+	for _, running := range c.pulls {
+		running.cancel()
+	}
+	c.mu.Unlock()
+	for _, name := range append(names, c.Indexes.Catalogs()...) {
+		if err := c.forget(ctx, name); err != nil {
+			klog.FromContext(ctx).Error(err, "A catalog that is gone could not be removed from disk", "catalog", name)
+		}
+	}
+}
+
+// owner says who writes ClusterCatalogs.
+type owner int
+
+const (
+	// nobodyKnows means that nothing is to be done yet.
+	nobodyKnows owner = iota
+	// weWrite means that this is the writer, if it leads.
+	weWrite
+	// catalogdWrites means that OLM's catalogd is there.
+	catalogdWrites
+)
+
+// whoWrites finds out who writes ClusterCatalogs, and how long that is sure; 0 means until
+// the lease changes.
+//
+// A catalogd that restarts gives its lease back for a while, so that one without a holder is
+// no proof that it is gone: it is catalogd's until the lease is deleted, or somebody has said
+// that it is to be taken over. It is never taken from one who holds it.
+func (c *Controller) whoWrites() (owner, time.Duration, error) {
+	if !c.SeesLeases {
+		return catalogdWrites, 0, nil
+	}
+	c.mu.Lock()
+	leases := c.leases
+	c.mu.Unlock()
+	if leases == nil {
+		return nobodyKnows, 0, nil
+	}
+	found, err := leases.List()
+	if err != nil {
+		return nobodyKnows, 0, nil //nolint:nilerr // the watch goes on, and tells when there is an answer
+	}
+	var held time.Duration
+	for _, lease := range found {
+		if lease.Name != clustercatalog.CatalogdLease {
+			continue
+		}
+		if !c.TakeOver {
+			return catalogdWrites, 0, nil
+		}
+		holder, renewed, seconds := lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds
+		if holder == nil || *holder == "" || renewed == nil || seconds == nil {
+			continue
+		}
+		left := renewed.Add(time.Duration(*seconds) * time.Second).Sub(c.Clock.Now())
+		held = max(held, left)
+	}
+	if held > 0 {
+		return catalogdWrites, held + time.Second, nil
+	}
+	return weWrite, 0, nil
+}
+
+// lookAgainWhenOwnerChanged returns what is called when the lease has changed, which it does
+// whenever catalogd renews it.
+func (c *Controller) lookAgainWhenOwnerChanged() func() {
+	var mu sync.Mutex
+	last := nobodyKnows
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		now, _, _ := c.whoWrites()
+		if now != last {
+			last = now
+			klog.Background().WithName("catalogs").Info("Who writes ClusterCatalogs is known", "who", now.String())
+			c.lookAgain()
+		}
+	}
+}
+
+func (o owner) String() string {
+	switch o {
+	case weWrite:
+		return "penstock"
+	case catalogdWrites:
+		return "catalogd"
+	case nobodyKnows:
+	}
+	return fmt.Sprintf("unknown (%d)", int(o))
+}
