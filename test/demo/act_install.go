@@ -57,7 +57,7 @@ func (d *demo) startCluster(ctx context.Context) error {
 		path: filepath.Join(d.dir, "bin", "penstock"),
 		args: []string{
 			"serve", "--kubeconfig=" + host.Kubeconfig(), "--data-dir=" + filepath.Join(d.dir, "data"),
-			"--bind-address=127.0.0.1", "--secure-port=0", "--register",
+			"--bind-address=127.0.0.1", "--secure-port=0", "--catalog-addr=127.0.0.1:0", "--register",
 		},
 		log: filepath.Join(d.dir, "penstock.log"), detached: d.Keep,
 	}

@@ -88,7 +88,7 @@ func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...strin
 		host = Install(t, cluster)
 	}
 	args := append([]string{"serve", "--kubeconfig", host.Kubeconfig(), "--data-dir", dataDir,
-		"--bind-address", "127.0.0.1", "--secure-port", "0", "--register"}, flags...)
+		"--bind-address", "127.0.0.1", "--secure-port", "0", "--catalog-addr", "127.0.0.1:0", "--register"}, flags...)
 	s := &Server{cmd: exec.Command(p.path, args...), ended: make(chan struct{}), grown: make(chan struct{})}
 	s.cmd.SysProcAttr = dieWithParent()
 	output, input, err := os.Pipe()

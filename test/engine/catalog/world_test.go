@@ -1,0 +1,304 @@
+// Package catalog_test runs the controller of ClusterCatalogs against a real kube-apiserver
+// and registries on loopback.
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/catalog/contentserver"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/controller/catalog"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// patience bounds every wait: what takes longer does not happen.
+const patience = 2 * time.Minute
+
+// world is a cluster that has ClusterCatalogs.
+type world struct {
+	*cluster.Cluster
+	core    kubernetes.Interface
+	objects dynamic.Interface
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	c := cluster.Start(t)
+	w := &world{Cluster: c}
+	var err error
+	if w.core, err = kubernetes.NewForConfig(c.Config()); err != nil {
+		t.Fatal(err)
+	}
+	if w.objects, err = dynamic.NewForConfig(c.Config()); err != nil {
+		t.Fatal(err)
+	}
+	c.MustKubectlInput(string(clustercatalog.DefinitionYAML()), "apply", "-f", "-")
+	c.MustKubectl("wait", "--for=condition=Established", "crd", clustercatalog.DefinitionName)
+	return w
+}
+
+func (w *world) catalogs() dynamic.ResourceInterface {
+	return w.objects.Resource(clustercatalog.Resource)
+}
+
+// create makes a ClusterCatalog that goes with the test.
+func (w *world) create(t *testing.T, name, ref string, more ...string) {
+	t.Helper()
+	manifest := fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: %s}, spec: {source: {type: Image, image: {ref: %q", name, ref)
+	if len(more) > 0 {
+		manifest += ", " + more[0]
+	}
+	w.In(t).MustKubectlInput(manifest+"}}}}", "create", "-f", "-")
+	t.Cleanup(func() {
+		_, _ = w.catalogs().Patch(context.Background(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_ = w.catalogs().Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+}
+
+func (w *world) get(t *testing.T, name string) (*clustercatalog.Catalog, *unstructured.Unstructured) {
+	t.Helper()
+	object, err := w.catalogs().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := clustercatalog.From(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read, object
+}
+
+// await returns a catalog when it is as it should be.
+func (w *world) await(t *testing.T, name, what string, is func(*clustercatalog.Catalog) bool) *clustercatalog.Catalog {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			return w.catalogs().List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return w.catalogs().Watch(ctx, options)
+		},
+	}
+	var last *clustercatalog.Catalog
+	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Deleted {
+			return false, nil
+		}
+		var err error
+		if last, err = clustercatalog.From(object); err != nil {
+			return false, err
+		}
+		return is(last), nil
+	})
+	if err != nil {
+		status, _ := json.Marshal(last)
+		t.Fatalf("catalog %s: %s: %v; it is %s", name, what, err, status)
+	}
+	return last
+}
+
+// condition is "status/reason" of a condition for the spec as it is, "" when there is none.
+func condition(c *clustercatalog.Catalog, kind string) string {
+	for _, one := range c.Status.Conditions {
+		if one.Type == kind && one.ObservedGeneration == c.Generation {
+			return string(one.Status) + "/" + one.Reason
+		}
+	}
+	return ""
+}
+
+func message(c *clustercatalog.Catalog, kind string) string {
+	for _, one := range c.Status.Conditions {
+		if one.Type == kind {
+			return one.Message
+		}
+	}
+	return ""
+}
+
+// uses is whether a catalog serves a digest, as its status says.
+func uses(digest string) func(*clustercatalog.Catalog) bool {
+	return func(c *clustercatalog.Catalog) bool {
+		return condition(c, clustercatalog.Serving) == "True/Available" && condition(c, clustercatalog.Progressing) == "True/Succeeded" &&
+			len(c.Resolved()) > len(digest) && c.Resolved()[len(c.Resolved())-len(digest):] == digest
+	}
+}
+
+// replica is one process.
+type replica struct {
+	*catalog.Controller
+	inventory *inventory.Inventory
+	served    *httptest.Server
+	stop      func()
+	lead      func() (retire func())
+}
+
+// settings of a replica.
+type settings struct {
+	dir      string
+	images   image.Options
+	clock    clock.Clock
+	takeOver bool
+	// trusts verifies catalogd.
+	trusts *httptest.Server
+}
+
+// start runs a replica until the test ends, or it is stopped.
+func (w *world) start(t *testing.T, s settings) *replica {
+	t.Helper()
+	folder, err := catalog.OpenFolder(s.dir, s.images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := metadata.NewForConfig(w.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.clock == nil {
+		s.clock = clock.RealClock{}
+	}
+	r := &replica{inventory: inventory.New(clock.RealClock{})}
+	client := &http.Client{}
+	if s.trusts != nil {
+		client = s.trusts.Client()
+	}
+	r.Controller = catalog.New(catalog.Options{
+		Clients: catalog.Clients{Catalogs: w.objects, Definitions: definitions, Leases: w.core},
+		Images:  folder.Images, Indexes: folder.Indexes, Contents: folder.Contents, Inventory: r.inventory, Clock: s.clock,
+		Credentials: &catalog.PullSecrets{Client: w.core, ServiceAccount: types.NamespacedName{Namespace: "default", Name: "penstock"}, Dir: folder.Private},
+		Catalogd:    func() (*http.Client, error) { return client, nil },
+		SeesLeases:  true, TakeOver: s.takeOver, Base: "https://penstock.example.svc:8444/catalogs",
+	})
+	r.served = httptest.NewServer(contentserver.NewHandler(r.Served))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx) })
+	r.lead = func() func() {
+		leading, retire := context.WithCancel(ctx)
+		var led sync.WaitGroup
+		led.Go(func() { r.Lead(leading) })
+		return func() { retire(); led.Wait() }
+	}
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+		r.served.Close()
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+// leader is a replica that leads.
+func (w *world) leader(t *testing.T, s settings) *replica {
+	r := w.start(t, s)
+	r.lead()
+	return r
+}
+
+// content is what a replica serves of a catalog, "" for nothing.
+func (r *replica) content(t *testing.T, name string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.served.URL+"/catalogs/"+name+"/api/v1/all", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := r.served.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return string(body)
+	case http.StatusNotFound:
+		return ""
+	}
+	t.Fatalf("the answer is %s: %s", answer.Status, body)
+	return ""
+}
+
+// knows waits until the inventory of a replica is as it should be.
+func (r *replica) knows(t *testing.T, what string, is func(*inventory.Snapshot) bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		now := r.inventory.Snapshot()
+		if is(now) {
+			return
+		}
+		select {
+		case <-now.Outdated():
+		case <-deadline:
+			t.Fatalf("the inventory: %s; it has %+v", what, now.Catalogs())
+		}
+	}
+}
+
+// has is whether an inventory has a package in a catalog.
+func has(catalog, pkg string) func(*inventory.Snapshot) bool {
+	return func(s *inventory.Snapshot) bool {
+		found := s.Catalog(catalog)
+		if found == nil || found.Index == nil {
+			return false
+		}
+		config, err := found.Index.Package(pkg)
+		return err == nil && config != nil
+	}
+}
+
+// eventually waits for what no watch tells.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// pkg is a catalog with one package.
+func pkg(name string) string {
+	return fmt.Sprintf(`---
+{schema: olm.package, name: %[1]s, defaultChannel: stable}
+---
+{schema: olm.channel, package: %[1]s, name: stable, entries: [{name: %[1]s.v1.0.0}]}
+---
+{schema: olm.bundle, package: %[1]s, name: %[1]s.v1.0.0, image: "r.example/%[1]s:1", properties: [{type: olm.package, value: {packageName: %[1]s, version: 1.0.0}}]}
+`, name)
+}
