@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/server"
 )
 
@@ -35,7 +36,8 @@ func TestFillIn(t *testing.T) {
 			if tc.change != nil {
 				tc.change(options)
 			}
-			err = fillIn(options, func(flag string) bool { return flag == tc.given }, func(string) string { return tc.kubeconfig })
+			settings := &app.Settings{Catalogs: app.NewCatalogs()}
+			err = fillIn(options, settings, func(flag string) bool { return flag == tc.given }, func(string) string { return tc.kubeconfig })
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s: %v, want %q", tc.reason, err, tc.err)

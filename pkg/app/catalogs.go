@@ -93,9 +93,11 @@ func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
 		"registries.conf of podman and CRI-O: mirrors, blocked registries, and registries without TLS.")
 	flags.StringVar(&c.Registries.Certs, "registry-certs-dir", c.Registries.Certs,
 		"Directory with a folder for each registry (host:port) that has authorities (*.crt) and client certificates (*.cert, *.key).")
+	flags.StringVar(&c.Registries.CAs, "registry-cas-dir", c.Registries.CAs,
+		"Directory with authorities (*.crt) for all registries, besides those of this system. --registry-certs-dir is not read then.")
 	flags.StringVar(&c.Registries.Policy, "signature-policy", c.Registries.Policy,
 		"policy.json of podman and CRI-O: whose signatures an image needs. Without it, none are asked for.")
-	flags.StringVar(&c.Registries.Lookaside, "signature-lookaside-dir", c.Registries.Lookaside,
+	flags.StringVar(&c.Registries.Lookaside, "registries-d", c.Registries.Lookaside,
 		"registries.d of podman and CRI-O: where signatures are.")
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
@@ -58,6 +60,8 @@ func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	for _, set := range options.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
+	catalogs := app.NewCatalogs()
+	catalogs.AddFlags(flags)
 	container := deployment.Spec.Template.Spec.Containers[0]
 	if container.Args[0] != "serve" {
 		t.Errorf("the program is told to %q", container.Args[0])
@@ -65,7 +69,7 @@ func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	if err := flags.Parse(container.Args[1:]); err != nil {
 		t.Fatal(err)
 	}
-	if err := options.Validate(); err != nil {
+	if err := errors.Join(options.Validate(), catalogs.Validate()); err != nil {
 		t.Errorf("the arguments: %v", err)
 	}
 	if options.Namespace != deployment.Namespace {

@@ -19,7 +19,7 @@ import (
 func (c *Controller) read(ctx context.Context, catalog *clustercatalog.Catalog, k *known) time.Duration {
 	if !catalog.Served() {
 		c.drop(k)
-		c.tell(catalog, k)
+		c.publish(catalog, k)
 		return 0
 	}
 	now, ref := c.Clock.Now(), catalog.Resolved()
@@ -33,12 +33,12 @@ func (c *Controller) read(ctx context.Context, catalog *clustercatalog.Catalog, 
 			}
 			c.fail(k, catalog.Generation, err, false)
 			klog.FromContext(ctx).Error(err, "What catalogd serves cannot be read", "catalog", catalog.Name, "url", catalog.Status.URLs.Base)
-			c.tell(catalog, k)
+			c.publish(catalog, k)
 			return k.retry.Sub(now)
 		}
 		c.succeed(k, catalog.Generation)
 	}
-	c.tell(catalog, k)
+	c.publish(catalog, k)
 	return 0
 }
 

@@ -90,6 +90,10 @@ type Controller struct {
 	watching *objectwatch.Watch[*unstructured.Unstructured]
 	leases   *objectwatch.Watch[*coordinationv1.Lease]
 	known    map[string]*known
+	// told are the catalogs that the inventory has; complete is whether it was said that
+	// these are all.
+	told     map[string]bool
+	complete bool
 	// kept counts who needs the files of a digest besides what is known.
 	kept map[string]int
 	// pulls ends what is being done for a catalog.
@@ -106,7 +110,7 @@ type pull struct {
 // New returns a controller that sends no request before Run.
 func New(o Options) *Controller {
 	return &Controller{
-		Options: o, known: map[string]*known{}, kept: map[string]int{}, pulls: map[string]pull{},
+		Options: o, known: map[string]*known{}, told: map[string]bool{}, kept: map[string]int{}, pulls: map[string]pull{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
 			workqueue.TypedRateLimitingQueueConfig[string]{Clock: withTicker(o.Clock)}),
@@ -207,6 +211,30 @@ func (c *Controller) lookAgain() {
 	for name := range names {
 		c.queue.Add(name)
 	}
+	c.notifyComplete()
+}
+
+// notifyComplete says once that the inventory has all catalogs that there are.
+func (c *Controller) notifyComplete() {
+	c.mu.Lock()
+	watching, complete := c.watching, c.complete
+	c.mu.Unlock()
+	if complete || watching == nil {
+		return
+	}
+	objects, err := watching.List()
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, object := range objects {
+		if !c.told[object.GetName()] {
+			return
+		}
+	}
+	c.complete, c.told = true, nil
+	c.Inventory.MarkComplete()
 }
 
 // endOutdated ends attempts for what nobody wants any more: of a catalog that is gone, off, or

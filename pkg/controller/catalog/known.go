@@ -129,12 +129,26 @@ func (c *Controller) drop(k *known) {
 	k.generation, k.tried, k.err, k.blocked, k.failures, k.retry, k.polled = 0, false, nil, false, 0, time.Time{}, time.Time{}
 }
 
-// tell puts a catalog into the inventory.
-func (c *Controller) tell(catalog *clustercatalog.Catalog, k *known) {
+// publish puts a catalog into the inventory.
+func (c *Controller) publish(catalog *clustercatalog.Catalog, k *known) {
 	c.Inventory.Put(inventory.Catalog{
 		Name: catalog.Name, Labels: catalog.SelectorLabels(), Priority: catalog.Spec.Priority,
 		Unavailable: catalog.Off(), Index: k.index, Err: k.err,
 	})
+	c.toldOf(catalog.Name)
+}
+
+// toldOf notes that what is to be known of a catalog is in the inventory, or that nothing is.
+func (c *Controller) toldOf(name string) {
+	c.mu.Lock()
+	complete := c.complete
+	if !complete {
+		c.told[name] = true
+	}
+	c.mu.Unlock()
+	if !complete {
+		c.notifyComplete()
+	}
 }
 
 // forget is for a catalog that is gone.
@@ -146,6 +160,7 @@ func (c *Controller) forget(ctx context.Context, name string) error {
 	}
 	c.mu.Unlock()
 	c.Inventory.Remove(name)
+	c.toldOf(name)
 	if err := c.Indexes.Remove(name); err != nil {
 		return err
 	}

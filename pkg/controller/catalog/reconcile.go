@@ -80,7 +80,7 @@ func (c *Controller) release(ctx context.Context, object *unstructured.Unstructu
 func (c *Controller) switchOff(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known, write bool) error {
 	c.endPull(catalog.Name)
 	c.drop(k)
-	c.tell(catalog, k)
+	c.publish(catalog, k)
 	if err := c.Indexes.Remove(catalog.Name); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *Controller) decide(ctx context.Context, catalog *clustercatalog.Catalog
 	if k.ref == "" && k.generation == 0 {
 		c.resume(catalog, k)
 	}
-	c.tell(catalog, k) // a pull may take long
+	c.publish(catalog, k) // a pull may take long
 	if c.due(catalog, k) {
 		made, err := c.bring(ctx, catalog, catalog.Ref())
 		switch {
@@ -114,7 +114,7 @@ func (c *Controller) decide(ctx context.Context, catalog *clustercatalog.Catalog
 			c.succeed(k, catalog.Generation)
 		}
 	}
-	c.tell(catalog, k)
+	c.publish(catalog, k)
 	return c.nextLook(catalog, k)
 }
 
@@ -202,7 +202,7 @@ func (c *Controller) follow(ctx context.Context, catalog *clustercatalog.Catalog
 	ref := catalog.Resolved()
 	if ref == "" {
 		c.drop(k)
-		c.tell(catalog, k)
+		c.publish(catalog, k)
 		return 0
 	}
 	if k.ref == "" {
@@ -219,7 +219,7 @@ func (c *Controller) follow(ctx context.Context, catalog *clustercatalog.Catalog
 	if k.ref == ref && k.content != nil {
 		c.agree(catalog, k)
 	}
-	c.tell(catalog, k)
+	c.publish(catalog, k)
 	return wait
 }
 

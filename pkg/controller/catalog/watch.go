@@ -38,7 +38,7 @@ func (c *Controller) watchDefinition(ctx context.Context) {
 		if found != nil {
 			uid = string(found.UID)
 		}
-		if uid == of {
+		if uid == of && uid != "" {
 			return
 		}
 		// Another definition has other objects, if it has any.
@@ -82,6 +82,7 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 
 // forgetAll is for a host that has no such kind any more.
 func (c *Controller) forgetAll(ctx context.Context) {
+	defer c.Inventory.MarkComplete()
 	c.mu.Lock()
 	names := make([]string, 0, len(c.known))
 	for name := range c.known {

@@ -43,19 +43,19 @@ spec:
 `
 
 func TestCatalogs(t *testing.T) {
-	w := newWorld(t)
-	for name, test := range map[string]func(*testing.T, *world){
+	w := newHost(t)
+	for name, test := range map[string]func(*testing.T, *host){
 		"Sample": testSample, "Refused": testRefused, "Credentials": testCredentials, "Outage": testOutage,
 		"Restart": testRestart, "Tag": testTag, "Deleted": testDeleted, "Replicas": testReplicas,
 		"Catalogd": testCatalogd, "TakeOver": testTakeOver, "Unavailable": testUnavailable, "Validation": testValidation,
 		"Redefined": testRedefined,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, &world{Cluster: w.In(t), core: w.core, objects: w.objects}) })
+		t.Run(name, func(t *testing.T) { test(t, &host{Cluster: w.In(t), core: w.core, objects: w.objects}) })
 	}
 }
 
 // The sample of upstream, from a mirror; columns and labels as with catalogd.
-func testSample(t *testing.T, w *world) {
+func testSample(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "hub/catalog:latest", pkg("lamp"))
 	options := pulls(t, s)
@@ -94,7 +94,7 @@ func testSample(t *testing.T, w *world) {
 }
 
 // What is wrong is said in status: what nobody can solve by waiting is Blocked.
-func testRefused(t *testing.T, w *world) {
+func testRefused(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	bare := s.push(t, "c/bare:v1", pkg("lamp"), "other")
 	broken := s.push(t, "c/broken:v1", "{\"schema\": \"olm.package\", \"name\": [}\n")
@@ -120,7 +120,7 @@ func testRefused(t *testing.T, w *world) {
 }
 
 // Pull secrets of the ServiceAccount are used, and appear nowhere.
-func testCredentials(t *testing.T, w *world) {
+func testCredentials(t *testing.T, w *host) {
 	s := serve(t, "reader", "open-sesame")
 	digest := s.push(t, "c/private:v1", pkg("lamp"))
 	w.create(t, "private", s.host+"/c/private:v1")
@@ -151,7 +151,7 @@ func testCredentials(t *testing.T, w *world) {
 }
 
 // A connection that breaks in the middle of a layer is tried again.
-func testOutage(t *testing.T, w *world) {
+func testOutage(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/outage:v1", pkg("lamp"))
 	var broken atomic.Int64
@@ -170,7 +170,7 @@ func testOutage(t *testing.T, w *world) {
 }
 
 // A restart needs no registry, and writes nothing.
-func testRestart(t *testing.T, w *world) {
+func testRestart(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/restart:v1", pkg("lamp"))
 	w.create(t, "restart", s.host+"/c/restart:v1", "pollIntervalMinutes: 5")
@@ -196,7 +196,7 @@ func testRestart(t *testing.T, w *world) {
 
 // A tag that moves is followed when it is time; what was served is served until then, and
 // goes from disk afterwards.
-func testTag(t *testing.T, w *world) {
+func testTag(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	first := s.push(t, "c/tag:v1", pkg("lamp"))
 	time0 := time.Now()
@@ -247,7 +247,7 @@ func testTag(t *testing.T, w *world) {
 }
 
 // A catalog that is deleted while it is pulled leaves nothing.
-func testDeleted(t *testing.T, w *world) {
+func testDeleted(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/deleted:v1", pkg("lamp"))
 	arrived, gone := make(chan struct{}), make(chan struct{})
@@ -287,7 +287,7 @@ func testDeleted(t *testing.T, w *world) {
 
 // Two replicas that share a disk download once and serve the same; the one that does not lead
 // writes nothing, and takes over without a write.
-func testReplicas(t *testing.T, w *world) {
+func testReplicas(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	first := s.push(t, "c/replicas:v1", pkg("lamp"))
 	second := s.push(t, "c/replicas:v2", pkg("axe"))
@@ -328,7 +328,7 @@ func testReplicas(t *testing.T, w *world) {
 }
 
 // lease makes that of a catalogd.
-func lease(t *testing.T, w *world, holder string) {
+func lease(t *testing.T, w *host, holder string) {
 	t.Helper()
 	if _, err := w.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "olmv1-system"}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func lease(t *testing.T, w *world, holder string) {
 	t.Cleanup(func() { unlease(t, w) })
 }
 
-func unlease(t *testing.T, w *world) {
+func unlease(t *testing.T, w *host) {
 	t.Helper()
 	err := w.core.CoordinationV1().Leases("olmv1-system").Delete(context.Background(), clustercatalog.CatalogdLease, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -352,7 +352,7 @@ func unlease(t *testing.T, w *world) {
 }
 
 // catalogd serves a catalog and says so in its status.
-func catalogd(t *testing.T, w *world, name, digest, content string) *httptest.Server {
+func catalogd(t *testing.T, w *host, name, digest, content string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/catalogs/"+name+"/api/v1/all" || r.Header.Get("Authorization") != "" {
@@ -395,7 +395,7 @@ func writers(object *unstructured.Unstructured) []string {
 }
 
 // Where a catalogd has its lease, its catalogs can be installed from, and nothing is written.
-func testCatalogd(t *testing.T, w *world) {
+func testCatalogd(t *testing.T, w *host) {
 	lease(t, w, "catalogd-0")
 	w.create(t, "theirs", "r.example/c/theirs:v1")
 	digest := "sha256:" + strings.Repeat("3", 64)
@@ -430,7 +430,7 @@ func testCatalogd(t *testing.T, w *world) {
 }
 
 // Who says so takes over from a catalogd that is gone, and never from one that holds its lease.
-func testTakeOver(t *testing.T, w *world) {
+func testTakeOver(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/taken:v1", pkg("lamp"))
 	lease(t, w, "catalogd-0")
@@ -463,7 +463,7 @@ func testTakeOver(t *testing.T, w *world) {
 }
 
 // A catalog that is switched off is as if it were not there, and comes back.
-func testUnavailable(t *testing.T, w *world) {
+func testUnavailable(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/switched:v1", pkg("lamp"))
 	w.create(t, "switched", s.host+"/c/switched:v1")
@@ -484,7 +484,7 @@ func testUnavailable(t *testing.T, w *world) {
 }
 
 // The rules of upstream's definition.
-func testValidation(t *testing.T, w *world) {
+func testValidation(t *testing.T, w *host) {
 	for name, c := range map[string]struct{ image, says string }{
 		"domain":    {`{ref: "/x:1"}`, "registry"},
 		"name":      {`{ref: "quay.io:1"}`, "repository"},
@@ -506,7 +506,7 @@ func testValidation(t *testing.T, w *world) {
 }
 
 // A definition that is deleted takes all catalogs along, and another one brings new ones.
-func testRedefined(t *testing.T, w *world) {
+func testRedefined(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/redefined:v1", pkg("lamp"))
 	w.create(t, "redefined", s.host+"/c/redefined:v1")

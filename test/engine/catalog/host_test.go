@@ -38,17 +38,17 @@ import (
 // patience bounds every wait: what takes longer does not happen.
 const patience = 2 * time.Minute
 
-// world is a cluster that has ClusterCatalogs.
-type world struct {
+// host is a cluster that has ClusterCatalogs.
+type host struct {
 	*cluster.Cluster
 	core    kubernetes.Interface
 	objects dynamic.Interface
 }
 
-func newWorld(t *testing.T) *world {
+func newHost(t *testing.T) *host {
 	t.Helper()
 	c := cluster.Start(t)
-	w := &world{Cluster: c}
+	w := &host{Cluster: c}
 	var err error
 	if w.core, err = kubernetes.NewForConfig(c.Config()); err != nil {
 		t.Fatal(err)
@@ -61,12 +61,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) catalogs() dynamic.ResourceInterface {
+func (w *host) catalogs() dynamic.ResourceInterface {
 	return w.objects.Resource(clustercatalog.Resource)
 }
 
 // create makes a ClusterCatalog that goes with the test.
-func (w *world) create(t *testing.T, name, ref string, more ...string) {
+func (w *host) create(t *testing.T, name, ref string, more ...string) {
 	t.Helper()
 	manifest := fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {name: %s}, spec: {source: {type: Image, image: {ref: %q", name, ref)
 	if len(more) > 0 {
@@ -79,7 +79,7 @@ func (w *world) create(t *testing.T, name, ref string, more ...string) {
 	})
 }
 
-func (w *world) get(t *testing.T, name string) (*clustercatalog.Catalog, *unstructured.Unstructured) {
+func (w *host) get(t *testing.T, name string) (*clustercatalog.Catalog, *unstructured.Unstructured) {
 	t.Helper()
 	object, err := w.catalogs().Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *world) get(t *testing.T, name string) (*clustercatalog.Catalog, *unstru
 }
 
 // await returns a catalog when it is as it should be.
-func (w *world) await(t *testing.T, name, what string, is func(*clustercatalog.Catalog) bool) *clustercatalog.Catalog {
+func (w *host) await(t *testing.T, name, what string, is func(*clustercatalog.Catalog) bool) *clustercatalog.Catalog {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -174,7 +174,7 @@ type settings struct {
 }
 
 // start runs a replica until the test ends, or it is stopped.
-func (w *world) start(t *testing.T, s settings) *replica {
+func (w *host) start(t *testing.T, s settings) *replica {
 	t.Helper()
 	folder, err := catalog.OpenFolder(s.dir, s.images)
 	if err != nil {
@@ -222,7 +222,7 @@ func (w *world) start(t *testing.T, s settings) *replica {
 }
 
 // leader is a replica that leads.
-func (w *world) leader(t *testing.T, s settings) *replica {
+func (w *host) leader(t *testing.T, s settings) *replica {
 	r := w.start(t, s)
 	r.lead()
 	return r
