@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/app"
+	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,9 +45,20 @@ func TestLeastRights(t *testing.T) {
 	grant(t, c, func(rules string) string { granted = rules; return rules })
 	o := newObserver()
 	options := newOptions(t, serverAccount(c), dataDir(t))
-	options.Controllers = []leadership.Controller{o.controller(t)}
+	catalogs := app.NewCatalogs()
+	catalogs.Addr = "127.0.0.1:0"
+	options.Companions = []server.Companion{catalogs.Companion}
+	options.Controllers = []leadership.Controller{o.controller(t), catalogs.Controller()}
 	p := start(t, options)
 	await(t, "the controllers", o.began)
+	// A catalog that no registry can be asked for.
+	eventually(t, "a catalog is created", func() error {
+		if out := c.KubectlInput(catalogOf("wrong", "registry.example.com/aB:v1"), "apply", "-f", "-"); out.ExitCode != 0 {
+			return missingError{out.Stderr}
+		}
+		return nil
+	})
+	c.MustKubectl("wait", "--for=condition=Progressing=False", "--timeout=60s", "clustercatalog/wrong")
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	// What is deleted is restored with these rights.
 	c.MustKubectl("delete", "service", "penstock", system)
@@ -136,7 +149,6 @@ func rarelyUsed() []string {
 		"escalate clusterroles.rbac.authorization.k8s.io penstock-reader",
 		"get clusterextensions.olm.operatorframework.io",
 		"get clusterroles.rbac.authorization.k8s.io",
-		"get customresourcedefinitions.apiextensions.k8s.io",
 		"get roles.rbac.authorization.k8s.io",
 		"list clusterextensions.olm.operatorframework.io",
 		"list configmaps. penstock-freeze",
