@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"slices"
 
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
@@ -20,7 +21,7 @@ func ownRights(w sharedPlane) {
 	for _, resource := range []string{"deployments", "services", "customresourcedefinitions", "clusterroles"} {
 		written := func(user string) plane.Requests {
 			return w.Audit().Since(0, plane.ByUser(user), plane.ByResource(resource), plane.Writes(), func(r plane.Request) bool {
-				return r.Namespace != "penstock-system" && !slices.Contains([]string{"penstock-engine", "penstock-reader", "penstock-executor"}, r.Name)
+				return r.Namespace != "penstock-system" && !slices.Contains([]string{"penstock-engine", "penstock-reader", "penstock-executor", clustercatalog.DefinitionName}, r.Name)
 			})
 		}
 		if by := written(penstock.Username); len(by) > 0 {
