@@ -14,11 +14,15 @@ import (
 
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/utils/clock"
 
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/registry/catalog"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/hco"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
@@ -105,7 +109,27 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err := generic.InstallAPIGroup(info); err != nil {
 		return fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
 	}
-	return a.installPlans(generic, options, reads)
+	if err := a.installPlans(generic, options, reads); err != nil {
+		return err
+	}
+	return a.installCatalogs(generic)
+}
+
+// installCatalogs adds the group of packages.
+func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer) error {
+	catalogs := a.options.Catalogs
+	if catalogs == nil {
+		catalogs = inventory.New(clock.RealClock{})
+		catalogs.MarkComplete()
+	}
+	info := catalog.NewAPIGroupInfo(a.codecs, catalog.Deps{
+		Scheme: a.scheme, Catalogs: catalogs,
+		Installed: catalog.InstalledBy(a.revisions.Revision.All, a.config.Authorization.Authorizer),
+	})
+	if err := generic.InstallAPIGroup(info); err != nil {
+		return fmt.Errorf("installing %s: %w", catalogv1alpha1.GroupName, err)
+	}
+	return nil
 }
 
 // installPlans adds the group of plans.

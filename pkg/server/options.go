@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
 )
@@ -114,6 +115,10 @@ type Options struct {
 	Companions []Companion
 	// Profiles are what plans can be made of.
 	Profiles []profile.Profile
+	// Catalogs is where the catalogs are whose packages are served. Whoever fills it does so
+	// in every replica, and says when it is complete; until then requests for packages are
+	// answered with 503. Nil serves none.
+	Catalogs *inventory.Inventory
 	// Lease decides which replica that is. Zero is what suits the store.
 	Lease leadership.Times
 	// Ready, when set, is called when the server is ready, and registered if it

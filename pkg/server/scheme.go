@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	cataloginstall "github.com/penstock-project/penstock/pkg/apis/catalog/install"
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcoinstall "github.com/penstock-project/penstock/pkg/apis/hco/install"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
@@ -15,7 +17,7 @@ import (
 
 // Versions are the group versions that this process serves and registers.
 func Versions() []schema.GroupVersion {
-	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion}
+	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion, catalogv1alpha1.SchemeGroupVersion}
 }
 
 func servedGroups() sets.Set[string] {
@@ -32,6 +34,7 @@ func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	hcoinstall.Install(scheme)
+	cataloginstall.Install(scheme)
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	// Lists are written item by item: as one piece of JSON a list of thousands of
 	// revisions takes twice its size in memory, for as long as its reader takes.

@@ -70,7 +70,9 @@ func TestManners(t *testing.T) {
 	ctrllog.SetLogger(klog.Background())
 	c := cluster.Start(t, cluster.Workloads())
 	dir := dataDir(t)
-	w := servedHost{Cluster: c, dir: dir, server: start(t, newOptions(t, c, dir))}
+	options := newOptions(t, c, dir)
+	options.Catalogs = exampleCatalogs(t)
+	w := servedHost{Cluster: c, dir: dir, server: start(t, options)}
 	t.Run("Suite", func(t *testing.T) {
 		for name, m := range manners() {
 			t.Run(name, func(t *testing.T) {
@@ -78,6 +80,10 @@ func TestManners(t *testing.T) {
 				m.compare(t, w, name)
 			})
 		}
+		t.Run("CatalogPackages", func(t *testing.T) {
+			t.Parallel()
+			catalogPackages(t, w, options.Catalogs)
+		})
 	})
 	t.Run("SupersededInGit", func(t *testing.T) { supersededInGit(t, w) })
 	// By now the controller-manager has discovered our types: it looks twice a minute.

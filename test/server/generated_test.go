@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
@@ -39,7 +40,7 @@ func servedResources(config *rest.Config) ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	for _, group := range []string{olm.GroupName, hco.GroupName} {
+	for _, group := range []string{olm.GroupName, hco.GroupName, catalog.GroupName} {
 		list, err := discoverer.ServerResourcesForGroupVersion(group + "/v1alpha1")
 		if err != nil {
 			return nil, err
@@ -73,7 +74,7 @@ func requestedResources(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range []any{clients.OlmV1alpha1(), clients.HcoV1alpha1()} {
+	for _, group := range []any{clients.OlmV1alpha1(), clients.HcoV1alpha1(), clients.CatalogV1alpha1()} {
 		for resource := range methods(reflect.ValueOf(group)) {
 			if resource.Type().NumIn() > 0 {
 				continue // not a getter of a client

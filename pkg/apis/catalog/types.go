@@ -162,7 +162,7 @@ type CatalogPackageGraph struct {
 	DefaultChannel string
 	// Entries are those of the channels, by channel, the highest version first.
 	Entries []GraphEntry
-	// Upgrades are all that one step does, at most 10000.
+	// Upgrades are all that one step does, at most 30000.
 	Upgrades []GraphUpgrade
 	// Omitted is how many more upgrades there are.
 	Omitted int32

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/index"
 	"github.com/penstock-project/penstock/pkg/resolve"
+	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
 // fixture is an inventory with somewhere to build indexes.
@@ -285,6 +286,18 @@ func TestProviders(t *testing.T) {
 	}
 	if got := w.Snapshot().Providers(schema.GroupVersionKind{Group: "lamp.io", Version: "v2", Kind: "Thing"}); len(got) != 0 {
 		t.Errorf("another version is provided by %v", got)
+	}
+	// What is refused for want of a kind, or of a package, names who has it.
+	options := bundle.Options{Providers: func(one bundle.Requirement) []string {
+		return w.Snapshot().ProviderNames(one.Package, one.Kind)
+	}}
+	for required, want := range map[string][]string{"axe": {"axe"}, "none": nil} {
+		if diff := cmp.Diff(want, options.Providers(bundle.Requirement{Package: required})); diff != "" {
+			t.Errorf("package %s: %s", required, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"lamp"}, options.Providers(bundle.Requirement{Kind: schema.GroupVersionKind{Group: "lamp.io", Version: "v1", Kind: "Thing"}})); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -174,6 +174,22 @@ func (s *Snapshot) Providers(kind schema.GroupVersionKind) []Offer {
 	return out
 }
 
+// ProviderNames names the packages that have what a bundle requires, another package or a
+// kind: sorted, each once, whatever catalogs offer it. It is for bundle.Options.Providers.
+func (s *Snapshot) ProviderNames(name string, kind schema.GroupVersionKind) []string {
+	if name != "" {
+		if len(s.Offers(name)) > 0 {
+			return []string{name}
+		}
+		return nil
+	}
+	var names []string
+	for _, one := range s.Providers(kind) {
+		names = append(names, one.Package.Name)
+	}
+	return slices.Compact(names)
+}
+
 // ForResolver reads what all catalogs have of a package, as the resolver wants it.
 func (s *Snapshot) ForResolver(name string) []resolve.Catalog {
 	out := make([]resolve.Catalog, 0, len(s.catalogs))

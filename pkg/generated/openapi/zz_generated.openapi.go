@@ -542,7 +542,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "upgrades are all that one step does, at most 10000.",
+							Description: "upgrades are all that one step does, at most 30000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -212,7 +212,7 @@ type CatalogPackageGraph struct {
 	// entries are those of the channels, by channel, the highest version first.
 	// +listType=atomic
 	Entries []GraphEntry `json:"entries"`
-	// upgrades are all that one step does, at most 10000.
+	// upgrades are all that one step does, at most 30000.
 	// +listType=atomic
 	Upgrades []GraphUpgrade `json:"upgrades"`
 	// omitted is how many more upgrades there are.

@@ -1,0 +1,74 @@
+// Package inventorytest makes catalogs for tests of what reads an inventory.
+package inventorytest
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/index"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+)
+
+// Of is an inventory of catalogs, which is complete.
+func Of(catalogs ...inventory.Catalog) *inventory.Inventory {
+	made := inventory.New(clock.RealClock{})
+	for _, one := range catalogs {
+		made.Put(one)
+	}
+	made.MarkComplete()
+	return made
+}
+
+// FromText is a catalog of documents as JSON or YAML.
+func FromText(t testing.TB, name, content string) inventory.Catalog {
+	t.Helper()
+	return indexed(t, name, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))), func(ctx context.Context, found func(*fbc.Document) error) error {
+		return fbc.Read(ctx, strings.NewReader(content), name, fbc.DefaultLimits(), found)
+	})
+}
+
+// FromFile is a catalog in a file, which may be compressed. The test is skipped when
+// there is no such file: what is shared between workplaces is not everywhere.
+func FromFile(t testing.TB, name, file string) inventory.Catalog {
+	t.Helper()
+	if _, err := os.Stat(file); os.IsNotExist(err) {
+		t.Skipf("no %s", file)
+	}
+	return indexed(t, name, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(file))), func(ctx context.Context, found func(*fbc.Document) error) error {
+		content, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer content.Close()
+		return fbc.Read(ctx, content, file, fbc.DefaultLimits(), found)
+	})
+}
+
+// FromDirectory is a catalog in a folder.
+func FromDirectory(t testing.TB, name string, folder fs.FS) inventory.Catalog {
+	t.Helper()
+	return indexed(t, name, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name))), func(ctx context.Context, found func(*fbc.Document) error) error {
+		return fbc.ReadDirectory(ctx, folder, fbc.DefaultLimits(), found)
+	})
+}
+
+func indexed(t testing.TB, name, digest string, documents index.Documents) inventory.Catalog {
+	t.Helper()
+	store, err := index.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := store.Update(t.Context(), name, digest, documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inventory.Catalog{Name: name, Index: found, Labels: map[string]string{"olm.operatorframework.io/metadata.name": name}}
+}

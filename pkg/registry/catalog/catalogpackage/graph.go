@@ -1,0 +1,232 @@
+package catalogpackage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	// mostUpgrades is how many upgrades a graph lists.
+	mostUpgrades = 30000
+	// mostCost is what a graph may cost, see graph.Cost: some seconds. The largest package
+	// of OperatorHub costs a hundredth.
+	mostCost = 50_000_000
+	// mostBeginnings is from how many installed versions paths are looked for.
+	mostBeginnings = 3
+)
+
+// GraphREST serves the subresource graph: what the channels of a package say of upgrades.
+type GraphREST struct {
+	endpoint
+	graphTable
+}
+
+// New returns an empty graph.
+func (*GraphREST) New() runtime.Object { return &catalog.CatalogPackageGraph{} }
+
+// onlyForGraph refuses parameters that only the graph has.
+func onlyForGraph(query *catalog.CatalogPackageOptions) error {
+	for name, value := range map[string]string{"from": query.From, "to": query.To} {
+		if value != "" {
+			return apierrors.NewBadRequest(fmt.Sprintf("%s=%q is for the subresource graph only", name, value))
+		}
+	}
+	return nil
+}
+
+// beginning is where paths begin.
+type beginning struct {
+	graph.Installed
+	version string
+	paths   *graph.Paths
+}
+
+// Get returns the graph of a package:
+//
+//  1. the package is read, and must not be too large,
+//  2. its entries and upgrades are listed,
+//  3. the paths from what is installed, or from what is asked for, are looked for.
+func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	query, err := optionsOf(options)
+	if err != nil {
+		return nil, err
+	}
+	from, config, err := r.read(name, query)
+	if err != nil {
+		return nil, err
+	}
+	drawn := graph.New(config, query.Channel)
+	if cost := drawn.Cost(); cost > mostCost {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the graph of package %s of catalog %s is too large: it would take %d comparisons, and at most %d are allowed; channel=NAME asks for a part of it",
+			name, from.Catalog.Name, cost, mostCost))
+	}
+	out := &catalog.CatalogPackageGraph{
+		ObjectMeta: named(from), Catalog: from.Catalog.Name, DefaultChannel: from.Package.DefaultChannel,
+		Entries: []catalog.GraphEntry{}, Installed: r.installedNow(ctx)[name],
+	}
+	upgrades(drawn, out)
+	beginnings, err := beginningsOf(drawn, query, out.Installed)
+	if err != nil {
+		return nil, err
+	}
+	entries(drawn, beginnings, out)
+	return out, paths(drawn, query, beginnings, out)
+}
+
+func upgrades(drawn *graph.Graph, out *catalog.CatalogPackageGraph) {
+	all, more := drawn.Upgrades(mostUpgrades)
+	out.Omitted = int32(more)
+	out.Upgrades = make([]catalog.GraphUpgrade, 0, len(all))
+	for _, one := range all {
+		out.Upgrades = append(out.Upgrades, catalog.GraphUpgrade{
+			From: word(drawn.ShortName(one.From)), To: word(drawn.ShortName(one.To)), Channel: word(one.Channel), By: string(one.By),
+		})
+	}
+}
+
+// beginningsOf are the versions that were asked for, or that are installed. Of one that is
+// installed the catalog need not know the bundle any more; then ranges still have it.
+func beginningsOf(drawn *graph.Graph, query *catalog.CatalogPackageOptions, installed []catalog.InstalledVersion) ([]beginning, error) {
+	if query.From != "" {
+		node, err := nodeOf(drawn, "from", query.From)
+		if err != nil {
+			return nil, err
+		}
+		return []beginning{begin(drawn, graph.Installed{Name: node.Bundle.Name, Version: node.Version})}, nil
+	}
+	var out []beginning
+	for _, one := range installed {
+		version, err := fbc.ParseVersion(one.Version)
+		known := slices.ContainsFunc(out, func(other beginning) bool { return other.version == version.String() })
+		if err != nil || known || len(out) == mostBeginnings {
+			continue
+		}
+		at := graph.Installed{Version: version}
+		if node, err := nodeOf(drawn, "installed", version.String()); err == nil {
+			at.Name = node.Bundle.Name
+		}
+		out = append(out, begin(drawn, at))
+	}
+	return out, nil
+}
+
+func begin(drawn *graph.Graph, at graph.Installed) beginning {
+	return beginning{Installed: at, version: at.Version.String(), paths: drawn.Paths(at)}
+}
+
+// nodeOf finds a bundle by its name or version.
+func nodeOf(drawn *graph.Graph, parameter, wanted string) (*graph.Node, error) {
+	if node := drawn.Node(wanted); node != nil {
+		return node, nil
+	}
+	for _, node := range drawn.Nodes() {
+		if node.Readable && node.Version.String() == wanted {
+			return node, nil
+		}
+	}
+	return nil, apierrors.NewBadRequest(fmt.Sprintf("%s=%q: the package has no such version or bundle", parameter, wanted))
+}
+
+func entries(drawn *graph.Graph, beginnings []beginning, out *catalog.CatalogPackageGraph) {
+	for _, one := range drawn.Entries() {
+		if len(out.Entries) == mostUpgrades {
+			return
+		}
+		var ways []string
+		for _, at := range beginnings {
+			if way := at.words(drawn, one.Bundle); way != "" {
+				if len(beginnings) > 1 {
+					way = at.version + ": " + way
+				}
+				ways = append(ways, way)
+			}
+		}
+		out.Entries = append(out.Entries, catalog.GraphEntry{
+			Channel: word(one.Channel), Version: word(drawn.ShortName(one.Bundle)), UpgradeOf: text.Line(one.UpgradeOf, longestMessage),
+			Path: text.Line(strings.Join(ways, "; "), longestMessage), Deprecation: deprecationOf(drawn.Node(one.Bundle)),
+		})
+	}
+}
+
+// words is the way to a bundle, "" when there is none.
+func (b *beginning) words(drawn *graph.Graph, bundle string) string {
+	if bundle == b.Name {
+		return "(installed)"
+	}
+	return drawn.PathText(b.paths.To(bundle))
+}
+
+// paths are those to the best version of each channel, and to what was asked for.
+func paths(drawn *graph.Graph, query *catalog.CatalogPackageOptions, beginnings []beginning, out *catalog.CatalogPackageGraph) error {
+	var targets []string
+	if query.To != "" {
+		node, err := nodeOf(drawn, "to", query.To)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, node.Bundle.Name)
+	}
+	seen := map[string]bool{}
+	for _, node := range drawn.Nodes() {
+		for _, channel := range node.Channels {
+			if counts := len(query.Channel) == 0 || slices.Contains(query.Channel, channel); counts && !seen[channel] {
+				seen[channel] = true
+				if !slices.Contains(targets, node.Bundle.Name) {
+					targets = append(targets, node.Bundle.Name)
+				}
+			}
+		}
+	}
+	for _, at := range beginnings {
+		for _, target := range targets[:min(len(targets), longestList)] {
+			way := catalog.GraphPath{From: at.version, To: word(drawn.ShortName(target))}
+			for _, step := range at.paths.To(target) {
+				way.Versions = append(way.Versions, word(drawn.ShortName(step.Bundle)))
+			}
+			if len(way.Versions) > 0 {
+				out.Paths = append(out.Paths, way)
+			}
+		}
+	}
+	return nil
+}
+
+// graphTable prints graphs.
+type graphTable struct{}
+
+// ConvertToTable prints one row for each entry of a channel.
+func (graphTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	found, ok := object.(*catalog.CatalogPackageGraph)
+	if !ok {
+		return nil, fmt.Errorf("printing a table of a graph: got a %T", object)
+	}
+	out := &metav1.Table{}
+	for _, one := range found.Entries {
+		channel := one.Channel
+		if channel == found.DefaultChannel {
+			channel += " (default)"
+		}
+		out.Rows = append(out.Rows, printing.Row([]any{
+			channel, one.Version, text.Clip(one.UpgradeOf, messageCell), text.Clip(one.Path, messageCell), deprecated(one.Deprecation),
+		}, &catalog.CatalogPackageGraph{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
+	}
+	return printing.Headed(out, options, []metav1.TableColumnDefinition{
+		{Name: "Channel", Type: "string", Description: "Channel that has the version."},
+		{Name: "Version", Type: "string", Description: "The version, or a bundle that is not in the catalog."},
+		{Name: "Upgrade of", Type: "string", Description: "What it is an upgrade of."},
+		{Name: "Path", Type: "string", Description: "Versions to go to from the one that is installed, one after the other."},
+		{Name: "Deprecated", Type: "string", Description: "What the catalog says when it should not be used."},
+	}), nil
+}

@@ -1,0 +1,149 @@
+package catalogpackage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Bounds of the text of one package, in bytes: catalogs come from others.
+const (
+	longestWord    = 250
+	longestMessage = 2000
+	// longestList is how many channels, or skipped versions, one version shows.
+	longestList = 200
+)
+
+// mostBytes is how large a package may be that is read: the largest of OperatorHub has one
+// or two megabytes.
+const mostBytes = 32 << 20
+
+// NewGetOptions returns the query parameters; there is no path below.
+func (endpoint) NewGetOptions() (runtime.Object, bool, string) {
+	return &catalog.CatalogPackageOptions{}, false, ""
+}
+
+// optionsOf reads the query.
+func optionsOf(options runtime.Object) (*catalog.CatalogPackageOptions, error) {
+	query, ok := options.(*catalog.CatalogPackageOptions)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading the query: got a %T", options))
+	}
+	return query, nil
+}
+
+// offer is the package that a request for a subresource is about.
+func (e endpoint) offer(name string, query *catalog.CatalogPackageOptions) (inventory.Offer, error) {
+	at, err := e.known()
+	if err != nil {
+		return inventory.Offer{}, err
+	}
+	offers := at.Offers(name)
+	if len(offers) == 0 {
+		return inventory.Offer{}, notFound(at, name)
+	}
+	if query.Catalog == "" {
+		return offers[0], nil
+	}
+	var there []string
+	for _, one := range offers {
+		if one.Catalog.Name == query.Catalog {
+			return one, nil
+		}
+		there = append(there, one.Catalog.Name)
+	}
+	return inventory.Offer{}, apierrors.NewBadRequest(fmt.Sprintf("catalog=%q: this catalog does not have package %s: want one of %s", query.Catalog, name, strings.Join(there, ", ")))
+}
+
+// read reads the whole package, and checks that it has the channels that are asked for.
+func (e endpoint) read(name string, query *catalog.CatalogPackageOptions) (inventory.Offer, *fbc.Config, error) {
+	from, err := e.offer(name, query)
+	if err != nil {
+		return from, nil, err
+	}
+	if from.Package.Bytes > mostBytes {
+		return from, nil, apierrors.NewBadRequest(fmt.Sprintf("package %s of catalog %s is too large to be read: it has %d bytes, and at most %d are allowed", name, from.Catalog.Name, from.Package.Bytes, mostBytes))
+	}
+	config, err := from.Catalog.Index.Package(name)
+	if err == nil && config == nil {
+		err = fmt.Errorf("the index of catalog %s has the row of package %s, and not the package", from.Catalog.Name, name)
+	}
+	if err != nil {
+		return from, nil, apierrors.NewInternalError(err)
+	}
+	for _, wanted := range query.Channel {
+		if !slices.ContainsFunc(config.Channels, func(one fbc.Channel) bool { return one.Name == wanted }) {
+			return from, nil, apierrors.NewBadRequest(fmt.Sprintf("channel=%q: package %s of catalog %s has no such channel: want one of %s", wanted, name, from.Catalog.Name, cell(channelNames(from))))
+		}
+	}
+	return from, config, nil
+}
+
+func channelNames(from inventory.Offer) []string {
+	var names []string
+	for _, one := range from.Package.Channels {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// named is the metadata of what is read of a package.
+func named(from inventory.Offer) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: from.Package.Name}
+}
+
+func word(s string) string { return text.Line(s, longestWord) }
+
+func words(all []string) []string {
+	var out []string
+	for _, one := range all[:min(len(all), longestList)] {
+		out = append(out, word(one))
+	}
+	return out
+}
+
+func deprecationOf(node *graph.Node) *catalog.Deprecation {
+	if node == nil || !node.Deprecated {
+		return nil
+	}
+	message := text.Line(node.Message, longestMessage)
+	return deprecation(&message)
+}
+
+// IconREST serves the subresource icon: the picture of a package. Packages do not have it
+// in them, since it may be larger than all the rest.
+type IconREST struct{ endpoint }
+
+// New returns an empty icon.
+func (*IconREST) New() runtime.Object { return &catalog.CatalogPackageIcon{} }
+
+// Get returns the icon.
+func (r *IconREST) Get(_ context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	query, err := optionsOf(options)
+	if err != nil {
+		return nil, err
+	}
+	from, err := r.offer(name, query)
+	if err != nil {
+		return nil, err
+	}
+	icon, err := from.Catalog.Index.Icon(name)
+	switch {
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	case icon == nil:
+		return nil, apierrors.NewNotFound(catalog.Resource("catalogpackages/icon"), name)
+	}
+	return &catalog.CatalogPackageIcon{ObjectMeta: named(from), Catalog: from.Catalog.Name, MediaType: word(icon.MediaType), Data: icon.Data}, nil
+}

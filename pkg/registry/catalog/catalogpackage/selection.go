@@ -1,0 +1,193 @@
+package catalogpackage
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+)
+
+// chosen is what a request asks for.
+//
+// The label selector and the field catalog choose among catalogs: of each package the
+// request gets the catalog that counts among those. The other fields choose among what
+// it would get. So -l catalog=community shows all that this catalog has, as an extension
+// with such a selector sees it, also where another catalog counts otherwise.
+type chosen struct {
+	labels labels.Selector
+	fields fields.Selector
+	// catalogs are the requirements of the field catalog.
+	catalogs fields.Requirements
+	// only is the one name that is asked for, "" for any.
+	only string
+}
+
+func everything() *chosen {
+	return &chosen{labels: labels.Everything(), fields: fields.Everything()}
+}
+
+// chosenBy reads the selectors of a request.
+func chosenBy(options *metainternalversion.ListOptions) *chosen {
+	c := everything()
+	if options == nil {
+		return c
+	}
+	if options.LabelSelector != nil {
+		c.labels = options.LabelSelector
+	}
+	if options.FieldSelector != nil {
+		c.fields = options.FieldSelector
+		c.only, _ = c.fields.RequiresExactMatch(metav1.ObjectNameField)
+		for _, one := range c.fields.Requirements() {
+			if one.Field == v1alpha1.CatalogField {
+				c.catalogs = append(c.catalogs, one)
+			}
+		}
+	}
+	return c
+}
+
+// all is whether nothing is left out.
+func (c *chosen) all() bool { return c.labels.Empty() && c.fields.Empty() }
+
+// names are the packages to look at.
+func (c *chosen) names(at *inventory.Snapshot) []string {
+	if c.only != "" {
+		return []string{c.only}
+	}
+	return at.Packages()
+}
+
+// packageOf returns a package as it is in a snapshot, nil when there is none, or none that
+// is asked for.
+func (c *chosen) packageOf(at *inventory.Snapshot, name string, installed map[string][]catalog.InstalledVersion) *catalog.CatalogPackage {
+	offers := at.Offers(name)
+	for _, offer := range offers {
+		marks := labelsOf(offer.Catalog)
+		if !c.labels.Matches(marks) || !c.fromCatalog(offer.Catalog.Name) {
+			continue
+		}
+		if !c.fields.Matches(fieldsOf(offer)) {
+			return nil
+		}
+		found := newPackage(offer, offers)
+		found.Labels = marks
+		found.ResourceVersion = at.Version().String()
+		found.Installed = installed[name]
+		return found
+	}
+	return nil
+}
+
+func (c *chosen) fromCatalog(name string) bool {
+	for _, one := range c.catalogs {
+		if (one.Value == name) == (one.Operator == selection.NotEquals) {
+			return false
+		}
+	}
+	return true
+}
+
+// labelsOf are those of a catalog, and its name.
+func labelsOf(from *inventory.Catalog) labels.Set {
+	out := labels.Set{}
+	for key, value := range from.Labels {
+		out[key] = value
+	}
+	// The name of an object may be longer than a label.
+	if len(validation.IsValidLabelValue(from.Name)) == 0 {
+		out[v1alpha1.CatalogLabel] = from.Name
+	}
+	return out
+}
+
+func fieldsOf(offer inventory.Offer) fields.Set {
+	return fields.Set{
+		metav1.ObjectNameField:       offer.Package.Name,
+		v1alpha1.CatalogField:        offer.Catalog.Name,
+		v1alpha1.DefaultChannelField: offer.Package.DefaultChannel,
+		v1alpha1.LatestField:         offer.Package.Latest,
+		v1alpha1.DeprecatedField:     strconv.FormatBool(offer.Package.Deprecation != nil),
+	}
+}
+
+// newPackage is a package as one catalog has it.
+func newPackage(offer inventory.Offer, all []inventory.Offer) *catalog.CatalogPackage {
+	row := offer.Package
+	out := &catalog.CatalogPackage{
+		ObjectMeta: metav1.ObjectMeta{Name: row.Name},
+		Catalog:    offer.Catalog.Name, Description: row.Description, DefaultChannel: row.DefaultChannel, Latest: row.Latest,
+		Deprecation: deprecation(row.Deprecation), VersionCount: int32(row.Bundles),
+		Catalogs: make([]catalog.PackageCatalog, 0, len(all)),
+	}
+	add := func(one inventory.Offer) {
+		out.Catalogs = append(out.Catalogs, catalog.PackageCatalog{Name: one.Catalog.Name, Priority: one.Catalog.Priority, Latest: one.Package.Latest})
+	}
+	for _, one := range all {
+		add(one)
+	}
+	for _, one := range row.Channels {
+		out.Channels = append(out.Channels, catalog.PackageChannel{Name: one.Name, Latest: one.Latest, Deprecation: deprecation(one.Deprecation)})
+	}
+	for _, one := range row.Versions {
+		out.Versions = append(out.Versions, catalog.PackageVersion{Version: one.Version, Channels: one.Channels, Deprecation: deprecation(one.Deprecation), Unsupported: one.Unsupported})
+	}
+	for _, one := range row.Kinds {
+		out.Kinds = append(out.Kinds, catalog.PackageKind{Group: one.Group, Version: one.Version, Kind: one.Kind})
+	}
+	return out
+}
+
+func deprecation(message *string) *catalog.Deprecation {
+	if message == nil {
+		return nil
+	}
+	return &catalog.Deprecation{Message: cmp.Or(*message, "the catalog does not say why")}
+}
+
+// at returns the snapshot that a list asks for by resourceVersion: the current one, unless
+// it wants exactly another one.
+func (e endpoint) at(options *metainternalversion.ListOptions) (*inventory.Snapshot, error) {
+	current, err := e.known()
+	if err != nil || options == nil || options.ResourceVersion == "" || options.ResourceVersion == "0" {
+		return current, err
+	}
+	wanted, err := parseVersion(options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	found := e.catalogs.At(wanted)
+	switch {
+	case options.ResourceVersionMatch != metav1.ResourceVersionMatchExact:
+		if found == nil && wanted > current.Version() {
+			return nil, tooNew(wanted, current)
+		}
+		return current, nil
+	case found == nil && wanted > current.Version():
+		return nil, tooNew(wanted, current)
+	case found == nil:
+		return nil, gone(wanted, current)
+	}
+	return found, nil
+}
+
+// parseVersion reads a resourceVersion; what is wrong with it is said as the library does.
+func parseVersion(version string) (inventory.Version, error) {
+	parsed, err := storage.APIObjectVersioner{}.ParseResourceVersion(version)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	}
+	return inventory.Version(parsed), nil
+}

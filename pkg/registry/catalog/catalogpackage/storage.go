@@ -1,0 +1,152 @@
+package catalogpackage
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Inventory is where the catalogs are, as an *inventory.Inventory.
+type Inventory interface {
+	// Snapshot returns what is there now.
+	Snapshot() *inventory.Snapshot
+	// At returns what was there at a version, nil when that is not known any more.
+	At(version inventory.Version) *inventory.Snapshot
+}
+
+// Installed tells what is installed, by package. It is what the caller of the request may
+// know: nil when that is nothing.
+type Installed func(ctx context.Context) (map[string][]catalog.InstalledVersion, error)
+
+// Storage are the endpoints.
+type Storage struct {
+	Package  *REST
+	Versions *VersionsREST
+	Graph    *GraphREST
+	Icon     *IconREST
+}
+
+// NewStorage returns the endpoints.
+func NewStorage(catalogs Inventory, installed Installed) *Storage {
+	common := endpoint{catalogs: catalogs, installed: installed}
+	return &Storage{
+		Package:  &REST{endpoint: common},
+		Versions: &VersionsREST{endpoint: common},
+		Graph:    &GraphREST{endpoint: common},
+		Icon:     &IconREST{endpoint: common},
+	}
+}
+
+// endpoint is what all of them have in common.
+type endpoint struct {
+	catalogs  Inventory
+	installed Installed
+}
+
+// Destroy does nothing: nothing is held.
+func (endpoint) Destroy() {}
+
+// known returns what catalogs there are, or that nobody knows yet: until the catalogs of
+// the cluster were listed once, it would look as if there were no packages.
+func (e endpoint) known() (*inventory.Snapshot, error) {
+	found := e.catalogs.Snapshot()
+	if !found.Complete() {
+		return nil, apierrors.NewServiceUnavailable("the catalogs of the cluster are not known yet: ask again in a few seconds")
+	}
+	return found, nil
+}
+
+// installedNow returns what the caller may know of what is installed. When that cannot be
+// found out, a warning says so: it is not the same as that nothing is installed.
+func (e endpoint) installedNow(ctx context.Context) map[string][]catalog.InstalledVersion {
+	found, err := e.installed(ctx)
+	if err != nil {
+		warning.AddWarning(ctx, "", fmt.Sprintf("what is installed is left out: %v", err))
+	}
+	return found
+}
+
+// REST serves packages: get, list and watch. They cannot be written, so that garbage
+// collection and quota pass them by.
+type REST struct {
+	endpoint
+	table
+}
+
+var (
+	_ rest.Getter               = &REST{}
+	_ rest.Lister               = &REST{}
+	_ rest.Watcher              = &REST{}
+	_ rest.Scoper               = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+	_ rest.ShortNamesProvider   = &REST{}
+)
+
+// New returns an empty package.
+func (*REST) New() runtime.Object { return &catalog.CatalogPackage{} }
+
+// NewList returns an empty list.
+func (*REST) NewList() runtime.Object { return &catalog.CatalogPackageList{} }
+
+// NamespaceScoped is false, as for catalogs.
+func (*REST) NamespaceScoped() bool { return false }
+
+// GetSingularName is what people type.
+func (*REST) GetSingularName() string { return "catalogpackage" }
+
+// ShortNames are what people type: "packages" belongs to others.
+func (*REST) ShortNames() []string { return []string{"cpkg"} }
+
+// Get returns the package of that name.
+func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	at, err := r.known()
+	if err != nil {
+		return nil, err
+	}
+	found := everything().packageOf(at, name, r.installedNow(ctx))
+	if found == nil {
+		return nil, notFound(at, name)
+	}
+	return found, nil
+}
+
+// notFound also names the catalogs that could not be read, which may have the package.
+func notFound(at *inventory.Snapshot, name string) error {
+	missing := apierrors.NewNotFound(v1alpha1.Resource("catalogpackages"), name)
+	for _, why := range unread(at) {
+		missing.ErrStatus.Message += "; " + why
+	}
+	return missing
+}
+
+// mostUnread is how many catalogs that cannot be read are named.
+const mostUnread = 5
+
+// unread says which catalogs cannot be read, and why.
+func unread(at *inventory.Snapshot) []string {
+	var out []string
+	for _, one := range at.Catalogs() {
+		if one.Index != nil || one.Unavailable {
+			continue
+		}
+		if len(out) == mostUnread {
+			return append(out, "other catalogs cannot be read either")
+		}
+		why := fmt.Sprintf("catalog %s has not been read yet", one.Name)
+		if one.Err != nil {
+			why = fmt.Sprintf("catalog %s cannot be read: %s", one.Name, text.Line(one.Err.Error(), 200))
+		}
+		out = append(out, why)
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+package catalogpackage
+
+import (
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+)
+
+// Watch tells of packages that change because catalogs do. What is installed is as it is
+// when such an event is sent; its own changes send none.
+func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
+	at, err := r.beginning(options)
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{rest: r, chosen: chosenBy(options), at: at, result: make(chan watch.Event)}
+	var initial bool
+	if options != nil {
+		w.bookmarks = options.AllowWatchBookmarks
+		initial = wantsInitial(options)
+		w.endOfInitial = w.bookmarks && options.SendInitialEvents != nil && *options.SendInitialEvents
+	}
+	proxy := watch.NewProxyWatcher(w.result)
+	w.stopped = proxy.StopChan()
+	go w.run(ctx, initial)
+	return proxy, nil
+}
+
+// beginning is the snapshot from which a watch tells changes.
+func (r *REST) beginning(options *metainternalversion.ListOptions) (*inventory.Snapshot, error) {
+	current, err := r.known()
+	if err != nil || options == nil || options.ResourceVersion == "" || options.ResourceVersion == "0" || wantsInitial(options) {
+		return current, err
+	}
+	wanted, err := parseVersion(options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	// Also one from the future is gone: another process gave it, and what this one will
+	// have need not be that.
+	found := r.catalogs.At(wanted)
+	if found == nil || !found.Complete() {
+		return nil, gone(wanted, current)
+	}
+	return found, nil
+}
+
+// wantsInitial is whether a watch begins with all that is there.
+func wantsInitial(options *metainternalversion.ListOptions) bool {
+	if options.SendInitialEvents != nil {
+		return *options.SendInitialEvents
+	}
+	return options.ResourceVersion == "" || options.ResourceVersion == "0"
+}
+
+// watcher is one watch.
+type watcher struct {
+	rest   *REST
+	chosen *chosen
+	// at is what the client knows.
+	at                      *inventory.Snapshot
+	bookmarks, endOfInitial bool
+	result                  chan watch.Event
+	stopped                 <-chan struct{}
+}
+
+func (w *watcher) run(ctx context.Context, initial bool) {
+	defer close(w.result)
+	if initial && !w.sendInitial(ctx) {
+		return
+	}
+	for {
+		select {
+		case <-w.at.Outdated():
+		case <-w.stopped:
+			return
+		case <-ctx.Done():
+			return
+		}
+		if !w.catchUp(ctx) {
+			return
+		}
+	}
+}
+
+// sendInitial sends everything that is there. It is false when the watch has ended.
+func (w *watcher) sendInitial(ctx context.Context) bool {
+	installed := w.rest.installedNow(ctx)
+	for _, name := range w.chosen.names(w.at) {
+		if found := w.chosen.packageOf(w.at, name, installed); found != nil && !w.send(ctx, watch.Added, found) {
+			return false
+		}
+	}
+	return !w.endOfInitial || w.bookmark(ctx, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+}
+
+// catchUp sends what has changed. It is false when the watch has ended.
+func (w *watcher) catchUp(ctx context.Context) bool {
+	before := w.at
+	w.at = w.rest.catalogs.Snapshot()
+	installed := w.rest.installedNow(ctx)
+	told := false
+	for _, name := range inventory.Changed(before, w.at) {
+		old, found := w.chosen.packageOf(before, name, installed), w.chosen.packageOf(w.at, name, installed)
+		var kind watch.EventType
+		switch {
+		case old == nil && found == nil:
+			continue
+		case old == nil:
+			kind = watch.Added
+		case found == nil:
+			kind, found = watch.Deleted, old
+			found.ResourceVersion = w.at.Version().String()
+		case same(old, found):
+			continue
+		default:
+			kind = watch.Modified
+		}
+		if told = true; !w.send(ctx, kind, found) {
+			return false
+		}
+	}
+	// The version of the last event is the newest one; without events a bookmark tells it.
+	return told || !w.bookmarks || w.bookmark(ctx, nil)
+}
+
+// same is whether two are alike but for the version.
+func same(old, found *catalog.CatalogPackage) bool {
+	comparable := *old
+	comparable.ResourceVersion = found.ResourceVersion
+	return apiequality.Semantic.DeepEqual(&comparable, found)
+}
+
+func (w *watcher) bookmark(ctx context.Context, annotations map[string]string) bool {
+	return w.send(ctx, watch.Bookmark, &catalog.CatalogPackage{
+		ObjectMeta: metav1.ObjectMeta{ResourceVersion: w.at.Version().String(), Annotations: annotations},
+	})
+}
+
+// send is false when nobody listens any more.
+func (w *watcher) send(ctx context.Context, kind watch.EventType, object *catalog.CatalogPackage) bool {
+	select {
+	case w.result <- watch.Event{Type: kind, Object: object}:
+		return true
+	case <-w.stopped:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}

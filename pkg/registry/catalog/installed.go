@@ -1,0 +1,81 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// longestVersion bounds a version, in bytes: people write annotations.
+const longestVersion = 100
+
+// Revisions returns the revisions of all chains, by chain.
+type Revisions func(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
+
+// InstalledBy tells what is installed from annotations of revisions: of each extension the
+// newest revision that has succeeded counts. It is nil for whoever may not list revisions:
+// reading packages must not be a way around that.
+func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Installed {
+	return func(ctx context.Context) (map[string][]catalog.InstalledVersion, error) {
+		caller, ok := request.UserFrom(ctx)
+		if !ok {
+			return nil, errors.New("the request has no user")
+		}
+		allowed, err := right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "list", "", "").Has(ctx, by, caller)
+		if err != nil {
+			return nil, fmt.Errorf("asking whether you may list clusterextensionrevisions: %w", err)
+		}
+		if !allowed {
+			return nil, nil
+		}
+		chains, err := revisions(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("listing clusterextensionrevisions: %w", err)
+		}
+		return installed(chains), nil
+	}
+}
+
+func installed(chains map[string][]olm.ClusterExtensionRevision) map[string][]catalog.InstalledVersion {
+	out := map[string][]catalog.InstalledVersion{}
+	for extension, revisions := range chains {
+		newest := newestSucceeded(revisions)
+		if newest == nil {
+			continue
+		}
+		version := text.Line(newest.Annotations[v1alpha1.VersionAnnotation], longestVersion)
+		if name := newest.Annotations[v1alpha1.PackageAnnotation]; name != "" && version != "" {
+			out[name] = append(out[name], catalog.InstalledVersion{Extension: extension, Version: version})
+		}
+	}
+	for _, versions := range out {
+		slices.SortFunc(versions, func(a, b catalog.InstalledVersion) int { return cmp.Compare(a.Extension, b.Extension) })
+	}
+	return out
+}
+
+// newestSucceeded is nil when no revision has succeeded that is still there.
+func newestSucceeded(revisions []olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
+	var newest *olm.ClusterExtensionRevision
+	for i := range revisions {
+		one := &revisions[i]
+		counts := one.DeletionTimestamp == nil && meta.IsStatusConditionTrue(one.Status.Conditions, v1alpha1.ConditionSucceeded)
+		if counts && (newest == nil || one.Spec.Revision > newest.Spec.Revision) {
+			newest = one
+		}
+	}
+	return newest
+}

@@ -1,0 +1,38 @@
+// Package catalog puts the endpoints of the API group catalog.penstock.dev together, as the
+// API server installs them.
+package catalog
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
+	"github.com/penstock-project/penstock/pkg/registry/encoding"
+)
+
+// Deps is what NewAPIGroupInfo needs.
+type Deps struct {
+	Scheme *runtime.Scheme
+	// Catalogs is where the catalogs are.
+	Catalogs catalogpackage.Inventory
+	// Installed tells what is installed.
+	Installed catalogpackage.Installed
+}
+
+// NewAPIGroupInfo returns the group's endpoints and how they are reached. Nothing of it is
+// stored.
+func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) *genericapiserver.APIGroupInfo {
+	storage := catalogpackage.NewStorage(deps.Catalogs, deps.Installed)
+	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
+	info.NegotiatedSerializer = encoding.Text(codecs)
+	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"catalogpackages":          storage.Package,
+		"catalogpackages/versions": storage.Versions,
+		"catalogpackages/graph":    storage.Graph,
+		"catalogpackages/icon":     storage.Icon,
+	}
+	return &info
+}
