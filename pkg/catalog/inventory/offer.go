@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
@@ -34,7 +34,7 @@ const longestName = 253
 // CheckName says why the name of a package cannot be that of an object, nil when it can.
 // Names come from whoever made the catalog, and end in addresses and on terminals.
 func CheckName(name string) error {
-	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return errors.New(problems[0])
 	}
 	switch {
