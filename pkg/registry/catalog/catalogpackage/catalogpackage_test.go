@@ -608,6 +608,9 @@ func TestTooLarge(t *testing.T) {
 
 // TestOperatorHub: all packages of a real catalog can be read and printed.
 func TestOperatorHub(t *testing.T) {
+	if os.Getenv("FULL") != "1" {
+		t.Skip("FULL=1 reads all of OperatorHub's catalog")
+	}
 	s := NewStorage(inventorytest.Of(inventorytest.FromFile(t, "hub", "../../../../../shared/data/catalogs/operatorhub.jsonl.zst")), nothing)
 	list := listed(t, s.Package, nil)
 	if len(list.Items) < 300 {

@@ -50,7 +50,9 @@ func onlyForGraph(query *catalog.CatalogPackageOptions) error {
 type beginning struct {
 	graph.Installed
 	version string
-	paths   *graph.Paths
+	// mark stands at the version itself.
+	mark  string
+	paths *graph.Paths
 }
 
 // Get returns the graph of a package:
@@ -104,7 +106,7 @@ func beginningsOf(drawn *graph.Graph, query *catalog.CatalogPackageOptions, inst
 		if err != nil {
 			return nil, err
 		}
-		return []beginning{begin(drawn, graph.Installed{Name: node.Bundle.Name, Version: node.Version})}, nil
+		return []beginning{begin(drawn, graph.Installed{Name: node.Bundle.Name, Version: node.Version}, "(from)")}, nil
 	}
 	var out []beginning
 	for _, one := range installed {
@@ -117,13 +119,13 @@ func beginningsOf(drawn *graph.Graph, query *catalog.CatalogPackageOptions, inst
 		if node, err := nodeOf(drawn, "installed", version.String()); err == nil {
 			at.Name = node.Bundle.Name
 		}
-		out = append(out, begin(drawn, at))
+		out = append(out, begin(drawn, at, "(installed)"))
 	}
 	return out, nil
 }
 
-func begin(drawn *graph.Graph, at graph.Installed) beginning {
-	return beginning{Installed: at, version: at.Version.String(), paths: drawn.Paths(at)}
+func begin(drawn *graph.Graph, at graph.Installed, mark string) beginning {
+	return beginning{Installed: at, version: at.Version.String(), mark: mark, paths: drawn.Paths(at)}
 }
 
 // nodeOf finds a bundle by its name or version.
@@ -163,7 +165,7 @@ func entries(drawn *graph.Graph, beginnings []beginning, out *catalog.CatalogPac
 // words is the way to a bundle, "" when there is none.
 func (b *beginning) words(drawn *graph.Graph, bundle string) string {
 	if bundle == b.Name {
-		return "(installed)"
+		return b.mark
 	}
 	return drawn.PathText(b.paths.To(bundle))
 }
