@@ -65,7 +65,7 @@ func serve(options *server.Options, settings *app.Settings) error {
 	if err := settings.Catalogs.Validate(); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)
 	}
-	options.Companions = []server.Companion{settings.Catalogs.Companion}
+	options.Companions, options.Catalogs = []server.Companion{settings.Catalogs.Companion}, settings.Catalogs.Inventory
 	options.Controllers, options.Profiles = settings.Controllers(), app.Profiles()
 	if err := server.Run(ctx, options); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)

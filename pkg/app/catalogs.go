@@ -136,6 +136,7 @@ func (c *Catalogs) Companion(ctx context.Context, with server.Surroundings) (fun
 	}
 	if dir == "" {
 		klog.FromContext(ctx).Info("Going without a feature", "feature", "ClusterCatalogs", "reason", "--catalog-dir is missing: it is where catalogs are kept")
+		c.Inventory.MarkComplete() // there are none, and lists of packages say so
 		return func(context.Context) {}, nil
 	}
 	options, access, err := c.options(with)

@@ -61,7 +61,7 @@ func (endpoint) Destroy() {}
 func (e endpoint) known() (*inventory.Snapshot, error) {
 	found := e.catalogs.Snapshot()
 	if !found.Complete() {
-		return nil, apierrors.NewServiceUnavailable("the catalogs of the cluster are not known yet: ask again in a few seconds")
+		return nil, apierrors.NewServiceUnavailable("the catalogs of the cluster are not known yet: ask again in a few seconds; when this stays so, the log of Penstock says why it cannot list clustercatalogs")
 	}
 	return found, nil
 }
