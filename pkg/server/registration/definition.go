@@ -55,14 +55,13 @@ func (r *Registration) keepDefinition(ctx context.Context) (metav1.Object, error
 		if err := object.UnmarshalJSON(content); err != nil {
 			return nil, fmt.Errorf("encoding customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
 		}
-		created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: managedobject.FieldManager})
+		_, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: managedobject.FieldManager})
 		if apierrors.IsAlreadyExists(err) {
 			return client.Get(ctx, clustercatalog.DefinitionName, metav1.GetOptions{})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("creating customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
 		}
-		found = created
 	}
 	force := true
 	applied, err := client.Patch(ctx, clustercatalog.DefinitionName, types.ApplyPatchType, content,
