@@ -129,9 +129,9 @@ func withTicker(c clock.Clock) clock.WithTicker {
 func (c *Controller) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("catalogs"))
 	var running sync.WaitGroup
-	defer running.Wait()
 	defer c.close()
-	defer context.AfterFunc(ctx, c.queue.ShutDown)()
+	defer running.Wait()
+	defer c.queue.ShutDown() // the workers wait for it
 	if c.SeesLeases {
 		leases := objectwatch.New(c.Leases, c.Leases.CoordinationV1().Leases(metav1.NamespaceAll), &coordinationv1.Lease{},
 			objectwatch.Options{Name: clustercatalog.CatalogdLease, Changed: c.lookAgainWhenOwnerChanged()})
