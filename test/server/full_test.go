@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 )
 
@@ -47,6 +48,35 @@ func fillStore(t *testing.T, client *clientv3.Client, history bool) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// fillReserve fills an embedded etcd of 64 MiB and its reserve of 32 MiB with what is in use,
+// so that the alarm stays: while half of the reserve is free, it is lifted for deletions.
+func fillReserve(t *testing.T, client *clientv3.Client) {
+	t.Helper()
+	value := make([]byte, 1<<20)
+	_, _ = rand.Read(value) // never fails
+	n := 0
+	eventually(t, "the store to have its reserve in use", func() error {
+		for {
+			_, err := client.Put(t.Context(), fill+"reserve"+fmt.Sprint(n), string(value))
+			if err != nil && !strings.Contains(err.Error(), "database space exceeded") {
+				t.Fatal(err)
+			}
+			if err != nil {
+				break
+			}
+			n++
+		}
+		status, err := storehealth.Status(t.Context(), client)
+		if err != nil {
+			return err
+		}
+		if status.DbSizeInUse < 84<<20 {
+			return fmt.Errorf("%d bytes are in use", status.DbSizeInUse)
+		}
+		return nil
+	})
 }
 
 // etcdAt makes a client of an etcd.
@@ -127,7 +157,7 @@ func TestEmbeddedStoreFull(t *testing.T) {
 	fillStore(t, client, true)
 	goesOn(t, c, p, "history")
 
-	fillStore(t, client, false)
+	fillReserve(t, client)
 	saysFull(t, c, p)
 	p.halt(t)
 

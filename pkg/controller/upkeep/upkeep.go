@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 	"github.com/penstock-project/penstock/pkg/store/gc"
 )
@@ -145,8 +146,8 @@ func (l *Loop) Run(ctx context.Context) error {
 		if !began {
 			began = true
 			if err := collector.Begin(ctx); err != nil {
-				began, collectAt = false, now.Add(retry)
-				log.Error(err, "Nothing was collected; trying again", "after", retry)
+				began, collectAt = false, now.Add(againAfter(err))
+				log.Error(err, "Nothing was collected; trying again", "after", againAfter(err))
 				continue
 			}
 		}
@@ -156,11 +157,20 @@ func (l *Loop) Run(ctx context.Context) error {
 			// to end.
 			collector, began, collectAt = l.Collector(), false, now.Add(retry)
 		case err != nil:
-			collectAt = now.Add(retry)
+			collectAt = now.Add(againAfter(err))
 		case putOff > 0:
 			collectAt = l.Clock.Now().Add(further)
 		}
 	}
+}
+
+// againAfter is when a collection that failed is tried again. A full etcd may take deletions
+// again in a moment, and what waits for room waits for the collection.
+func againAfter(err error) time.Duration {
+	if store.IsFull(err) {
+		return further
+	}
+	return retry
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -179,7 +189,7 @@ func (l *Loop) collect(ctx context.Context, log logr.Logger, collector Collector
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			log.Error(err, "Not everything was collected; trying again", "after", retry)
+			log.Error(err, "Not everything was collected; trying again", "after", againAfter(err))
 		}
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/store/fsck"
@@ -84,6 +85,12 @@ func TestRun(t *testing.T) {
 			fail:   map[string]error{"begin": errors.New("no"), "collect": errors.New("no"), "check": errors.New("no")},
 			until:  20 * time.Minute,
 			want:   []string{"10s begin", "5m10s begin", "5m10s collect", "10m0s check", "10m10s collect", "15m0s check"},
+		},
+		"a full etcd": {
+			reason: "it may have room for deletions in a moment",
+			fail:   map[string]error{"begin": rpctypes.ErrNoSpace, "collect": fmt.Errorf("x: %w", rpctypes.ErrNoSpace)},
+			until:  9 * time.Minute,
+			want:   []string{"10s begin", "30s begin", "30s collect", "50s collect"},
 		},
 		"superseded": {
 			reason: "who was superseded begins anew",
