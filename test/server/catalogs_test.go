@@ -56,6 +56,10 @@ func TestClusterCatalogs(t *testing.T) {
 	if got := fetchCatalog(t, c, base+"/api/v1/metas?schema=olm.channel"); strings.Count(got, "\n") != 1 {
 		t.Errorf("the channels are %q", got)
 	}
+	eventually(t, "its package is listed", func() error {
+		out := c.Kubectl("get", "cpkg", "lamp", "-o", "jsonpath={.catalog} {.latest} {.versions[*].version}")
+		return missing(out.Stdout+out.Stderr, []string{"lamp 1.0.0 1.0.0"})
+	})
 	metrics := server.Fetch(t, c.Config(), "/metrics")
 	for _, want := range []string{`penstock_catalog_last_pull_success{catalog="lamp"} 1`, `penstock_catalog_packages{catalog="lamp"} 1`, fmt.Sprintf(`penstock_catalog_content_bytes{catalog="lamp"} %d`, len(lampCatalog))} {
 		if !strings.Contains(metrics, want) {
@@ -70,6 +74,9 @@ func TestClusterCatalogs(t *testing.T) {
 		}
 	}
 	c.MustKubectl("delete", "clustercatalog", "lamp")
+	eventually(t, "its package is listed no more", func() error {
+		return missing(c.Kubectl("get", "cpkg", "lamp").Stderr, []string{`"lamp" not found`})
+	})
 	removes(false)
 	if after := read(); after != before {
 		t.Errorf("somebody else's definition was %s and is %s", before, after)
