@@ -113,6 +113,7 @@ func Add(mgr manager.Manager, options Options) error {
 	err := builder.ControllerManagedBy(mgr).
 		Named("plan").
 		For(&v1alpha1.ConfigurationPlan{}).
+		Watches(&v1alpha1.ConfigurationPlan{}, handler.EnqueueRequestsFromMapFunc(r.neighboursOf)).
 		WatchesRawSource(changed).
 		WatchesRawSource(source.Func(r.sweep)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, SkipNameValidation: ptr.To(true)}).

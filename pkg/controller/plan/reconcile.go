@@ -317,9 +317,6 @@ func (v *visit) save(ctx context.Context) error {
 	v.plan.ResourceVersion = written.ResourceVersion
 	v.stored = *v.plan.Status.DeepCopy()
 	if moved {
-		if err := v.notifyNeighbours(ctx); err != nil {
-			return err
-		}
 		stalled := meta.IsStatusConditionTrue(v.stored.Conditions, v1alpha1.ConditionStalled)
 		v.event(v.plan, stalled, string(v.stored.Phase), cmp.Or(v.stored.Message, "the plan is "+string(v.stored.Phase)))
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
@@ -14,19 +16,19 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// neighbours are the plans of other profiles that have a target in common with this one.
-// It costs no request: plans are in the cache.
-func (v *visit) neighbours(ctx context.Context) ([]v1alpha1.ConfigurationPlan, error) {
+// neighbours are the plans of other profiles that have a target in common with one. It
+// costs no request: plans are in the cache.
+func (r *reconciler) neighbours(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]v1alpha1.ConfigurationPlan, error) {
 	var all v1alpha1.ConfigurationPlanList
-	if err := v.Client.List(ctx, &all); err != nil {
-		return nil, fmt.Errorf("listing the plans that plan %s shares targets with: %w", v.plan.Name, err)
+	if err := r.Client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("listing the plans that plan %s shares targets with: %w", plan.Name, err)
 	}
 	mine := map[v1alpha1.TargetRef]bool{}
-	for _, item := range v.plan.Status.Items {
+	for _, item := range plan.Status.Items {
 		mine[item.TargetRef] = true
 	}
 	return slices.DeleteFunc(all.Items, func(other v1alpha1.ConfigurationPlan) bool {
-		return other.Name == v.plan.Name || other.Spec.Profile == v.plan.Spec.Profile ||
+		return other.Name == plan.Name || other.Spec.Profile == plan.Spec.Profile ||
 			!slices.ContainsFunc(other.Status.Items, func(item v1alpha1.PlanItem) bool { return mine[item.TargetRef] })
 	}), nil
 }
@@ -35,7 +37,7 @@ func (v *visit) neighbours(ctx context.Context) ([]v1alpha1.ConfigurationPlan, e
 // which fields; it is empty when there are none. Executing both would have each undo the
 // other, whoever comes second.
 func (v *visit) rivals(ctx context.Context) (string, error) {
-	others, err := v.neighbours(ctx)
+	others, err := v.neighbours(ctx, v.plan)
 	if err != nil {
 		return "", err
 	}
@@ -103,12 +105,21 @@ func (v *visit) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (
 	return out, nil
 }
 
-// notifyNeighbours has the plans looked at that this one shares targets with, after it came into
-// another phase: what they wait for may have changed.
-func (v *visit) notifyNeighbours(ctx context.Context) error {
-	others, err := v.neighbours(ctx)
-	if len(others) > 0 {
-		v.Poke()
+// neighboursOf has the plans looked at that share targets with one that changed: what they
+// wait for may have changed with it. It is called when the cache has the change, so that
+// they see it.
+func (r *reconciler) neighboursOf(ctx context.Context, changed client.Object) []reconcile.Request {
+	plan, ok := changed.(*v1alpha1.ConfigurationPlan)
+	if !ok {
+		return nil
 	}
-	return err
+	others, err := r.neighbours(ctx, plan)
+	if err != nil {
+		return nil // the cache is gone, and so is this process' term
+	}
+	var requests []reconcile.Request
+	for i := range others {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&others[i])})
+	}
+	return requests
 }

@@ -114,3 +114,27 @@ func TestRivalsOfAScheduledPlan(t *testing.T) {
 	l.clock.SetTime(l.tonight())
 	l.is("a", v1alpha1.PhaseCompleted)
 }
+
+// A change of a plan brings a pass over those that share targets with it, and no others.
+func TestNeighboursAreLookedAt(t *testing.T) {
+	l := newStore(t).rivalry(t, dials{field: "value", value: 70})
+	l.must(l.create("a", take))
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	if got := l.loop.neighboursOf(t.Context(), l.plan("a")); len(got) != 0 {
+		t.Errorf("alone, it has the neighbours %v", got)
+	}
+	l.must(l.create("b", take, ofDials))
+	b := l.is("b", v1alpha1.PhaseReviewRequired)
+	for _, change := range []struct {
+		of   *v1alpha1.ConfigurationPlan
+		want string
+	}{{l.plan("a"), "b"}, {b, "a"}} {
+		if got := l.loop.neighboursOf(t.Context(), change.of); len(got) != 1 || got[0].Name != change.want {
+			t.Errorf("a change of %s has %v looked at, want %s", change.of.Name, got, change.want)
+		}
+	}
+	l.must(l.remove("b"))
+	if got := l.loop.neighboursOf(t.Context(), b); len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("the end of b has %v looked at, want a", got)
+	}
+}
