@@ -3,6 +3,8 @@ package progress
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
@@ -26,10 +28,13 @@ func PlanVerdict(plan *v1alpha1.ConfigurationPlan) (verdict Verdict, reason stri
 	}
 }
 
+// waitingForWindow is the reason of a plan of which an item may not begin yet.
+const waitingForWindow = "WaitingForWindow"
+
 // PlanLines is a picture of a plan: its items, and what they wait for.
 func PlanLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
 	text := fmt.Sprintf("%s: %s", plan.Name, plan.Status.Phase)
-	if plan.Status.Phase == v1alpha1.PhaseScheduled {
+	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == waitingForWindow {
 		text += ", " + plan.Status.Message
 	}
 	head := screen.Line{Text: text, Keep: true, Glyph: screen.Working, Style: screen.Cyan}

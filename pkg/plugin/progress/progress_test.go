@@ -63,6 +63,21 @@ func TestPlanVerdict(t *testing.T) {
 	}
 }
 
+// TestPlanWaits: a plan that waits for its window says until when, also between two items.
+func TestPlanWaits(t *testing.T) {
+	for _, phase := range []hcov1alpha1.Phase{hcov1alpha1.PhaseScheduled, hcov1alpha1.PhaseInProgress} {
+		plan := &hcov1alpha1.ConfigurationPlan{}
+		plan.Name, plan.Status.Phase, plan.Status.Message = "a", phase, "its window opens at noon"
+		if got := PlanLines(plan)[0].Text; got != "a: "+string(phase) {
+			t.Errorf("%s: %q", phase, got)
+		}
+		plan.Status.Conditions = []metav1.Condition{{Type: hcov1alpha1.ConditionReady, Reason: "WaitingForWindow"}}
+		if got := PlanLines(plan)[0].Text; got != "a: "+string(phase)+", its window opens at noon" {
+			t.Errorf("%s: %q", phase, got)
+		}
+	}
+}
+
 // TestLog: without a terminal what is new is printed once, with the time, and once a minute
 // that nothing is.
 func TestLog(t *testing.T) {
