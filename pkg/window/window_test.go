@@ -56,6 +56,7 @@ func TestAt(t *testing.T) {
 		"year":            {"by name", "@yearly", "UTC", time.Hour, "2026-11-23T04:00:00Z", false, "2027-01-01T00:00:00Z", "2027-01-01T01:00:00Z"},
 		"a minute":        {"minute by minute without end", "* * * * *", berlin, time.Minute, "2026-10-25T00:59:30Z", true, "2026-10-25T00:59:00Z", "*"},
 		"through the gap": {"", "* * * * *", berlin, time.Minute, "2026-03-29T01:00:00Z", true, "2026-03-29T01:00:00Z", "*"},
+		"far away":        {"the library of time names a change that is over", "*/20 * * * *", lordHowe, 37*time.Hour + 14*time.Minute, "2073-01-02T10:41:35Z", true, "2072-12-31T21:40:00Z", "*"},
 		"a fraction":      {"", "0 22 * * *", "UTC", time.Hour, "2026-11-23T21:59:59.999999999Z", false, "2026-11-23T22:00:00Z", "2026-11-23T23:00:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
