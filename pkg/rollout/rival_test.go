@@ -29,7 +29,9 @@ func TestRival(t *testing.T) {
 		failure string
 	}{
 		"changed": {
-			do:      func(_ *testing.T, s *saga) { s.alter(refOf("ConfigMap a/x").ID, func(o *thing) { o.set("data:value", "9", "helm") }) },
+			do: func(_ *testing.T, s *saga) {
+				s.alter(refOf("ConfigMap a/x").ID, func(o *thing) { o.set("data:value", "9", "helm") })
+			},
 			failure: "1/config ConfigMap a/x Contested",
 		},
 		"deleted": {
@@ -38,7 +40,9 @@ func TestRival(t *testing.T) {
 			failure: "1/config ConfigMap a/x Contested",
 		},
 		"upgrade": {
-			do:      func(_ *testing.T, s *saga) { s.become(s.revision(2).phase("config", "ConfigMap a/x=2"), s.revision(1).phase("config", "ConfigMap a/x=1")) },
+			do: func(_ *testing.T, s *saga) {
+				s.become(s.revision(2).phase("config", "ConfigMap a/x=2"), s.revision(1).phase("config", "ConfigMap a/x=1"))
+			},
 			failure: "2/config ConfigMap a/x Contested",
 		},
 		"teardown": {

@@ -10,6 +10,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
 // install starts a cluster and Penstock, and installs the first version.
@@ -49,6 +50,9 @@ func (d *demo) startCluster(ctx context.Context) error {
 		return fmt.Errorf("starting a control plane: %w", err)
 	}
 	took := time.Since(began)
+	if err := d.startRegistry(); err != nil {
+		return err
+	}
 	host, err := d.plane.User(user, "system:masters")
 	if err != nil {
 		return err
@@ -58,13 +62,16 @@ func (d *demo) startCluster(ctx context.Context) error {
 		args: []string{
 			"serve", "--kubeconfig=" + host.Kubeconfig(), "--data-dir=" + filepath.Join(d.dir, "data"),
 			"--bind-address=127.0.0.1", "--secure-port=0", "--catalog-addr=127.0.0.1:0", "--register",
+			"--registry-auth-file=" + filepath.Join(d.registry.Dir, registry.AuthFile),
+			"--registries-conf=" + filepath.Join(d.registry.Dir, registry.MirrorsFile),
+			"--registry-certs-dir=" + filepath.Join(d.registry.Dir, registry.CertsDir),
 		},
 		log: filepath.Join(d.dir, "penstock.log"), detached: d.Keep,
 	}
 	if d.cluster, err = newCluster(d.plane.Config(), d.server.alive); err != nil {
 		return err
 	}
-	d.shell, err = newShell(d.dir, d.plane.Kubeconfig(), map[string]string{
+	d.shell, err = newShell(d.dir, d.environment(), map[string]string{
 		"penstock": d.Penstock, "kubectl": filepath.Join(tools, "kubectl"),
 		"kubectl-penstock": filepath.Join(filepath.Dir(d.Penstock), "kubectl-penstock"),
 	})
@@ -72,6 +79,15 @@ func (d *demo) startCluster(ctx context.Context) error {
 		return err
 	}
 	return d.introduce(took)
+}
+
+// environment is what a person has set for kubectl and penstock.
+func (d *demo) environment() []string {
+	return []string{
+		"KUBECONFIG=" + d.plane.Kubeconfig(),
+		"REGISTRY_AUTH_FILE=" + filepath.Join(d.registry.Dir, registry.AuthFile),
+		"CONTAINERS_REGISTRIES_CONF=" + filepath.Join(d.registry.Dir, registry.MirrorsFile),
+	}
 }
 
 // introduce says what the cluster is and is not.
@@ -92,7 +108,7 @@ func (d *demo) introduce(took time.Duration) error {
 
 // startPenstock starts the program and returns when kubectl can use its API.
 func (d *demo) startPenstock(ctx context.Context) error {
-	d.command("penstock serve --kubeconfig penstock.kubeconfig --data-dir data --secure-port 0 --register &")
+	d.command("penstock serve --kubeconfig penstock.kubeconfig --data-dir data --secure-port 0 --register\n  --registry-auth-file registry/auth.json --registries-conf registry/registries.conf --registry-certs-dir registry/certs &")
 	began := time.Now()
 	if err := d.server.start(); err != nil {
 		return err

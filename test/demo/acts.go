@@ -91,6 +91,11 @@ func acts() []act {
 			why: "What a run has set was captured before it. Going back is a plan as well: computed, reviewed, approved.",
 		},
 		{
+			title: "what could be installed?", skip: always, play: catalog,
+			why: "Whoever wants to know what a catalog offers, and what an upgrade to it would change, needs jq and a free afternoon. " +
+				"Penstock lists packages, versions and upgrades with kubectl, and compares a version before anything is stored.",
+		},
+		{
 			title: "silence", skip: always, play: silence,
 			why: "Controllers that look at everything again and again wear the API server down. " +
 				"While nothing happens, Penstock keeps its lease and answers who asks it, and that is all.",

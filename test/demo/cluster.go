@@ -141,6 +141,15 @@ func (c *cluster) revision(ctx context.Context, name string) (*olmv1alpha1.Clust
 	return c.penstock.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, name, metav1.GetOptions{})
 }
 
+// revisions counts the revisions of all extensions.
+func (c *cluster) revisions(ctx context.Context) (int, error) {
+	list, err := c.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("listing revisions: %w", err)
+	}
+	return len(list.Items), nil
+}
+
 // followRevision shows each state of a revision until see returns true.
 func (c *cluster) followRevision(ctx context.Context, name string, see func(*olmv1alpha1.ClusterExtensionRevision) bool) error {
 	return follow(ctx, c.penstock.OlmV1alpha1().ClusterExtensionRevisions(), named(name), c.alive,

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/text"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
 // user is who Penstock is in the cluster. It is nobody else's name, so that the
@@ -32,11 +33,13 @@ type demo struct {
 	began time.Time
 
 	// dir holds everything: the cluster, the store, logs.
-	dir     string
-	plane   *plane.Plane
-	server  *server
-	shell   *shell
-	cluster *cluster
+	dir    string
+	plane  *plane.Plane
+	server *server
+	shell  *shell
+	// registry has images of catalogs and bundles.
+	registry *registry.Registry
+	cluster  *cluster
 
 	// stopPools ends what stands in for the operator of pools, once it runs.
 	stopPools context.CancelFunc
@@ -174,6 +177,9 @@ func (d *demo) close() error {
 	}
 	if d.server != nil {
 		errs = append(errs, d.server.stop())
+	}
+	if d.registry != nil {
+		errs = append(errs, d.registry.Close())
 	}
 	if d.plane != nil {
 		errs = append(errs, d.plane.Stop())

@@ -24,7 +24,7 @@ type shell struct {
 // newShell puts links to the programs, given by name, into a folder and that
 // folder first on PATH, so that the commands are those of a user who has them
 // installed.
-func newShell(dir, kubeconfig string, programs map[string]string) (*shell, error) {
+func newShell(dir string, environment []string, programs map[string]string) (*shell, error) {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		return nil, fmt.Errorf("making a folder for programs: %w", err)
@@ -34,9 +34,8 @@ func newShell(dir, kubeconfig string, programs map[string]string) (*shell, error
 			return nil, fmt.Errorf("linking %s: %w", path, err)
 		}
 	}
-	return &shell{env: append(os.Environ(),
+	return &shell{env: append(append(os.Environ(), environment...),
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"KUBECONFIG="+kubeconfig,
 		// The user's own cache and preferences have nothing to do with this.
 		"KUBECACHEDIR="+filepath.Join(dir, "kubectl-cache"),
 		"KUBERC=off",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,14 +34,14 @@ type deployOptions struct {
 func newDeploy(s *session.Session) *cobra.Command {
 	var options deployOptions
 	command := &cobra.Command{
-		Use:   "deploy DIRECTORY|FILE|- --name EXTENSION [-- ARGUMENTS OF penstock render]",
+		Use:   "deploy [DIRECTORY|FILE|-] --name EXTENSION [-- ARGUMENTS OF penstock render]",
 		Short: "Install or upgrade: read what changes, then roll it out",
 		Long: "Show what the manifests would change as the next revision of the extension, and ask. After a yes the revision is\n" +
 			"stored and rolled out, and its progress shown until it has succeeded or says why it does not. After a no nothing\n" +
 			"is stored. What was read is what rolls out: a revision never changes, and one that changes something else than\n" +
 			"was shown, because somebody was faster, is not rolled out (exit code 3).\n\n" +
 			"Charts, bundles and other layouts are rendered by the program penstock on PATH; so is everything when there are\n" +
-			"arguments behind --.",
+			"arguments behind --. They alone are enough where they say what to render, as --catalog with --package does.",
 		Example: "  # Install, and later upgrade\n  kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0\n" +
 			"  # In a pipeline: what would change (exit 1 when something does), then do it\n" +
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run\n" +
@@ -48,8 +49,8 @@ func newDeploy(s *session.Session) *cobra.Command {
 			"  # What would change, for the comment of a review\n" +
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run -o markdown",
 		Args: func(command *cobra.Command, args []string) error {
-			if n := command.ArgsLenAtDash(); len(args) == 0 || n > 1 || n == 0 || n < 0 && len(args) > 1 {
-				return errors.New("want one directory, file or -, and the arguments of penstock render behind --")
+			if before := positional(command, args); len(args) == 0 || before > 1 {
+				return errors.New("want one directory, file or -, or the arguments of penstock render behind --, or both")
 			}
 			return nil
 		},
@@ -62,7 +63,8 @@ func newDeploy(s *session.Session) *cobra.Command {
 			if d.cluster, err = s.Connect(); err != nil {
 				return err
 			}
-			return d.run(command.Context(), args[0], args[1:])
+			before := positional(command, args)
+			return d.run(command.Context(), strings.Join(args[:before], ""), args[before:])
 		},
 	}
 	flags := command.Flags()
@@ -75,6 +77,14 @@ func newDeploy(s *session.Session) *cobra.Command {
 	flags.DurationVar(&options.timeout, "timeout", rolloutTime, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
 	return command
+}
+
+// positional is how many arguments are not behind --.
+func positional(command *cobra.Command, args []string) int {
+	if n := command.ArgsLenAtDash(); n >= 0 {
+		return n
+	}
+	return len(args)
 }
 
 // deployment is one run of deploy.

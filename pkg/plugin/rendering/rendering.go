@@ -25,6 +25,7 @@ import (
 // Input is what to render, as which revision.
 type Input struct {
 	// From is a directory, a file, or "-" for standard input; or what penstock render takes.
+	// It is empty when the arguments say what to render.
 	From  string
 	Stdin io.Reader
 	// Arguments are those of penstock render. With any, that program renders.
@@ -33,9 +34,9 @@ type Input struct {
 	Number    int64
 	// Warn is told what was mended.
 	Warn func(string)
-	// Program runs penstock with arguments and returns what it prints; nil runs the one on
-	// PATH.
-	Program func(context.Context, io.Reader, ...string) ([]byte, error)
+	// Program runs penstock with arguments and returns what it prints to standard output and
+	// to standard error; nil runs the one on PATH.
+	Program func(context.Context, io.Reader, ...string) (stdout, stderr []byte, err error)
 }
 
 // Revision renders a paused revision.
@@ -130,14 +131,24 @@ func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 
 // byProgram has the program penstock render.
 func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
-	args := append([]string{"render", in.From, "--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json"}, in.Arguments...)
+	args := []string{"render"}
+	if in.From != "" {
+		args = append(args, in.From)
+	}
+	args = append(args, "--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json")
+	args = append(args, in.Arguments...)
 	run := in.Program
 	if run == nil {
 		run = onPath
 	}
-	out, err := run(ctx, in.Stdin, args...)
+	out, said, err := run(ctx, in.Stdin, args...)
 	if err != nil {
 		return nil, err
+	}
+	for line := range strings.Lines(string(said)) {
+		if warning, found := strings.CutPrefix(strings.TrimSpace(line), "warning: "); found {
+			in.Warn(warning)
+		}
 	}
 	revision := &v1alpha1.ClusterExtensionRevision{}
 	if err := json.Unmarshal(out, revision); err != nil {
@@ -147,16 +158,16 @@ func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevisi
 }
 
 // onPath runs the program penstock.
-func onPath(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+func onPath(ctx context.Context, stdin io.Reader, args ...string) (_, said []byte, err error) {
 	path, err := exec.LookPath("penstock")
 	if err != nil {
-		return nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", args[1])
+		return nil, nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", args[1])
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("penstock render: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+		return nil, nil, fmt.Errorf("penstock render: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	return stdout.Bytes(), nil
+	return stdout.Bytes(), stderr.Bytes(), nil
 }

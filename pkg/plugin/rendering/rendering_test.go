@@ -45,14 +45,15 @@ func TestRevision(t *testing.T) {
 		"chart":     {"templates are no manifests", folder(t, map[string]string{"Chart.yaml": "name: a"}), nil, true},
 		"bundle":    {"nor are bundles", folder(t, map[string]string{"metadata/annotations.yaml": "{}"}), nil, true},
 		"image":     {"nor is what is not here", "registry.example.com/lighthouse:v1", nil, true},
+		"catalog":   {"the arguments say what to render", "", []string{"--catalog", "catalog", "--package", "lighthouse"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var called []string
+			var called, warned []string
 			revision, err := Input{
-				From: tc.from, Arguments: tc.arguments, Stdin: strings.NewReader(configMap), Extension: "lighthouse", Number: 7, Warn: func(warning string) { t.Error(warning) },
-				Program: func(_ context.Context, _ io.Reader, args ...string) ([]byte, error) {
+				From: tc.from, Arguments: tc.arguments, Stdin: strings.NewReader(configMap), Extension: "lighthouse", Number: 7, Warn: func(warning string) { warned = append(warned, warning) },
+				Program: func(_ context.Context, _ io.Reader, args ...string) (_, _ []byte, _ error) {
 					called = args
-					return []byte(`{"metadata":{"name":"lighthouse-7"},"spec":{"revision":7,"lifecycleState":"Paused","phases":[{"name":"all","objects":[{"object":{"kind":"ConfigMap"}}]}]}}`), nil
+					return []byte(`{"metadata":{"name":"lighthouse-7"},"spec":{"revision":7,"lifecycleState":"Paused","phases":[{"name":"all","objects":[{"object":{"kind":"ConfigMap"}}]}]}}`), []byte("lighthouse-7: 1 object\nwarning: it is deprecated\nnote: what it is\n"), nil
 				},
 			}.Revision(t.Context())
 			if err != nil {
@@ -61,8 +62,12 @@ func TestRevision(t *testing.T) {
 			if (called != nil) != tc.program {
 				t.Errorf("%s: penstock was called with %v", tc.reason, called)
 			}
-			if want := append([]string{"render", tc.from, "--extension", "lighthouse", "--revision", "7", "--paused", "--output", "json"}, tc.arguments...); tc.program && !slices.Equal(called, want) {
+			want := slices.Concat([]string{"render", tc.from, "--extension", "lighthouse", "--revision", "7", "--paused", "--output", "json"}, tc.arguments)
+			if want = slices.DeleteFunc(want, func(argument string) bool { return argument == "" }); tc.program && !slices.Equal(called, want) {
 				t.Errorf("penstock %v, want %v", called, want)
+			}
+			if tc.program != slices.Equal(warned, []string{"it is deprecated"}) {
+				t.Errorf("warnings: %q", warned)
 			}
 			if revision.Name != "lighthouse-7" || revision.Spec.LifecycleState != v1alpha1.LifecycleStatePaused || len(revision.Spec.Phases) != 1 || revision.Spec.Phases[0].Objects[0].Object == nil {
 				t.Errorf("%+v", revision)

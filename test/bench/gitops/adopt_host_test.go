@@ -259,4 +259,3 @@ func (s *site) managers(object string) string {
 	s.t.Helper()
 	return s.read(`range .metadata.managedFields[*]}{.manager}/{.operation}{.subresource} {end`, object, "--show-managed-fields")
 }
-

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/text"
+	"github.com/penstock-project/penstock/test/framework/registry"
+)
+
+const (
+	// catalogName is of the ClusterCatalog, and catalogPackage of what is in it.
+	catalogName    = "examples"
+	catalogPackage = "lighthouse"
+)
+
+// startRegistry serves images on loopback, with a certificate and a password of its own.
+func (d *demo) startRegistry() error {
+	served, err := registry.Start(filepath.Join(d.dir, "registry"), registry.Options{
+		Listen: "127.0.0.1:0", User: "demo", Password: "lamp", MirrorOf: "registry.example.com",
+	})
+	if err != nil {
+		return fmt.Errorf("starting a registry: %w", err)
+	}
+	d.registry = served
+	return nil
+}
+
+// catalog goes from a catalog that is an image to what one of its packages would change.
+func catalog(ctx context.Context, d *demo) error {
+	if err := d.publish(ctx); err != nil {
+		return err
+	}
+	manifest := fmt.Sprintf("apiVersion: olm.operatorframework.io/v1\nkind: ClusterCatalog\nmetadata: {name: %s}\nspec: {source: {type: Image, image: {ref: %s/catalogs/examples:latest}}}",
+		catalogName, d.registry.Host)
+	if _, err := d.show(ctx, "kubectl apply -f - <<'EOF'\n"+manifest+"\nEOF"); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl wait --for=condition=Serving clustercatalog/%s --timeout=%s", catalogName, patience)); err != nil {
+		return err
+	}
+	if err := d.listPackages(ctx); err != nil {
+		return err
+	}
+	return d.wouldChange(ctx)
+}
+
+// publish makes images of the examples, as whoever publishes an operator does.
+func (d *demo) publish(ctx context.Context) error {
+	folders := map[string]string{"catalogs/examples:latest": "catalog"}
+	for _, version := range []string{"v1.0.0", "v1.1.0", "v1.2.0"} {
+		folders["lighthouse/bundle:"+version] = filepath.Join("lighthouse-bundles", version)
+	}
+	for name, folder := range folders {
+		image, err := registry.FromFolder(filepath.Join(filepath.Dir(d.Plans), folder))
+		if err != nil {
+			return err
+		}
+		if err := registry.Push(ctx, d.registry.Dir, d.registry.Host+"/"+name, image); err != nil {
+			return err
+		}
+	}
+	d.note("a registry on loopback, with a certificate and a password, has a catalog and three bundles as images")
+	return nil
+}
+
+// listPackages asks what can be installed.
+func (d *demo) listPackages(ctx context.Context) error {
+	for _, question := range []struct {
+		command, claim string
+		says           []string
+	}{
+		{"kubectl get cpkg", "", []string{"NAME", catalogPackage, catalogName, "stable", "1.2.0"}},
+		{"kubectl get cpkg lighthouse --subresource=versions", "", []string{"1.2.0", "1.1.0", "1.0.0"}},
+		{
+			"kubectl get cpkg lighthouse --subresource=graph", "packages, versions and upgrades are read with kubectl, and no jq",
+			[]string{"candidate", "stable", "1.0.0"},
+		},
+	} {
+		out, err := d.show(ctx, question.command)
+		if err != nil {
+			return err
+		}
+		if missing := missingFrom(out, question.says...); len(missing) > 0 {
+			return &failure{claim: question.command, want: strings.Join(question.says, ", "), got: "without " + strings.Join(missing, ", ")}
+		}
+		if question.claim != "" {
+			d.ok("%s", question.claim)
+		}
+	}
+	return nil
+}
+
+// wouldChange chooses a version from the catalog, and compares it with what is installed.
+// Nothing is stored.
+func (d *demo) wouldChange(ctx context.Context) error {
+	before, err := d.cluster.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	command := fmt.Sprintf("kubectl penstock deploy --name %s --dry-run -- \\\n"+
+		"--catalog oci://%s/catalogs/examples:latest --package %s --version '<1.2' \\\n"+
+		"--install-namespace lighthouse-system --certificates operator --ca-file %s",
+		d.Name, d.registry.Host, catalogPackage, filepath.Join(d.registry.Dir, registry.CAFile))
+	out, err := d.show(ctx, command+" | head -n 3")
+	if err != nil {
+		return err
+	}
+	if said := missingFrom(out, "added,"); len(said) > 0 {
+		return &failure{claim: command, want: "what it would add, change and remove", got: out}
+	}
+	after, err := d.cluster.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	return d.claim(after == before, fmt.Sprintf("1.1.0 was chosen, pulled, rendered and compared; nothing was stored: there are %s as before", text.Count(after, "revision")),
+		text.Count(before, "revision"), text.Count(after, "revision"))
+}
