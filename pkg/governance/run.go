@@ -1,14 +1,46 @@
 package governance
 
-import "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+import (
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
 
 // Restorable tells whether a run wrote the target of an item, so that what was there
 // before can be restored. Runs of versions that did not record refusals count every
 // item that was started.
 func Restorable(item v1alpha1.PlanRunItem) bool {
-	if item.StartedAt == nil || item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
+	if item.StartedAt == nil || item.Action == v1alpha1.ItemNone {
 		return false // the run did not come that far, or did nothing
 	}
 	// Refused before it was written: what is there is somebody else's.
 	return item.Applied == nil || *item.Applied
+}
+
+// Restored says which state a plan has put back that restores one.
+func Restored(run int64) string {
+	return fmt.Sprintf("what there was before run %d is restored", run)
+}
+
+// RestoreEnds tells whether a change of a plan ends the restore that its spec asks for,
+// so that it leads to what the profile says again. A restore is done once, as an approval
+// counts once:
+//
+//   - other options are for what the profile says,
+//   - who sets the plan aside does not want it,
+//   - once the targets are restored, who asks for the plan anew (action DryRun, as its file
+//     says, or retry) asks for what the plan is for.
+//
+// Done tells that status says of the spec before that it is restored.
+func RestoreEnds(before, spec v1alpha1.ConfigurationPlanSpec, done bool) bool {
+	switch {
+	case before.RestoreRun == 0 || spec.RestoreRun != before.RestoreRun:
+		return false
+	case !apiequality.Semantic.DeepEqual(before.Options, spec.Options), spec.Action == v1alpha1.ActionIgnore:
+		return true
+	default:
+		return done && spec.Action == v1alpha1.ActionDryRun && before.Action != spec.Action
+	}
 }

@@ -75,6 +75,9 @@ type PlanRun struct {
 	Manifests string
 	// Captured names where the targets are stored as they were before.
 	Captured string
+	// RestoreRun is the run before which the targets were put back; 0 when this run did
+	// what the profile says.
+	RestoreRun int64
 	// Approval is who approved it.
 	Approval PlanApproval
 	// StartedAt is when the execution began.

@@ -159,7 +159,11 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manife
 		if approval := status.Approval; approval != nil && approval.PlanHash == "" {
 			approval.PlanHash = status.PlanHash // the first plan: it needs no run
 		}
-		return v.move(governance.EventNothing, "", "everything is as the plan says already")
+		message := "everything is as the plan says already"
+		if run := v.plan.Spec.RestoreRun; run != 0 {
+			message = governance.Restored(run) + " already; to have the plan computed anew leads back to what its profile says"
+		}
+		return v.move(governance.EventNothing, "", message)
 	default:
 		return v.move(governance.EventDrafted, "", "")
 	}

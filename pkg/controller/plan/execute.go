@@ -320,6 +320,9 @@ func (v *visit) fail(ctx context.Context, reason, message string) error {
 // finish ends a run of which all items had their turn.
 func (v *visit) finish(ctx context.Context) error {
 	event, outcome, message := governance.EventDone, v1alpha1.PhaseCompleted, "all items are applied and healthy"
+	if run := v.plan.Spec.RestoreRun; run != 0 {
+		message = governance.Restored(run) + "; to have the plan computed anew leads back to what its profile says"
+	}
 	var failed []string
 	for _, item := range v.plan.Status.Items {
 		if item.State == v1alpha1.ItemFailed {

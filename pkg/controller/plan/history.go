@@ -28,7 +28,7 @@ func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
 	if row == nil {
 		row = &v1alpha1.PlanRun{
 			Plan: string(v.plan.UID), Run: status.Run, Profile: v.plan.Spec.Profile, PlanHash: status.PlanHash,
-			Manifests: status.Manifests, Captured: status.Captured, StartedAt: v.now(),
+			Manifests: status.Manifests, Captured: status.Captured, RestoreRun: v.plan.Spec.RestoreRun, StartedAt: v.now(),
 		}
 		if status.Approval != nil {
 			row.Approval = *status.Approval

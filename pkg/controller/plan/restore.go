@@ -2,8 +2,11 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,9 +16,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// restored is what the targets of a run had before it, where the run set it, in
-// reverse order: fields that had a value get it back, those that had none are given
-// up, and a target that the run made goes.
+// restored is what the targets of a run had before it, where the run set it or gave up
+// what an earlier one had set, in reverse order: fields that had a value get it back,
+// those that had none are given up, a target that the run made goes, and one that it
+// deleted comes back.
 func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 	number := v.plan.Spec.RestoreRun
 	row, err := v.runOf(ctx, number)
@@ -44,7 +48,7 @@ func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 		if !governance.Restorable(item) {
 			continue
 		}
-		target, err := v.restore(item, applied, before)
+		target, err := v.restore(ctx, item, applied, before)
 		if err != nil {
 			return nil, err
 		}
@@ -57,12 +61,12 @@ func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 }
 
 // restore is one target as it was.
-func (v *visit) restore(item v1alpha1.PlanRunItem, applied map[manifest.Digest][]byte, before map[manifest.ID]manifest.Object) (wanted, error) {
+func (v *visit) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied map[manifest.Digest][]byte, before map[manifest.ID]manifest.Object) (wanted, error) {
 	then := &unstructured.Unstructured{}
 	if err := then.UnmarshalJSON(applied[manifest.Digest(item.Digest)]); err != nil {
 		return wanted{}, fmt.Errorf("reading what was applied to %s: %w", item.TargetRef.Name, err)
 	}
-	one := profile.Item{Name: "restore-" + item.Name, Impact: v1alpha1.ImpactMedium, Reason: "what there was before is restored"}
+	one := profile.Item{Name: "restore-" + strings.TrimPrefix(item.Name, "restore-"), Impact: v1alpha1.ImpactMedium, Reason: "what there was before is restored"}
 	if isMachineConfig := then.GroupVersionKind().GroupKind() == profile.MachineConfigKind(); isMachineConfig {
 		facts, err := v.Watched.Facts()
 		if err != nil {
@@ -83,24 +87,88 @@ func (v *visit) restore(item v1alpha1.PlanRunItem, applied map[manifest.Digest][
 	if err := was.UnmarshalJSON(captured.JSON); err != nil {
 		return wanted{}, fmt.Errorf("reading what %s was: %w", item.TargetRef.Name, err)
 	}
-	object := map[string]any{
-		"apiVersion": then.GetAPIVersion(), "kind": then.GetKind(),
-		"metadata": map[string]any{"name": then.GetName()},
+	earlier, known, err := v.appliedBefore(ctx, was)
+	if err != nil {
+		return wanted{}, err
 	}
-	if namespace := then.GetNamespace(); namespace != "" {
-		object["metadata"].(map[string]any)["namespace"] = namespace
+	if !known {
+		one.Notes = append(one.Notes, fmt.Sprintf(
+			"what was applied before run %d is not remembered: fields that the run gave up do not come back", v.plan.Spec.RestoreRun))
 	}
-	old := was.GetLabels()
-	labels := map[string]any{}
-	for key := range then.GetLabels() {
+	one.Object = sameFields(merged(then.Object, earlier), was)
+	return v.sealed(one)
+}
+
+// appliedBefore is what had been applied to a target in a state, by an earlier run of this
+// plan or of another; nil when nothing had. Known is false when something had, and the
+// history does not have it any more.
+func (v *visit) appliedBefore(ctx context.Context, was *unstructured.Unstructured) (earlier map[string]any, known bool, err error) {
+	marks := was.GetAnnotations()
+	digest, plan := marks[v1alpha1.AppliedHashAnnotation], marks[v1alpha1.GovernedByAnnotation]
+	if digest == "" || plan == "" {
+		return nil, true, nil
+	}
+	rows, err := v.Runs.List(ctx, plan)
+	if err != nil {
+		return nil, false, fmt.Errorf("reading the runs of plan %s: %w", plan, err)
+	}
+	for _, row := range rows {
+		did, err := readRun(plan, row)
+		if err != nil {
+			return nil, false, err
+		}
+		if !slices.ContainsFunc(did.Items, func(item v1alpha1.PlanRunItem) bool { return item.Digest == digest }) {
+			continue
+		}
+		applied, err := v.Packs.Read(ctx, did.Manifests)
+		if err != nil {
+			return nil, false, fmt.Errorf("reading what run %d of plan %s applied: %w", did.Run, plan, err)
+		}
+		if body, found := applied[manifest.Digest(digest)]; found {
+			err := json.Unmarshal(body, &earlier)
+			return earlier, true, err
+		}
+	}
+	return nil, false, nil
+}
+
+// merged has the fields of two objects; where both have a value that is no map, that of the
+// first.
+func merged(one, other map[string]any) map[string]any {
+	out := maps.Clone(one)
+	for key, value := range other {
+		had, both := one[key]
+		fields, isMap := had.(map[string]any)
+		more, alsoMap := value.(map[string]any)
+		switch {
+		case !both:
+			out[key] = value
+		case isMap && alsoMap:
+			out[key] = merged(fields, more)
+		}
+	}
+	return out
+}
+
+// sameFields is an object with the fields that another has, as far as they were there, and
+// with their values then. Of metadata these are its labels.
+func sameFields(set map[string]any, was *unstructured.Unstructured) map[string]any {
+	metadata := map[string]any{"name": was.GetName()}
+	if namespace := was.GetNamespace(); namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	names, _, _ := unstructured.NestedMap(set, "metadata", "labels")
+	old, labels := was.GetLabels(), map[string]any{}
+	for key := range names {
 		if value, had := old[key]; had {
 			labels[key] = value
 		}
 	}
 	if len(labels) > 0 {
-		object["metadata"].(map[string]any)["labels"] = labels
+		metadata["labels"] = labels
 	}
-	for key, value := range then.Object {
+	object := map[string]any{"apiVersion": set["apiVersion"], "kind": set["kind"], "metadata": metadata}
+	for key, value := range set {
 		switch key {
 		case "apiVersion", "kind", "metadata", "status":
 		default:
@@ -109,8 +177,7 @@ func (v *visit) restore(item v1alpha1.PlanRunItem, applied map[manifest.Digest][
 			}
 		}
 	}
-	one.Object = object
-	return v.sealed(one)
+	return object
 }
 
 // asBefore is what was at the fields that were set; had is false where there was

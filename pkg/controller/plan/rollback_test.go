@@ -2,7 +2,9 @@ package plan
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,5 +92,81 @@ func (l *lab) forgetApplied(name string) {
 		row.Body, err = json.Marshal(stored)
 		l.must(err)
 		l.must(l.runs.Put(l.t.Context(), name, row))
+	}
+}
+
+// An undo removes the fields that nobody had before the run, and an undo of the undo
+// brings them back, with what the first run made.
+func TestRollbackOfRollback(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseCompleted)
+	after := l.cluster.value(descheduler(), "spec")
+	limits := l.cluster.value(descheduler(), "spec", "evictionLimits")
+	if limits == nil {
+		t.Fatal("run 1 sets limits")
+	}
+	l.must(l.rollback("a", 0))
+	l.complete()
+	if l.cluster.value(descheduler(), "spec", "evictionLimits") != nil || l.cluster.value(psi(), "spec") != nil {
+		t.Fatalf("run 2 removes what run 1 added: %v", l.cluster.value(descheduler(), "spec"))
+	}
+	l.must(l.rollback("a", 0))
+	plan := l.is("a", v1alpha1.PhaseReviewRequired, "; restore-enable-psi-metrics", "; restore-configure-descheduler")
+	if !strings.Contains(plan.Status.Diff, "evictionLimits") || !strings.Contains(plan.Status.Diff, "+  mode:") {
+		t.Errorf("the review lacks fields that come back: %s", plan.Status.Diff)
+	}
+	l.complete()
+	if diff := cmp.Diff(after, l.cluster.value(descheduler(), "spec")); diff != "" {
+		t.Errorf("not as it was after run 1 (-want +got):\n%s", diff)
+	}
+	if l.cluster.value(psi(), "spec") == nil {
+		t.Error("what run 2 deleted is not there again")
+	}
+	// And back again: what there was before run 3.
+	l.must(l.rollback("a", 0))
+	l.complete()
+	if l.cluster.value(descheduler(), "spec", "evictionLimits") != nil || l.cluster.value(psi(), "spec") != nil {
+		t.Errorf("run 4 removes what run 3 added: %v", l.cluster.value(descheduler(), "spec"))
+	}
+}
+
+// What restores is done once: whatever has the plan computed anew after that leads to what
+// the profile says, as the file of the plan does.
+func TestRestoreEnds(t *testing.T) {
+	store := newStore(t)
+	for name, c := range map[string]struct {
+		reason string
+		do     func(l *lab) error
+		// while the plan waits for the approval of the undo
+		early bool
+		ends  bool
+	}{
+		"retry":            {"somebody asks for the plan", func(l *lab) error { return l.retry("a") }, false, true},
+		"dry run":          {"its file is applied again", func(l *lab) error { return l.edit("a", action(hco.ActionDryRun)) }, false, true},
+		"options":          {"options are for what the profile says", func(l *lab) error { return l.edit("a", interval(120)) }, false, true},
+		"retry, early":     {"the undo is not done", func(l *lab) error { return l.retry("a") }, true, false},
+		"options, early":   {"options are for what the profile says", func(l *lab) error { return l.edit("a", interval(120)) }, true, true},
+		"set aside, early": {"no undo is wanted", func(l *lab) error { return l.edit("a", action(hco.ActionIgnore)) }, true, true},
+		"a limit":          {"it says nothing of what is wanted", func(l *lab) error { return l.edit("a", within(time.Hour)) }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := store.newLab(t)
+			l.reach(v1alpha1.PhaseCompleted)
+			l.must(l.rollback("a", 0))
+			if l.is("a", v1alpha1.PhaseReviewRequired); !c.early {
+				l.complete()
+				l.is("a", v1alpha1.PhaseCompleted, "what there was before run 1 is restored")
+			}
+			l.must(c.do(l))
+			l.settle()
+			if plan := l.plan("a"); (plan.Spec.RestoreRun == 0) != c.ends {
+				t.Errorf("%s: restoreRun is %d", c.reason, plan.Spec.RestoreRun)
+			} else if c.ends && plan.Spec.Action != v1alpha1.ActionIgnore && !c.early && plan.Status.Items[0].Name != "enable-psi-metrics" {
+				t.Errorf("%s: it is not of the profile: %s %+v", c.reason, plan.Status.Phase, plan.Status.Items)
+			}
+			if runs := l.history("a"); !c.early && (runs[0].RestoreRun != 1 || runs[1].RestoreRun != 0) {
+				t.Errorf("the history does not tell the undo: %d, %d", runs[0].RestoreRun, runs[1].RestoreRun)
+			}
+		})
 	}
 }

@@ -49,7 +49,11 @@ func (v *visit) watch(ctx context.Context) error {
 				event = governance.EventRevertedWithErrors
 			}
 		}
-		return v.move(event, "", "the targets are as the plan says again")
+		message := "the targets are as the plan says again"
+		if run := v.plan.Spec.RestoreRun; run != 0 {
+			message += ": " + governance.Restored(run)
+		}
+		return v.move(event, "", message)
 	default:
 		return nil
 	}

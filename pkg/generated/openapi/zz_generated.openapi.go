@@ -1466,7 +1466,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"restoreRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "restoreRun makes the plan restore what the targets had before that run, where the run set it, instead of what the profile says. The subresource rollback sets it.",
+							Description: "restoreRun makes the plan restore what the targets had before that run, where the run set it, instead of what the profile says. The subresource rollback sets it. What has the plan computed anew once that is done unsets it, and so do other options and action Ignore.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2760,6 +2760,13 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 							Description: "captured names where the targets are stored as they were before.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"restoreRun": {
+						SchemaProps: spec.SchemaProps{
+							Description: "restoreRun is the run before which the targets were put back; absent when this run did what the profile says.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 					"approval": {

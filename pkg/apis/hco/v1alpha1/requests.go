@@ -88,6 +88,10 @@ type PlanRun struct {
 	// captured names where the targets are stored as they were before.
 	// +optional
 	Captured string `json:"captured,omitempty"`
+	// restoreRun is the run before which the targets were put back; absent when this
+	// run did what the profile says.
+	// +optional
+	RestoreRun int64 `json:"restoreRun,omitempty"`
 	// approval is who approved it.
 	Approval PlanApproval `json:"approval"`
 	// startedAt is when the execution began.

@@ -173,7 +173,8 @@ type ConfigurationPlanSpec struct {
 	Approvals int32 `json:"approvals,omitempty"`
 	// restoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
-	// sets it.
+	// sets it. What has the plan computed anew once that is done unsets it, and so do
+	// other options and action Ignore.
 	// +optional
 	RestoreRun int64 `json:"restoreRun,omitempty"`
 }

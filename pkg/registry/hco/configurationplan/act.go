@@ -186,6 +186,12 @@ func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object,
 		case err != nil:
 			return conflict(name, "spec.action is Ignore")
 		}
+		if isRestored(plan) {
+			// That is done once: the plan is for what its profile says.
+			plan.Status.RequestedBy = governance.Requests(plan.Status.RequestedBy, requester(ctx))
+			plan.Spec.RestoreRun, plan.Spec.Action, plan.Spec.ApprovedPlanHash = 0, hco.ActionDryRun, ""
+			plan.Status.Approval = nil
+		}
 		plan.Status.Phase, plan.Status.Message = hco.Phase(next), "to be computed anew"
 		return nil
 	})

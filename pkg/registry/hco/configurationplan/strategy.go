@@ -78,6 +78,7 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	plan.Status = *stored.Status.DeepCopy()
+	endRestore(plan, stored)
 	if apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
 		return
 	}
@@ -115,7 +116,7 @@ func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	var warnings []string
 	if !apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
-		warnings = s.neverBegins(plan)
+		warnings = append(s.neverBegins(plan), restoreWarnings(plan, stored)...)
 	}
 	switch {
 	case plan.Spec.Action != hco.ActionApply || plan.Status.Approval != nil || stored.Generation == plan.Generation:

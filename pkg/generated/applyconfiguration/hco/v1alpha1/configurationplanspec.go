@@ -55,7 +55,8 @@ type ConfigurationPlanSpecApplyConfiguration struct {
 	Approvals *int32 `json:"approvals,omitempty"`
 	// restoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
-	// sets it.
+	// sets it. What has the plan computed anew once that is done unsets it, and so do
+	// other options and action Ignore.
 	RestoreRun *int64 `json:"restoreRun,omitempty"`
 }
 

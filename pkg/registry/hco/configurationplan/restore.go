@@ -1,0 +1,42 @@
+package configurationplan
+
+import (
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/governance"
+)
+
+// isRestored tells whether a plan restores the state before a run, and has done so: status
+// speaks of spec as it is.
+func isRestored(plan *hco.ConfigurationPlan) bool {
+	return plan.Spec.RestoreRun != 0 && plan.Status.Phase == hco.PhaseCompleted && plan.Status.InputsHash == inputs(plan)
+}
+
+// endRestore unsets spec.restoreRun where a write of spec ends the restore.
+func endRestore(plan, stored *hco.ConfigurationPlan) {
+	spec, err := externalSpec(&plan.Spec)
+	if err != nil {
+		return // it copies fields
+	}
+	before, err := externalSpec(&stored.Spec)
+	if err == nil && governance.RestoreEnds(before, spec, isRestored(stored)) {
+		plan.Spec.RestoreRun = 0
+	}
+}
+
+// restoreWarnings tell who writes spec whether the plan does what spec says, or restores.
+func restoreWarnings(plan, stored *hco.ConfigurationPlan) []string {
+	run := stored.Spec.RestoreRun
+	switch {
+	case run == 0:
+		return nil
+	case plan.Spec.RestoreRun == 0 && plan.Spec.Action == hco.ActionIgnore:
+		return []string{fmt.Sprintf("the plan does not restore the state before run %d any more: spec.restoreRun is unset", run)}
+	case plan.Spec.RestoreRun == 0:
+		return []string{fmt.Sprintf("the plan does not restore the state before run %d any more: spec.restoreRun is unset, and the plan is computed from the profile, to be reviewed and approved", run)}
+	case plan.Spec.RestoreRun == run && plan.Spec.Action != hco.ActionApply:
+		return []string{fmt.Sprintf("spec.restoreRun is %d: the plan restores the state before that run, and not what the profile says; 0 leads back to the profile", run)}
+	}
+	return nil
+}
