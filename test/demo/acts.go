@@ -72,6 +72,11 @@ func acts() []act {
 			why: "Whatever rolls out software gets killed while it does. No workload may depend on it, and what it began it must finish.",
 		},
 		{
+			title: "what Helm has installed", skip: always, play: adoptHelm,
+			why: "Nearly everybody has their software installed already. Taking it over must restart nothing, and bring its history along; " +
+				"and Helm's notes stay, so that there is a way back.",
+		},
+		{
 			title: "a plan for what belongs to others", skip: always, play: draftPlan,
 			why: "Tuning a cluster means to write what other operators own, and one line of it can reboot every node. " +
 				"A ConfigurationPlan says beforehand what changes, what that disturbs, and whose fields are taken. Then it waits.",

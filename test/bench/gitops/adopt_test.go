@@ -18,42 +18,52 @@ func TestAdopt(t *testing.T) {
 		t.Skip("it needs the program: make test")
 	}
 	h := newHost(t)
-	for name, scenario := range map[string]func(*site){
-		"server-side":           taken,
-		"client-side":           func(s *site) { s.serverSide = false; taken(s) },
-		"contested-server-side": contested,
-		"contested-client-side": func(s *site) { s.serverSide = false; contested(s) },
-		"obstacles":             obstacles,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scenario(h.in(t, name))
-		})
-	}
+	t.Run("together", func(t *testing.T) {
+		for name, scenario := range map[string]func(*site){
+			"server-side":           func(s *site) { taken(s, 6) },
+			"client-side":           func(s *site) { s.serverSide = false; taken(s, 3) },
+			"contested-server-side": contested,
+			"contested-client-side": func(s *site) { s.serverSide = false; contested(s) },
+			"obstacles":             obstacles,
+			"crashes":               crashes,
+			"meanwhile":             meanwhile,
+			"many":                  many,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scenario(h.in(t, name))
+			})
+		}
+	})
+	t.Run("killed", func(t *testing.T) { killed(h.in(t, "killed")) })
 }
 
-// taken: a release of six revisions is adopted, rolled back, and given back.
-func taken(s *site) {
-	s.helms(1, 2, 3, 4, 5, 6)
+// taken: a release of n revisions is adopted, rolled back, and given back.
+func taken(s *site, n int) {
+	for version := 1; version <= n; version++ {
+		s.helms(version)
+	}
 	name := s.namespace
+	nth := func(number int) string { return fmt.Sprintf("%s-%d", name, number) }
 	before, notes := s.objects(), s.secrets()
 	pods := s.read("range .items[*]}{.metadata.uid} {end", "replicasets,pods")
 
 	mark := s.Audit().Mark()
 	out := s.mustAdopt("--dry-run")
-	s.says(out, name+"-6   Active     deployed     web-1.6.0   6", name+"-2   Archived   superseded   web-1.2.0", "Deployment.apps "+name+"/web", "same", "nothing was written")
-	if strings.Contains(out, name+"-1 ") {
-		s.t.Errorf("more than five revisions: %s", out)
+	s.says(out, fmt.Sprintf("%s   Active     deployed     web-1.%d.0   6", nth(n), n), fmt.Sprintf("%s   Archived   superseded   web-1.%d.0", nth(n-1), n-1),
+		"Deployment.apps "+name+"/web", "same", "nothing was written")
+	if rows := strings.Count(out, "superseded"); rows != min(n, 5)-1 {
+		s.t.Errorf("%d older revisions: %s", rows, out)
 	}
 	s.nothingWritten(mark)
 
 	mark = s.Audit().Mark()
-	s.says(s.mustAdopt(), fmt.Sprintf("%s/%s is extension %s: 6 objects, %s-6 has succeeded", name, name, name, name))
+	s.says(s.mustAdopt(), fmt.Sprintf("%s/%s is extension %s: 6 objects, %s has succeeded", name, name, name, nth(n)))
 	s.undisrupted(mark, before, pods)
 	if diff := cmp.Diff(notes, s.secrets()); diff != "" {
 		s.t.Errorf("Helm's notes (-before +after):\n%s", diff)
 	}
-	if got := s.read(".metadata.annotations.penstock\\.dev/superseded-by", "secret/sh.helm.release.v1."+name+".v6"); got != name {
+	if got := s.read(".metadata.annotations.penstock\\.dev/superseded-by", fmt.Sprintf("secret/sh.helm.release.v1.%s.v%d", name, n)); got != name {
 		s.t.Errorf("the Secret of the release says %q", got)
 	}
 	for object := range before {
@@ -64,24 +74,24 @@ func taken(s *site) {
 	s.says(s.mustAdopt(), "was adopted before as extension "+name)
 
 	// From the first day.
-	s.says(s.plugin("kubectl penstock history "+name), "Helm: Upgrade complete", "1.6.0")
-	s.says(s.MustKubectl("get", "revisiondiff", name+"-5.."+name+"-6"), "settings", "web")
-	s.plugin("kubectl penstock rollback " + name + " --to " + name + "-4 --yes --cause test")
-	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+name+"-7")
-	s.becomes("example.com/web:v4", ".spec.template.spec.containers[0].image", "deployment/web")
-	if odd := s.read(".data.odd", "configmap/settings"); odd != "" {
-		s.t.Errorf("version 4 has no such field: %q", odd)
+	s.says(s.plugin("kubectl penstock history "+name), "Helm: Upgrade complete", fmt.Sprintf("1.%d.0", n))
+	s.says(s.MustKubectl("get", "revisiondiff", nth(n-1)+".."+nth(n)), "settings", "web")
+	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n-1) + " --yes --cause test")
+	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+nth(n+1))
+	s.becomes(fmt.Sprintf("example.com/web:v%d", n-1), ".spec.template.spec.containers[0].image", "deployment/web")
+	if odd := s.read(".data.odd", "configmap/settings"); odd != "" == ((n-1)%2 == 0) {
+		s.t.Errorf("version %d has the field of odd versions: %q", n-1, odd)
 	}
 
 	// And back.
-	s.refuses([]string{"--undo"}, name+"-7 has other content than revision 6", "rollback")
-	s.plugin("kubectl penstock rollback " + name + " --to " + name + "-6 --yes --cause test")
-	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+name+"-8")
+	s.refuses([]string{"--undo"}, fmt.Sprintf("%s has other content than revision %d", nth(n+1), n), "rollback")
+	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n) + " --yes --cause test")
+	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+nth(n+2))
 	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", "--timeout=60s")
 	before = s.objects()
 	pods = s.read("range .items[*]}{.metadata.uid} {end", "replicasets,pods")
 	mark = s.Audit().Mark()
-	s.says(s.mustAdopt("--undo", "--dry-run"), name+"-8", "nothing was written")
+	s.says(s.mustAdopt("--undo", "--dry-run"), nth(n+2), "nothing was written")
 	s.nothingWritten(mark)
 	s.says(s.mustAdopt("--undo"), "is Helm's again")
 	s.returned(mark, before, pods, notes)
@@ -90,8 +100,8 @@ func taken(s *site) {
 	if odd := s.read(".data.odd", "configmap/settings"); odd != "" {
 		s.t.Errorf("version 8 has no such field: %q", odd)
 	}
-	// And may be adopted again.
-	s.says(s.mustAdopt(), name+"-8 has succeeded")
+	// And it may be adopted again.
+	s.says(s.mustAdopt(), nth(n+2)+" has succeeded")
 }
 
 // undisrupted compares objects with what they were, but for their ownership, and looks into

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
@@ -59,6 +60,8 @@ type change struct {
 	acknowledged []string
 	// answers is true when a deletion that was held back goes on.
 	answers bool
+	// helm is the Helm release that the revision names from now on.
+	helm helmrelease.Release
 	// released is the rollback whose hold ends, empty for none.
 	released string
 	// ends is true when a delete of the revision, by whomever, deletes what it would have
@@ -98,7 +101,7 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	switch {
 	case a.GetOperation() == admission.Create && updated != nil:
 		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), owners: updated.OwnerReferences,
-			answers: len(answers(updated)) > 0, released: updated.Annotations[v1alpha1.ReleaseHoldAnnotation]}
+			helm: newHelm(updated, nil), answers: len(answers(updated)) > 0, released: updated.Annotations[v1alpha1.ReleaseHoldAnnotation]}
 	case a.GetOperation() == admission.Update && updated != nil && old != nil:
 		c = changeOfUpdate(updated, old)
 	case a.GetOperation() == admission.Delete && old != nil:
@@ -117,7 +120,7 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	c := change{
 		revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old)),
-		answers: len(newly(answers(updated), answers(old))) > 0,
+		answers: len(newly(answers(updated), answers(old))) > 0, helm: newHelm(updated, old),
 	}
 	if released := updated.Annotations[v1alpha1.ReleaseHoldAnnotation]; released != old.Annotations[v1alpha1.ReleaseHoldAnnotation] {
 		c.released = released
@@ -146,7 +149,7 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 		c.kind = teardown
 	case c.kind == "" && c.hastens:
 		c.kind = hasten
-	case c.kind == "" && (c.answers || len(c.acknowledged) > 0):
+	case c.kind == "" && (c.answers || len(c.acknowledged) > 0 || c.helm != (helmrelease.Release{})):
 		c.kind = acknowledge
 	case c.kind == "" && c.released != "":
 		c.kind = release

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // What else changes what is in the cluster, and what does not.
@@ -19,6 +20,39 @@ func TestChanges(t *testing.T) {
 		code      int32
 		says      []string
 	}{
+		"Follows": {
+			reason:    "status would tell what Helm has, to those who may not look there",
+			situation: func(w *situation) { w.may("lighthouse", all) },
+			act: func(w *situation) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.updates(r, r.annotated(v1alpha1.HelmReleaseAnnotation, "shop/web:7"))
+			},
+			code: forbidden, says: []string{"list secrets in namespace shop (for the Helm release web that the revision names)"},
+		},
+		"FollowsFromTheStart": {
+			reason:    "also from the start",
+			situation: func(w *situation) { w.may("lighthouse", all) },
+			act: func(w *situation) error {
+				return w.creates(rev(1, web).annotated(v1alpha1.HelmReleaseAnnotation, "shop/web:7"))
+			},
+			code: forbidden, says: []string{"list secrets in namespace shop"},
+		},
+		"FollowsAllowed": {
+			reason:    "who may",
+			situation: func(w *situation) { w.may("lighthouse", all).may("shop", rule("list", "", "secrets")) },
+			act: func(w *situation) error {
+				return w.creates(rev(1, web).annotated(v1alpha1.HelmReleaseAnnotation, "shop/web:7"))
+			},
+		},
+		"FollowsLikeTheRest": {
+			reason:    "a rollback, or the next revision, of an extension that does so already",
+			situation: func(w *situation) { w.may("lighthouse", all) },
+			act: func(w *situation) error {
+				w.holds(rev(1, web).annotated(v1alpha1.HelmReleaseAnnotation, "shop/web:7"))
+				return w.creates(rev(2, web).annotated(v1alpha1.HelmReleaseAnnotation, "shop/web:8"))
+			},
+		},
 		"Unpause": {
 			reason:    "what was drafted is done now, at the word of who says so",
 			situation: func(*situation) {},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/right"
 )
@@ -63,12 +64,15 @@ func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
 	}
 	d := &demand{change: c, kinds: newKinds()}
 	d.acknowledge(c.acknowledged)
-	if c.kind == acknowledge && !c.answers {
+	if c.kind == acknowledge && !c.answers && c.helm == (helmrelease.Release{}) {
 		return d, nil
 	}
 	now, err := p.standing(ctx, c)
 	if err != nil {
 		return nil, err
+	}
+	if d.follow(c, now); c.kind == acknowledge && !c.answers {
+		return d, nil
 	}
 	if c.begins(now) {
 		d.asks = append(d.asks, ask{Right: right.Begin(c.chain), because: "for a first revision without objects"})

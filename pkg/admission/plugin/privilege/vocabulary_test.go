@@ -104,6 +104,13 @@ func (r *revision) as(state olm.LifecycleState) *revision {
 	return changed
 }
 
+// annotated gives it an annotation.
+func (r *revision) annotated(key, value string) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
+	return changed
+}
+
 // ownedBy gives it an owner of that name.
 func (r *revision) ownedBy(name string) *revision {
 	changed := r.as(r.Spec.LifecycleState)

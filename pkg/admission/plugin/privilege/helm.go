@@ -1,0 +1,43 @@
+package privilege
+
+import (
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// helmOf returns the Helm release that a revision names, with revision 0; none when it names
+// none that can be read.
+func helmOf(revision *olm.ClusterExtensionRevision) helmrelease.Release {
+	release, err := helmrelease.Parse(revision.Annotations[v1alpha1.HelmReleaseAnnotation])
+	if err != nil {
+		return helmrelease.Release{}
+	}
+	release.Revision = 0
+	return release
+}
+
+// newHelm returns the Helm release that a revision names from now on; none when it did so
+// before.
+func newHelm(updated, old *olm.ClusterExtensionRevision) helmrelease.Release {
+	release := helmOf(updated)
+	if old != nil && release == helmOf(old) {
+		return helmrelease.Release{}
+	}
+	return release
+}
+
+// follow asks for the right to list the Secrets of a release that no other revision of the
+// chain names: status tells whether Helm has a newer revision.
+func (d *demand) follow(c change, now standing) {
+	if c.helm == (helmrelease.Release{}) || slices.ContainsFunc(now.others, func(other olm.ClusterExtensionRevision) bool { return helmOf(&other) == c.helm }) {
+		return
+	}
+	d.asks = append(d.asks, ask{
+		Right:   right.Right{Verb: "list", Version: "v1", Resource: "secrets", Namespace: c.helm.Namespace},
+		because: "for the Helm release " + c.helm.Name + " that the revision names",
+	})
+}
