@@ -1,0 +1,173 @@
+package adopt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/helm"
+	"github.com/penstock-project/penstock/pkg/store/archive"
+)
+
+// planned is the plan of a release with revisions in some states, the newest first.
+func planned(t *testing.T, statuses ...string) *Plan {
+	t.Helper()
+	plan := &Plan{Request: Request{Namespace: "shop", Release: "web", Extension: "web"}}
+	for i, status := range statuses {
+		one := helm.Release{Name: "web", Namespace: "shop", Version: len(statuses) - i, Manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n"}
+		one.Info.Status, one.Info.LastDeployed, one.Info.Description = status, time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), "Upgrade complete"
+		one.Chart.Metadata.Version = "1.0.0"
+		rendered, err := one.Render(t.Context(), func(schema.GroupVersionKind) (bool, bool, error) { return true, true, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision := Revision{Name: olm.RevisionName("web", int64(one.Version)), State: v1alpha1.LifecycleStateArchived, Status: status, of: one}
+		if i == 0 {
+			revision.State, plan.release.Deployed = v1alpha1.LifecycleStateActive, one
+		}
+		for _, phase := range rendered.Phases {
+			digested := source.Phase{Name: phase.Name}
+			for _, object := range phase.Objects {
+				if object, err = digesterFor(plan.release.Deployed).FromJSON(object.JSON); err != nil {
+					t.Fatal(err)
+				}
+				digested.Objects = append(digested.Objects, object)
+			}
+			revision.phases = append(revision.phases, digested)
+		}
+		plan.Revisions = append(plan.Revisions, revision)
+	}
+	plan.release.Highest = len(statuses)
+	return plan
+}
+
+// TestPack: the same release makes the same archive, so that an interrupted import can be
+// finished; and what became of each of Helm's revisions is in it.
+func TestPack(t *testing.T) {
+	first, err := planned(t, "deployed", "superseded", "failed").pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := planned(t, "deployed", "superseded", "failed").pack()
+	if err != nil || !bytes.Equal(first, second) {
+		t.Errorf("two archives of one release differ (%v)", err)
+	}
+	reader, err := archive.NewReader(bytes.NewReader(first), archive.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var got []string
+	for {
+		item, err := reader.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Chain != nil {
+			for _, row := range item.Chain.History {
+				got = append(got, row.Result)
+			}
+			continue
+		}
+		revision := item.Revision
+		if revision.Succeeded {
+			got = append(got, "succeeded")
+		}
+		got = append(got, revision.Annotations[v1alpha1.HelmReleaseAnnotation]+" "+revision.Annotations[v1alpha1.HelmRevisionAnnotation])
+	}
+	want := []string{"Incomplete", "Succeeded", "Progressing", "succeeded", "shop/web:3 3", "succeeded", "shop/web:3 2", "shop/web:3 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestObstacles(t *testing.T) {
+	object := func(state State) *Plan {
+		return &Plan{Objects: []Object{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}, State: state, Detail: "why"}}}
+	}
+	failed := object(Same)
+	failed.release.Failed = &helm.Release{Version: 8, Info: helm.Info{Status: "failed"}}
+	for name, tc := range map[string]struct {
+		plan *Plan
+		// says is why not, and overwritten whether --overwrite helps.
+		says        string
+		overwritten bool
+	}{
+		"same":    {plan: object(Same)},
+		"ours":    {plan: object(Ours)},
+		"differs": {plan: object(Differs), says: "ConfigMap a/x differs from the release in why", overwritten: true},
+		"gone":    {plan: object(Gone), says: "ConfigMap a/x is gone", overwritten: true},
+		"others":  {plan: object(Others), says: "ConfigMap a/x: why"},
+		"unknown": {plan: object(Unknown), says: "ConfigMap a/x: why"},
+		"failed":  {plan: failed, says: "revision 8 of Helm is failed", overwritten: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.plan.Obstacles()
+			if tc.says == "" && len(got) > 0 || tc.says != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tc.says)) {
+				t.Errorf("got %q", got)
+			}
+			tc.plan.Overwrite = true
+			if got := tc.plan.Obstacles(); (len(got) == 0) != (tc.says == "" || tc.overwritten) {
+				t.Errorf("with --overwrite: %q", got)
+			}
+		})
+	}
+}
+
+func TestOwner(t *testing.T) {
+	request := Request{Namespace: "shop", Release: "web", Extension: "web"}
+	ours := []metav1.ManagedFieldsEntry{{Manager: "penstock/web", Operation: metav1.ManagedFieldsOperationApply}}
+	yes := true
+	for name, tc := range map[string]struct {
+		change func(*unstructured.Unstructured)
+		want   State
+		says   string
+	}{
+		"Helm's": {change: func(*unstructured.Unstructured) {}},
+		"ours": {change: func(o *unstructured.Unstructured) {
+			o.SetLabels(map[string]string{v1alpha1.ChainLabel: "web"})
+			o.SetManagedFields(ours)
+		}, want: Ours},
+		"a forged label": {change: func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{v1alpha1.ChainLabel: "web"}) }},
+		"an extension's": {change: func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{v1alpha1.ChainLabel: "other"}) }, want: Others, says: "the extension other"},
+		"a controller's": {change: func(o *unstructured.Unstructured) {
+			o.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Boss", Name: "b", Controller: &yes}})
+		}, want: Others, says: "Boss b"},
+		"another release's": {change: func(o *unstructured.Unstructured) {
+			o.SetAnnotations(map[string]string{helm.NameAnnotation: "web", helm.NamespaceAnnotation: "other"})
+		}, want: Others, says: "other/web"},
+		"going": {change: func(o *unstructured.Unstructured) { now := metav1.Now(); o.SetDeletionTimestamp(&now) }, want: Unknown, says: "being deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := &unstructured.Unstructured{Object: map[string]any{}}
+			tc.change(live)
+			if state, detail := owner(live, request); state != tc.want || !strings.Contains(detail, tc.says) {
+				t.Errorf("got %q, %q", state, detail)
+			}
+		})
+	}
+}
+
+func TestDiffering(t *testing.T) {
+	before := map[string]any{"a": map[string]any{"b": int64(1), "c": []any{"x", map[string]any{"d": "e"}}}, "same": "y", "gone": "z"}
+	after := map[string]any{"a": map[string]any{"b": int64(2), "c": []any{"x", map[string]any{"d": "f"}}}, "same": "y", "new": []any{"n"}}
+	if diff := cmp.Diff([]string{".a.b", ".a.c[1].d", ".gone", ".new"}, differing(before, after)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
