@@ -70,7 +70,7 @@ type release struct {
 	helm.History
 	// secret is that of the deployed revision.
 	secret corev1.Secret
-	// marked are Secrets that say which extension has the release.
+	// marked are Secrets that say that the extension has the release.
 	marked []corev1.Secret
 }
 
@@ -102,7 +102,7 @@ func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
 	}
 	out.secret = found[out.Deployed.Version]
 	for _, secret := range found {
-		if secret.Annotations[supersededBy] != "" {
+		if secret.Annotations[supersededBy] == request.Extension {
 			out.marked = append(out.marked, secret)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -102,7 +103,7 @@ func (a *Adopter) compareExtension(ctx context.Context, plan *Plan) error {
 	known := adopted(revisions)
 	switch {
 	case len(revisions) == 0:
-		return nil
+		return a.usedBefore(ctx, plan.Extension)
 	case known.Name == "":
 		return fmt.Errorf("the extension %s exists and was not adopted from Helm: give the new one another name with --extension", plan.Extension)
 	case known.Name != plan.Release || known.Namespace != plan.Namespace:
@@ -112,6 +113,33 @@ func (a *Adopter) compareExtension(ctx context.Context, plan *Plan) error {
 	plan.Next = plan.release.Deployed.Version > known.Revision
 	plan.Tried = !plan.Next && plan.release.Highest > known.Revision
 	return nil
+}
+
+// usedBefore refuses the name of an extension whose revisions are all deleted: an import of
+// it is done already for the server. One that was interrupted has rows of revisions that are
+// not there yet.
+func (a *Adopter) usedBefore(ctx context.Context, extension string) error {
+	history, err := a.revisions.OlmV1alpha1().RevisionHistories().Get(ctx, extension, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the history of extension %s: %w", extension, err)
+	}
+	for _, record := range history.Revisions {
+		if record.DeletedAt.IsZero() {
+			return nil
+		}
+	}
+	if len(history.Revisions) == 0 {
+		return nil
+	}
+	return spent(extension)
+}
+
+// spent says that a name cannot be used.
+func spent(extension string) error {
+	return fmt.Errorf("there was an extension %[1]s, and its numbers are used: give the new one another name with --extension, or have an administrator forget it: kubectl delete revisionhistory %[1]s", extension)
 }
 
 // list returns the revisions of an extension.

@@ -68,6 +68,16 @@ func (a *Adopter) Adopt(ctx context.Context, plan *Plan) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
+	if out.Before {
+		// Who may not read histories hears only here that all of it was deleted since.
+		revisions, err := a.list(ctx, plan.Extension)
+		if err != nil {
+			return out, err
+		}
+		if len(revisions) == 0 {
+			return out, spent(plan.Extension)
+		}
+	}
 	return out, a.mark(ctx, plan)
 }
 

@@ -116,8 +116,8 @@ func refsOf(revision *v1alpha1.ClusterExtensionRevision) []manifest.Ref {
 //  1. the active revisions are paused, so that nothing is repaired meanwhile;
 //  2. each object loses the marks of the extension, and its fields go back to Helm's manager;
 //  3. the revisions are deleted, the oldest first, without their objects;
-//  4. the Secrets of the release lose their annotation;
-//  5. the history is deleted, if the caller may, so that the release can be adopted again.
+//  4. the history is deleted, if the caller may, so that the release can be adopted again;
+//  5. the Secrets of the release lose their annotation.
 //
 // It is false when the history stays.
 func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err error) {
@@ -135,19 +135,18 @@ func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err e
 	if err := a.remove(ctx, back); err != nil {
 		return false, err
 	}
+	err = a.revisions.OlmV1alpha1().RESTClient().Delete().Resource("revisionhistories").Name(back.Extension).Do(ctx).Error()
+	forgotten = !apierrors.IsForbidden(err)
+	if err = ignoreNotFound(err); err != nil && forgotten {
+		return false, fmt.Errorf("deleting the history of extension %s: %w", back.Extension, err)
+	}
+	// By the annotation the same command knows that it has something to finish: it goes last.
 	for i := range back.release.marked {
 		if err := a.markSecret(ctx, &back.release.marked[i], ""); err != nil {
 			return false, err
 		}
 	}
-	err = a.revisions.OlmV1alpha1().RESTClient().Delete().Resource("revisionhistories").Name(back.Extension).Do(ctx).Error()
-	if apierrors.IsForbidden(err) {
-		return false, nil
-	}
-	if err = ignoreNotFound(err); err != nil {
-		return false, fmt.Errorf("deleting the history of extension %s: %w", back.Extension, err)
-	}
-	return true, nil
+	return forgotten, nil
 }
 
 // pause pauses the active revisions and returns when the controller knows.

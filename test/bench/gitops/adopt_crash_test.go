@@ -148,6 +148,9 @@ func crashes(s *site) {
 					s.t.Fatalf("%s, again after it was killed at write %d (which landed: %t): %v", step.name, k, lands, err)
 				}
 			}
+			if s.t.Failed() {
+				return
+			}
 			s.returned(s.Audit().Mark(), before, pods, notes)
 		}
 	}

@@ -142,7 +142,6 @@ func (s *site) undisrupted(mark plane.Mark, before map[string]state, pods string
 			s.t.Errorf("%s was written %d times", object, n)
 		}
 	}
-	s.t.Logf("writes: %v", writes)
 }
 
 // returned: nothing is left of Penstock.
