@@ -89,7 +89,7 @@ func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
 		}
 		one, err := helm.Decode(secret.Data[helm.DataKey])
 		if err != nil {
-			return release{}, fmt.Errorf("Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+			return release{}, fmt.Errorf("the Secret %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
 		all, found[one.Version] = append(all, one), secret
 	}
@@ -98,7 +98,7 @@ func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
 	}
 	out := release{}
 	if out.History, err = helm.Choose(all); err != nil {
-		return release{}, fmt.Errorf("Helm release %s: %w", request, err)
+		return release{}, fmt.Errorf("the Helm release %s: %w", request, err)
 	}
 	out.secret = found[out.Deployed.Version]
 	for _, secret := range found {
