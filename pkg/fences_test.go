@@ -113,7 +113,7 @@ func fences() []fence {
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},
 		{"pkg/catalog/compare", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/resolve"}, "for whom something changes, the resolver says"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},
-		{"pkg/adopt", append([]string{"pkg/client", "pkg/manifest", "pkg/revision", "pkg/rollout", "pkg/source", "pkg/store/archive"}, api...), "it works from outside, in the name of its caller: it has what is read and compared, and no server"},
+		{"pkg/adopt", append([]string{"pkg/client", "pkg/diff", "pkg/manifest", "pkg/revision", "pkg/rollout", "pkg/source", "pkg/store/archive"}, api...), "it works from outside, in the name of its caller: it has what is read and compared, and no server"},
 		{"pkg/crdsafety", []string{"pkg/diff/words"}, "two definitions in, what is not safe out"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"pkg/plugin", append([]string{"pkg/client", "pkg/source"}, api...), "it is for a laptop: what it knows, it asks our API"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestPack(t *testing.T) {
 		}
 		if item.Chain != nil {
 			for _, row := range item.Chain.History {
-				got = append(got, row.Result)
+				got = append(got, fmt.Sprintf("%s +%d ~%d -%d", row.Result, row.Counts.Added, row.Counts.Changed, row.Counts.Removed))
 			}
 			continue
 		}
@@ -91,7 +92,7 @@ func TestPack(t *testing.T) {
 		}
 		got = append(got, revision.Annotations[v1alpha1.HelmReleaseAnnotation]+" "+revision.Annotations[v1alpha1.HelmRevisionAnnotation])
 	}
-	want := []string{"Incomplete", "Succeeded", "Progressing", "succeeded", "shop/web:3 3", "succeeded", "shop/web:3 2", "shop/web:3 1"}
+	want := []string{"Incomplete +1 ~0 -0", "Succeeded +0 ~0 -0", "Progressing +0 ~0 -0", "succeeded", "shop/web:3 3", "succeeded", "shop/web:3 2", "shop/web:3 1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

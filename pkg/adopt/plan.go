@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/helm"
@@ -209,7 +210,9 @@ func (p *Plan) pack() ([]byte, error) {
 		one := &p.Revisions[i]
 		chain.Revisions = append(chain.Revisions, int64(one.of.Version))
 		// By rising number.
-		chain.History = append([]archive.Row{one.row()}, chain.History...)
+		row := one.row()
+		row.Counts = p.counts(i)
+		chain.History = append([]archive.Row{row}, chain.History...)
 	}
 	if err := writer.Chain(chain); err != nil {
 		return nil, err
@@ -234,6 +237,27 @@ func (p *Plan) pack() ([]byte, error) {
 	}
 	err = writer.Close()
 	return out.Bytes(), err
+}
+
+// counts are of the i-th revision, against the one before it.
+func (p *Plan) counts(i int) *archive.Counts {
+	own, before := p.Revisions[i].refs(), []manifest.Ref(nil)
+	if i+1 < len(p.Revisions) {
+		before = p.Revisions[i+1].refs()
+	}
+	changes := diff.Count(before, own)
+	return &archive.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
+}
+
+// refs are the objects of a revision.
+func (r *Revision) refs() []manifest.Ref {
+	var refs []manifest.Ref
+	for _, phase := range r.phases {
+		for _, object := range phase.Objects {
+			refs = append(refs, object.Ref)
+		}
+	}
+	return refs
 }
 
 // row is what history says of a revision.

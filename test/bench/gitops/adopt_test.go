@@ -74,7 +74,7 @@ func taken(s *site, n int) {
 	s.says(s.mustAdopt(), "was adopted before as extension "+name)
 
 	// From the first day.
-	s.says(s.plugin("kubectl penstock history "+name), "Helm: Upgrade complete", fmt.Sprintf("1.%d.0", n))
+	s.says(s.plugin("kubectl penstock history "+name), "Helm: Upgrade complete", fmt.Sprintf("1.%d.0", n), "+0 ~3 -0")
 	s.says(s.MustKubectl("get", "revisiondiff", nth(n-1)+".."+nth(n)), "settings", "web")
 	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n-1) + " --yes --cause test")
 	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+nth(n+1))
