@@ -176,8 +176,8 @@ func (s *site) refuses(flags []string, parts ...string) {
 func (s *site) nothingWritten(mark plane.Mark) {
 	s.t.Helper()
 	for _, r := range s.Audit().Since(mark, plane.ByAgent("penstock/"), plane.Writes()) {
-		inNamespace := r.Namespace == s.namespace || strings.Contains(r.URI, s.namespace)
-		if inNamespace && !strings.Contains(r.URI, "dryRun=All") && !strings.Contains(r.URI, "check=true") && r.Resource != "events" {
+		ours := r.Namespace == s.namespace || r.Namespace == "" && strings.Contains(r.URI, "/"+s.namespace+"-")
+		if ours && !strings.Contains(r.URI, "dryRun=All") && !strings.Contains(r.URI, "check=true") && r.Resource != "events" {
 			s.t.Errorf("it writes: %s", r)
 		}
 	}

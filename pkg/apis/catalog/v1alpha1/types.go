@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CatalogLabel, on a package, is the catalog that it is from.
+// CatalogLabel is the label of a package that names the catalog it is from.
 const CatalogLabel = "catalog"
 
 // +genclient
