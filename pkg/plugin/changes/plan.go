@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -15,7 +16,7 @@ import (
 // what it changes. Without a diff (the reader may not read it) it is that of status.
 func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) {
 	status := &plan.Status
-	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, status.Phase, orNone(string(status.ImpactSeverity)))))
+	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, governance.PhaseText(string(status.Phase), plan.Spec.RestoreRun), orNone(string(status.ImpactSeverity)))))
 	if message := remark(status); message != "" {
 		s.Indented(2, screen.Plain, message)
 	}
@@ -28,9 +29,13 @@ func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha
 	case diff == nil && status.Diff != "":
 		Lines(s, status.Diff)
 	case diff != nil:
-		printPlanDiff(s, diff)
+		printPlanDiff(s, diff, worked(status))
 	}
 	if approval := status.Approval; approval != nil {
+		if approval.PlanHash != "" && approval.PlanHash != status.PlanHash {
+			// The hash of the plan that is shown follows: it is not that of this approval.
+			s.Para(screen.Dim, screen.Waiting, before(approval))
+		}
 		printApprover(s, approval.Username, approval.Time, approval.Comment)
 		for i := range approval.Others {
 			other := &approval.Others[i]
@@ -78,6 +83,25 @@ func termLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
 }
 
 func minute(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+// before says of an approval of another plan which one it was for: nothing is executed on it.
+func before(approval *v1alpha1.PlanApproval) string {
+	said := "this plan is not approved; another one was before: hash " + approval.PlanHash
+	if approval.Run != 0 {
+		said += fmt.Sprintf(", run %d", approval.Run)
+	}
+	return said
+}
+
+// worked are the items whose targets the plan itself has changed since it was computed: that
+// they are not as they were then is as it should be.
+func worked(status *v1alpha1.ConfigurationPlanStatus) map[string]bool {
+	items := map[string]bool{}
+	for _, item := range status.Items {
+		items[item.Name] = item.State == v1alpha1.ItemInProgress || governance.Done(item.State)
+	}
+	return items
+}
 
 func printApprover(s *screen.Screen, name string, at metav1.Time, comment string) {
 	s.Indented(0, screen.Plain, strings.TrimSuffix(fmt.Sprintf("approved by %s at %s: %s", name, at.UTC().Format("2006-01-02 15:04:05Z"), comment), ": "))
@@ -130,10 +154,10 @@ func printItem(s *screen.Screen, item *v1alpha1.PlanItem) {
 	s.Lines(lines)
 }
 
-func printPlanDiff(s *screen.Screen, diff *v1alpha1.PlanDiff) {
+func printPlanDiff(s *screen.Screen, diff *v1alpha1.PlanDiff, worked map[string]bool) {
 	for i := range diff.Items {
 		item := &diff.Items[i]
-		if item.Stale {
+		if item.Stale && !worked[item.Name] {
 			s.Para(screen.Red, screen.Bad, item.Name+": the target is not as it was when the plan was computed")
 		}
 		if item.Message != "" {

@@ -19,6 +19,8 @@ type approvalOptions struct {
 	hash, comment string
 	run           int64
 	yes, wait     bool
+	// declined says what a no leaves behind; nil where it leaves the plan as it was.
+	declined func(context.Context) (string, error)
 	timeout       time.Duration
 	output        session.Format
 }
@@ -98,7 +100,13 @@ func (p *planReview) approve(ctx context.Context, options approvalOptions) (comp
 			return false, err
 		}
 		if !agreed {
-			p.Err.Para(screen.Dim, screen.Waiting, "nothing was approved; kubectl penstock plan reject "+p.name+" takes it off the list")
+			left := "it waits for an approval as before"
+			if options.declined != nil {
+				if left, err = options.declined(ctx); err != nil {
+					return false, err
+				}
+			}
+			p.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("nothing was approved or changed in the cluster; plan %s: %s", p.name, left))
 			return false, outcome.Quiet(outcome.No)
 		}
 	}
@@ -112,6 +120,9 @@ func (p *planReview) approve(ctx context.Context, options approvalOptions) (comp
 		return complete, p.PrintObject(options.output, approved)
 	}
 	next := "kubectl penstock plan run " + p.name + " follows it"
+	if options.wait {
+		next = "its run follows"
+	}
 	if !complete {
 		next = fmt.Sprintf("%d of %d approvals: another person runs kubectl penstock plan approve %s", len(who), plan.Spec.Approvals, p.name)
 	} else if window := plan.Status.Window; window != nil && window.OpensAt.After(p.Clock.Now()) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -102,29 +103,56 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 		if output != "" {
 			return p.PrintObject(output, history)
 		}
-		out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}, Clip: true}
-		for i := range history.Runs {
-			run := &history.Runs[i]
-			who := []string{run.Approval.Username}
-			for _, other := range run.Approval.Others {
-				who = append(who, other.Username)
-			}
-			out.Add(fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), strings.Join(who, ", "), run.Approval.Comment)
+		plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
+		if err != nil {
+			plan = &v1alpha1.ConfigurationPlan{} // deleted, or not for who asks
 		}
-		p.Out.Table(out)
+		p.Out.Table(historyTable(history.Runs, string(plan.UID)))
 		return nil
 	})
 	output.Add(command.Flags())
 	return command
 }
 
+// historyTable lists runs, the newest first. Numbers begin anew with each plan of a name: where
+// there were several, a column tells those of the plan of a uid.
+func historyTable(runs []v1alpha1.PlanRun, uid string) screen.Table {
+	out := screen.Table{Header: []string{"RUN", "OUTCOME", "STARTED", "ENDED", "APPROVED BY", "COMMENT"}, Clip: true}
+	several := uid != "" && slices.ContainsFunc(runs, func(run v1alpha1.PlanRun) bool { return run.Plan != uid })
+	several = several || slices.ContainsFunc(runs, func(run v1alpha1.PlanRun) bool { return run.Plan != runs[0].Plan })
+	if several {
+		out.Header = slices.Insert(out.Header, 1, "PLAN")
+	}
+	for i := range runs {
+		run := &runs[i]
+		who := []string{run.Approval.Username}
+		for _, other := range run.Approval.Others {
+			who = append(who, other.Username)
+		}
+		cells := []string{fmt.Sprint(run.Run), outcomeOf(run), at(&run.StartedAt), at(run.EndedAt), strings.Join(who, ", "), run.Approval.Comment}
+		if several {
+			cells = slices.Insert(cells, 1, planOf(run.Plan, uid))
+		}
+		out.Add(cells...)
+	}
+	return out
+}
+
+// planOf tells the plan that there is from those of its name that were deleted.
+func planOf(of, uid string) string {
+	if of == uid {
+		return "this"
+	}
+	return "earlier, " + of[:min(8, len(of))]
+}
+
 // outcomeOf is what became of a run. One that somebody has stopped ended because the rest is
 // planned anew, which is the phase that the API names.
 func outcomeOf(run *v1alpha1.PlanRun) string {
 	if run.EndedAt != nil && run.Outcome == v1alpha1.PhaseDrafting {
-		return "Stopped"
+		return governance.PhaseText("Stopped", run.RestoreRun)
 	}
-	return string(run.Outcome)
+	return governance.PhaseText(string(run.Outcome), run.RestoreRun)
 }
 
 func at(time *metav1.Time) string {
@@ -194,7 +222,7 @@ func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 				done++
 			}
 		}
-		cells := []string{plan.Name, string(plan.Spec.Profile), string(plan.Status.Phase), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items))}
+		cells := []string{plan.Name, string(plan.Spec.Profile), governance.PhaseText(string(plan.Status.Phase), plan.Spec.RestoreRun), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items))}
 		if waits {
 			cells = append(cells, begins(plan))
 		}

@@ -49,6 +49,70 @@ func TestShowsTerms(t *testing.T) {
 	}
 }
 
+// TestShowsDone: what the plan has changed itself is no mistake, and an approval of another plan
+// is none of this one.
+func TestShowsDone(t *testing.T) {
+	show := func(plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) string {
+		var out strings.Builder
+		changes.PrintPlan(screen.New(&out, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourNever, func(string) string { return "" }), plan, diff)
+		return out.String()
+	}
+	diff := &v1alpha1.PlanDiff{Items: []v1alpha1.PlanDiffItem{{Name: "one", Stale: true, Message: "it is as it should be"}}}
+	for state, want := range map[v1alpha1.ItemState]bool{
+		v1alpha1.ItemCompleted: false, v1alpha1.ItemSkipped: false, v1alpha1.ItemInProgress: false, v1alpha1.ItemPending: true, v1alpha1.ItemFailed: true,
+	} {
+		plan := weekly()
+		plan.Status.Items = []v1alpha1.PlanItem{{Name: "one", State: state}}
+		if shown := show(&plan, diff); strings.Contains(shown, "is not as it was when the plan was computed") != want {
+			t.Errorf("%s: %s", state, shown)
+		}
+	}
+	plan := weekly()
+	plan.Status.Approval.PlanHash, plan.Status.Approval.Run, plan.Spec.RestoreRun = "other", 1, 3
+	shown := show(&plan, nil)
+	for _, want := range []string{"this plan is not approved; another one was before: hash other, run 1\n", "ReviewRequired (undo of run 3), impact High"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("it does not show %q:\n%s", want, shown)
+		}
+	}
+}
+
+// TestHistoryOfSeveral: numbers begin anew with each plan of a name.
+func TestHistoryOfSeveral(t *testing.T) {
+	ended := metav1.NewTime(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
+	run := func(plan string, number, restored int64) v1alpha1.PlanRun {
+		return v1alpha1.PlanRun{Plan: plan, Run: number, RestoreRun: restored, Outcome: v1alpha1.PhaseCompleted, EndedAt: &ended}
+	}
+	for reason, tc := range map[string]struct {
+		runs []v1alpha1.PlanRun
+		uid  string
+		want []string
+	}{
+		"one plan":                   {[]v1alpha1.PlanRun{run("a", 2, 1), run("a", 1, 0)}, "a", []string{"2", "1"}},
+		"an earlier plan":            {[]v1alpha1.PlanRun{run("b", 1, 0), run("aaaaaaaa-1", 1, 0)}, "b", []string{"1 this", "1 earlier, aaaaaaaa"}},
+		"one plan, deleted":          {[]v1alpha1.PlanRun{run("a", 1, 0)}, "", []string{"1"}},
+		"a plan that has not run":    {[]v1alpha1.PlanRun{run("a", 1, 0)}, "b", []string{"1 earlier, a"}},
+		"nothing that ever happened": {nil, "b", nil},
+	} {
+		var got []string
+		listed := historyTable(tc.runs, tc.uid)
+		for _, row := range listed.Rows {
+			said := row[0].Text
+			if listed.Header[1] == "PLAN" {
+				said += " " + row[1].Text
+			}
+			got = append(got, said)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	undone := run("a", 2, 1)
+	if got := outcomeOf(&undone); got != "Completed (undo of run 1)" {
+		t.Error(got)
+	}
+}
+
 func TestListsTerms(t *testing.T) {
 	plan := weekly()
 	lines := InNeed([]v1alpha1.ConfigurationPlan{plan})

@@ -91,6 +91,7 @@ func newPlanRun(s *session.Session) *cobra.Command {
 			err = p.act(ctx, plan, v1alpha1.ActionDryRun, "")
 		case v1alpha1.PhasePending, v1alpha1.PhaseDrafting, "":
 		default:
+			options.declined = p.waits(plan)
 			_, err = p.cluster.HcoV1alpha1().ConfigurationPlans().Retry(ctx, p.name, &v1alpha1.PlanRetryRequest{}, metav1.CreateOptions{})
 		}
 		if err != nil {
@@ -112,9 +113,11 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 		Example: "  kubectl penstock plan undo rebalance --comment \"back to before\"\n" +
 			"  kubectl penstock plan undo rebalance --run 1",
 	}, func(ctx context.Context, p *planReview) error {
-		if err := p.hasRun(ctx, options.run); err != nil {
+		plan, err := p.hasRun(ctx, options.run)
+		if err != nil {
 			return err
 		}
+		options.declined = p.putBack(plan)
 		request := &v1alpha1.PlanRollbackRequest{Spec: v1alpha1.PlanRollbackRequestSpec{Run: options.run}}
 		if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Rollback(ctx, p.name, request, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("undoing plan %s: %w", p.name, err)
@@ -128,33 +131,66 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 
 // hasRun is an error when there is no run to undo: of that number, or none at all when that is
 // 0.
-func (p *planReview) hasRun(ctx context.Context, number int64) error {
+func (p *planReview) hasRun(ctx context.Context, number int64) (*v1alpha1.ConfigurationPlan, error) {
 	plan, err := p.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	history, err := p.history(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var runs []string
+	earlier := ""
 	for i := range history.Runs {
 		switch {
 		case history.Runs[i].Plan != string(plan.UID):
-			continue // of an earlier plan of this name
+			if history.Runs[i].Run == number {
+				earlier = "; a plan of this name that was deleted had one, which cannot be undone"
+			}
+			continue
 		case history.Runs[i].Run == number:
-			return nil
+			return plan, nil
 		}
 		runs = append(runs, strconv.FormatInt(history.Runs[i].Run, 10))
 	}
 	switch {
 	case len(runs) == 0:
-		return outcome.Errorf(outcome.No, "plan %s was never executed: there is nothing to undo", p.name)
+		return nil, outcome.Errorf(outcome.No, "plan %s was never executed: there is nothing to undo%s", p.name, earlier)
 	case number != 0:
 		slices.Reverse(runs) // they are listed the newest first
-		return outcome.Errorf(outcome.No, "plan %s has no run %d; it has %s", p.name, number, session.Enumerate(runs))
+		return nil, outcome.Errorf(outcome.No, "plan %s has no run %d; it has %s%s", p.name, number, session.Enumerate(runs), earlier)
 	}
-	return nil
+	return plan, nil
+}
+
+// waits says after a no what state a plan is in that was computed anew to be shown.
+func (p *planReview) waits(before *v1alpha1.ConfigurationPlan) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		return fmt.Sprintf("it was %s, and was computed anew: it waits for an approval now, and does not look for drift meanwhile; kubectl penstock plan approve %s approves it later",
+			before.Status.Phase, p.name), nil
+	}
+}
+
+// putBack takes the request of an undo back after a no: the plan is for what it was for before.
+func (p *planReview) putBack(before *v1alpha1.ConfigurationPlan) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		now, err := p.read(ctx)
+		if err != nil {
+			return "", err
+		}
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"uid": now.UID, "resourceVersion": now.ResourceVersion},
+			"spec":     map[string]any{"restoreRun": before.Spec.RestoreRun, "expires": before.Spec.Expires},
+		})
+		if err != nil {
+			return "", fmt.Errorf("encoding the change of plan %s: %w", p.name, err)
+		}
+		if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return "", fmt.Errorf("taking back that plan %s is undone: %w; it waits for the approval of the undo", p.name, err)
+		}
+		return "the undo is taken back, and the plan is computed as it was before; kubectl penstock plan show " + p.name + " shows it", nil
+	}
 }
 
 // bringIntoEffect waits until the plan is computed, has it approved, and follows it.
@@ -178,6 +214,7 @@ func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOption
 		p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plan %s waits for an approval: kubectl penstock plan approve %s --hash %s", p.name, p.name, plan.Status.PlanHash))
 		return nil
 	}
+	options.wait = true
 	if complete, err := p.approve(ctx, options); err != nil || !complete {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
@@ -31,6 +32,9 @@ type Found struct {
 // extension. A name can be both, since argocd-2 may be an extension too: then it is the
 // revision. It costs one request.
 func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	chains := name
 	if chain, _, ok := olm.ChainOf(name); ok {
 		chains += "," + chain
@@ -65,20 +69,38 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 func (c *Cluster) Unknown(ctx context.Context, name string) error {
 	said := fmt.Sprintf("there is no extension, revision or plan %q", name)
 	var known []string
+	is := func(noun, command string) error {
+		return &unknownName{fmt.Sprintf("%s is %s: kubectl penstock %s %s", name, noun, command, name)}
+	}
 	if listed, err := c.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{}); err == nil {
 		var extensions []string
 		for _, extension := range overview.Of(Pointers(listed.Items)) {
+			if extension.Name == name {
+				return is("an extension", "status")
+			}
 			extensions = append(extensions, extension.Name)
 		}
 		known = append(known, counted("extension", extensions)...)
 	}
 	if listed, err := c.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{}); err == nil {
-		known = append(known, counted("plan", namesOf(Pointers(listed.Items)))...)
+		plans := namesOf(Pointers(listed.Items))
+		if slices.Contains(plans, name) {
+			return is("a plan", "plan show")
+		}
+		known = append(known, counted("plan", plans)...)
 	}
 	if len(known) == 0 {
 		return &unknownName{said + "; kubectl penstock status lists what there is"}
 	}
 	return &unknownName{said + "; the cluster has " + strings.Join(known, ", and ")}
+}
+
+// checkName is an error of what can be no name: it says what a command takes.
+func checkName(name string) error {
+	if len(validation.IsDNS1123Subdomain(name)) == 0 && len(validation.IsValidLabelValue(name)) == 0 {
+		return nil
+	}
+	return outcome.Errorf(outcome.Unknown, "%q is no name of an extension or a revision, such as lighthouse or lighthouse-3; kubectl penstock status lists them", name)
 }
 
 // counted is "extensions a and b", or nothing of none.

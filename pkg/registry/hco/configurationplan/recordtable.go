@@ -40,7 +40,7 @@ func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Ob
 	}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Run", Type: "integer", Description: "Number of the execution."},
-		{Name: "Outcome", Type: "string", Description: "The phase it ended in."},
+		{Name: "Outcome", Type: "string", Description: "The phase it ended in, and which run it has undone."},
 		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
 		{Name: "Started", Type: "string", Description: "When it began."},
 		{Name: "Ended", Type: "string", Description: "When it ended."},
@@ -56,6 +56,7 @@ func runCells(run *hco.PlanRun) []any {
 	if outcome == "" {
 		outcome = string(hco.PhaseInProgress)
 	}
+	outcome = governance.PhaseText(outcome, run.RestoreRun)
 	var items []string
 	done := 0
 	for _, item := range run.Items {

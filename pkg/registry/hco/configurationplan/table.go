@@ -27,7 +27,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the plan."},
 		{Name: "Profile", Type: "string", Description: "What it configures."},
 		{Name: "Action", Type: "string", Description: "DryRun, Apply or Ignore."},
-		{Name: "Phase", Type: "string", Description: "Where the plan is."},
+		{Name: "Phase", Type: "string", Description: "Where the plan is, and which run it undoes."},
 		{Name: "Impact", Type: "string", Description: "The highest impact of its items."},
 		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
 		{Name: "Begins", Type: "string", Description: "When a plan that waits for its window may begin: its next window, in UTC, or now."},
@@ -44,7 +44,7 @@ func (t table) ConvertToTable(_ context.Context, object, options runtime.Object)
 }
 
 func (t table) cells(plan *hco.ConfigurationPlan) []any {
-	phase := string(plan.Status.Phase)
+	phase := governance.PhaseText(string(plan.Status.Phase), plan.Spec.RestoreRun)
 	if plan.DeletionTimestamp != nil {
 		phase = "Deleting"
 	}
