@@ -79,6 +79,11 @@ func ApproveCommand(plan, hash string) string {
 	return fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"action":"Apply","approvedPlanHash":"%s"}}'`, plan, hash)
 }
 
+// AnewCommand has a plan computed anew.
+func AnewCommand(plan string) string {
+	return fmt.Sprintf("kubectl penstock plan run %s (or a POST to the subresource retry)", plan)
+}
+
 // Unreviewed is what is answered to an Apply that does not say which plan was
 // reviewed. It does not name the one that waits, which is not the one that was
 // reviewed, perhaps.

@@ -116,7 +116,7 @@ func TestDefect05AbortAppliesNothingMore(t *testing.T) {
 	l.approved()
 	l.is("a", v1alpha1.PhaseInProgress)
 	l.clock.SetTime(l.clock.Now().Add(time.Hour))
-	plan := l.is("a", v1alpha1.PhaseFailed, "not healthy within 1h", "POST to the subresource retry plans what is left, rollback what is done")
+	plan := l.is("a", v1alpha1.PhaseFailed, "not healthy within 1h", "kubectl penstock plan run a (or a POST to the subresource retry) plans what is left, rollback what is done")
 	if states(plan) != "Failed Pending" {
 		t.Errorf("items: %s", states(plan))
 	}

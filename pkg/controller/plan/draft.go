@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
@@ -163,10 +165,34 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manife
 		if run := v.plan.Spec.RestoreRun; run != 0 {
 			message = governance.Restored(run) + " already; to have the plan computed anew leads back to what its profile says"
 		}
+		if stopped, err := v.stoppedBefore(ctx); err != nil {
+			return err
+		} else if stopped != "" {
+			message += "; " + stopped
+		}
 		return v.move(governance.EventNothing, "", message)
 	default:
 		return v.move(governance.EventDrafted, "", "")
 	}
+}
+
+// stoppedBefore says of a run that was stopped and was the last which of its items nobody has
+// waited for: that their targets are as the plan says does not tell that they are healthy.
+func (v *visit) stoppedBefore(ctx context.Context) (string, error) {
+	last, err := v.runOf(ctx, v.plan.Status.Run)
+	if err != nil || last == nil || last.Outcome != v1alpha1.PhaseDrafting {
+		return "", err
+	}
+	var items []string
+	for _, item := range last.Items {
+		if item.State == v1alpha1.ItemFailed && ptr.Deref(item.Applied, false) {
+			items = append(items, item.Name)
+		}
+	}
+	if len(items) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("run %d was stopped, and nobody waits any more until %s is healthy", last.Run, strings.Join(items, ", ")), nil
 }
 
 // keep stores what a reviewer reads, and what there was before.

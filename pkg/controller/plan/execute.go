@@ -99,7 +99,7 @@ func (v *visit) execute(ctx context.Context) error {
 			return nil
 		case item.State == v1alpha1.ItemFailed && v.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
 			return v.fail(ctx, cmp.Or(v.reason, governance.ReasonItemFailed), fmt.Sprintf(
-				"item %s failed: %s; the items behind it are Pending; POST to the subresource retry plans what is left, rollback what is done", item.Name, item.Message))
+				"item %s failed: %s; the items behind it are Pending; %s plans what is left, rollback what is done", item.Name, item.Message, governance.AnewCommand(v.plan.Name)))
 		}
 	}
 	return v.finish(ctx)
@@ -132,7 +132,7 @@ func (v *visit) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 			continue // what cannot be watched is judged by reading it, when its turn comes
 		}
 		v.settle(item, v1alpha1.ItemFailed, why)
-		return false, v.fail(ctx, governance.ReasonPlanStale, staleMessage(*item)+"; nothing was applied")
+		return false, v.fail(ctx, governance.ReasonPlanStale, v.staleMessage(*item)+"; nothing was applied")
 	}
 	return true, nil
 }
@@ -331,7 +331,7 @@ func (v *visit) finish(ctx context.Context) error {
 	}
 	if len(failed) > 0 {
 		event, outcome = governance.EventDoneWithErrors, v1alpha1.PhaseCompletedWithErrors
-		message = "items failed: " + strings.Join(failed, "; ") + "; POST to the subresource retry plans what is left"
+		message = "items failed: " + strings.Join(failed, "; ") + "; " + governance.AnewCommand(v.plan.Name) + " plans what is left"
 	}
 	if err := v.endRun(ctx, outcome); err != nil {
 		return err

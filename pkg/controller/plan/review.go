@@ -63,7 +63,7 @@ func (v *visit) review(ctx context.Context) error {
 		if governance.Needed(v.plan.Spec) > 1 {
 			status.Approval = nil // those who did approve again what is computed then
 		}
-		return v.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; POST to the subresource retry computes it anew", v.plan.Spec.ExpiresAfter.Duration))
+		return v.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; %s computes it anew", v.plan.Spec.ExpiresAfter.Duration, governance.AnewCommand(v.plan.Name)))
 	} else {
 		v.soon(left)
 	}
@@ -95,7 +95,7 @@ func (v *visit) compare() {
 		}
 		if item.Message != "" {
 			v.reason = governance.ReasonPlanStale
-			v.plan.Status.Message = governance.Clip(staleMessage(*item))
+			v.plan.Status.Message = governance.Clip(v.staleMessage(*item))
 		}
 	}
 }
@@ -110,8 +110,8 @@ func (v *visit) stale(item v1alpha1.PlanItem) (why string, known bool) {
 	return rollout.Stale(live, item.Fingerprint, v.Engine.Identity(string(v.plan.Spec.Profile)).Manager), true
 }
 
-func staleMessage(item v1alpha1.PlanItem) string {
-	return fmt.Sprintf("item %s is stale: %s; POST to the subresource retry computes the plan anew", item.Name, item.Message)
+func (v *visit) staleMessage(item v1alpha1.PlanItem) string {
+	return fmt.Sprintf("item %s is stale: %s; %s computes the plan anew", item.Name, item.Message, governance.AnewCommand(v.plan.Name))
 }
 
 // refOf names an item's target and content.

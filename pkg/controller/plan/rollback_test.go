@@ -170,3 +170,18 @@ func TestRestoreEnds(t *testing.T) {
 		})
 	}
 }
+
+// A run that is stopped while its last item waits leaves its target as the plan says: what
+// nobody waits for any more is told.
+func TestStoppedWhileWaiting(t *testing.T) {
+	l := newStore(t).newLab(t)
+	l.reach(v1alpha1.PhaseCompleted)
+	l.cluster.erase(psi())
+	l.cluster.roll("worker", 4)
+	l.is("a", v1alpha1.PhaseDrifted, "to enforce it, kubectl penstock plan run a, or set spec.action to DryRun")
+	l.must(l.retry("a"))
+	l.approved()
+	l.is("a", v1alpha1.PhaseInProgress)
+	l.must(l.edit("a", action(hco.ActionDryRun)))
+	l.is("a", v1alpha1.PhaseCompleted, "run 2 was stopped, and nobody waits any more until enable-psi-metrics is healthy")
+}

@@ -36,7 +36,7 @@ func (v *visit) watch(ctx context.Context) error {
 	switch drifted := status.Phase == v1alpha1.PhaseDrifted; {
 	case len(drifts) > 0:
 		message := "not as the plan says: " + strings.Join(drifts, "; ") +
-			"; set spec.action to DryRun, then review and approve the plan that is computed, to enforce it; set Ignore, or delete the plan, to accept it"
+			"; to enforce it, kubectl penstock plan run " + v.plan.Name + ", or set spec.action to DryRun, then review and approve the plan that is computed; to accept it, set Ignore, or delete the plan"
 		if drifted {
 			status.Message = governance.Clip(message)
 			return nil
