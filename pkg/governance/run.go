@@ -24,14 +24,6 @@ func Restored(run int64) string {
 	return fmt.Sprintf("what there was before run %d is restored", run)
 }
 
-// PhaseText is the phase of a plan in a table: that a plan undoes a run is told beside it.
-func PhaseText(phase string, restoreRun int64) string {
-	if restoreRun == 0 || phase == "" {
-		return phase
-	}
-	return fmt.Sprintf("%s (undo of run %d)", phase, restoreRun)
-}
-
 // RestoreEnds tells whether a change of a plan ends the restore that its spec asks for,
 // so that it leads to what the profile says again. A restore is done once, as an approval
 // counts once:

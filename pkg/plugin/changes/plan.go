@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -16,7 +15,7 @@ import (
 // what it changes. Without a diff (the reader may not read it) it is that of status.
 func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) {
 	status := &plan.Status
-	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, governance.PhaseText(string(status.Phase), plan.Spec.RestoreRun), orNone(string(status.ImpactSeverity)))))
+	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, v1alpha1.PhaseText(string(status.Phase), plan.Spec.RestoreRun), orNone(string(status.ImpactSeverity)))))
 	if message := remark(status); message != "" {
 		s.Indented(2, screen.Plain, message)
 	}
@@ -98,7 +97,7 @@ func before(approval *v1alpha1.PlanApproval) string {
 func worked(status *v1alpha1.ConfigurationPlanStatus) map[string]bool {
 	items := map[string]bool{}
 	for _, item := range status.Items {
-		items[item.Name] = item.State == v1alpha1.ItemInProgress || governance.Done(item.State)
+		items[item.Name] = item.State == v1alpha1.ItemInProgress || item.State == v1alpha1.ItemCompleted || item.State == v1alpha1.ItemSkipped
 	}
 	return items
 }

@@ -21,8 +21,8 @@ type approvalOptions struct {
 	yes, wait     bool
 	// declined says what a no leaves behind; nil where it leaves the plan as it was.
 	declined func(context.Context) (string, error)
-	timeout       time.Duration
-	output        session.Format
+	timeout  time.Duration
+	output   session.Format
 }
 
 func (o *approvalOptions) add(command *cobra.Command) {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -150,9 +149,9 @@ func planOf(of, uid string) string {
 // planned anew, which is the phase that the API names.
 func outcomeOf(run *v1alpha1.PlanRun) string {
 	if run.EndedAt != nil && run.Outcome == v1alpha1.PhaseDrafting {
-		return governance.PhaseText("Stopped", run.RestoreRun)
+		return v1alpha1.PhaseText("Stopped", run.RestoreRun)
 	}
-	return governance.PhaseText(string(run.Outcome), run.RestoreRun)
+	return v1alpha1.PhaseText(string(run.Outcome), run.RestoreRun)
 }
 
 func at(time *metav1.Time) string {
@@ -222,7 +221,7 @@ func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 				done++
 			}
 		}
-		cells := []string{plan.Name, string(plan.Spec.Profile), governance.PhaseText(string(plan.Status.Phase), plan.Spec.RestoreRun), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items))}
+		cells := []string{plan.Name, string(plan.Spec.Profile), v1alpha1.PhaseText(string(plan.Status.Phase), plan.Spec.RestoreRun), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items))}
 		if waits {
 			cells = append(cells, begins(plan))
 		}

@@ -56,7 +56,7 @@ func runCells(run *hco.PlanRun) []any {
 	if outcome == "" {
 		outcome = string(hco.PhaseInProgress)
 	}
-	outcome = governance.PhaseText(outcome, run.RestoreRun)
+	outcome = v1alpha1.PhaseText(outcome, run.RestoreRun)
 	var items []string
 	done := 0
 	for _, item := range run.Items {

@@ -44,7 +44,7 @@ func (t table) ConvertToTable(_ context.Context, object, options runtime.Object)
 }
 
 func (t table) cells(plan *hco.ConfigurationPlan) []any {
-	phase := governance.PhaseText(string(plan.Status.Phase), plan.Spec.RestoreRun)
+	phase := v1alpha1.PhaseText(string(plan.Status.Phase), plan.Spec.RestoreRun)
 	if plan.DeletionTimestamp != nil {
 		phase = "Deleting"
 	}
