@@ -120,7 +120,9 @@ func byPlugin(w sharedPlane) {
 	w.beaconManifests(dir, "v1.2.0", "zone: nowhere")
 	out = w.typesAs(nobody, 124, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 2s`, names...)
 	w.says(out.Stderr, "beacon-4 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
-	w.says(w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "beacon-4", "beacon-3", "Deployment beacon-system/beacon-webhook")
+	status, _ := w.eventually(func() (string, string) { return w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "" },
+		func(status string) bool { return strings.Contains(status, "Deployment beacon-system/beacon-webhook") })
+	w.says(status, "beacon-4", "beacon-3")
 	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-4 is rolling out, phase deploy", "It goes on by itself.")
 	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-4"}, names...)...)
 
