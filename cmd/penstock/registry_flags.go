@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -78,15 +79,26 @@ func (f *registryFlags) fetch(ctx context.Context, ref string) (fetched *image.I
 	}
 	auth := orEnvironment(f.authFile, "REGISTRY_AUTH_FILE")
 	if fetched, err = store.Fetch(ctx, image.Request{Reference: ref, Auth: auth}); err != nil {
-		if auth == "" && strings.Contains(strings.ToLower(err.Error()), "unauthorized") {
-			return nil, fmt.Errorf("%w: no credentials were given; --auth-file names a file with them", err)
-		}
-		return nil, err
+		return nil, f.explain(err, auth)
 	}
 	if err := store.CollectUnused(time.Now().Add(-unusedImages)); err != nil {
 		return nil, errors.Join(err, fetched.Close())
 	}
 	return fetched, nil
+}
+
+// explain adds to what a registry refused which flag helps.
+func (f *registryFlags) explain(err error, auth string) error {
+	var authority x509.UnknownAuthorityError
+	switch unauthorized := strings.Contains(strings.ToLower(err.Error()), "unauthorized"); {
+	case unauthorized && auth == "":
+		return fmt.Errorf("%w: no credentials were given; --auth-file names a file with them", err)
+	case unauthorized:
+		return fmt.Errorf("%w: the credentials for the registry in %s are refused, or it has none", err, auth)
+	case errors.As(err, &authority) && f.ca == "":
+		return fmt.Errorf("%w: --ca-file names a file with the authority of the registry", err)
+	}
+	return err
 }
 
 func (f *registryFlags) open(options image.Options) (*image.Store, error) {

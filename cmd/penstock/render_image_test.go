@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,6 +145,11 @@ func TestRenderImageRefuses(t *testing.T) {
 	if err := os.WriteFile(config, []byte("deploymentConfig:\n  env:\n  - {value: a}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	nobody := filepath.Join(t.TempDir(), "auth.json")
+	wrong := base64.StdEncoding.EncodeToString([]byte("me:wrong"))
+	if err := os.WriteFile(nobody, fmt.Appendf(nil, `{"auths": {%q: {"auth": %q}}}`, r.Host, wrong), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	of := func(args ...string) []string { return append(args, at...) }
 	alone := []string{"--extension", "x", "--revision", "1"}
 	for name, c := range map[string]struct {
@@ -152,7 +159,8 @@ func TestRenderImageRefuses(t *testing.T) {
 		"NoSuchTag":       {of(inLighthouse("oci://" + r.Host + "/ns/plain:v9")...), []string{r.Host + "/ns/plain:v9", "manifest unknown"}},
 		"NoRegistry":      {of(inLighthouse("oci://lighthouse:v1")...), []string{"image lighthouse:v1 is refused", "registry, repository, and tag or digest"}},
 		"NoCredentials":   {append(inLighthouse(bundle), fresh[2:]...), []string{strings.TrimPrefix(bundle, "oci://"), "unauthorized: no credentials were given"}},
-		"UnknownCA":       {append(append(inLighthouse(bundle), fresh[:2]...), fresh[4:]...), []string{strings.TrimPrefix(bundle, "oci://"), "certificate"}},
+		"UnknownCA":       {append(append(inLighthouse(bundle), fresh[:2]...), fresh[4:]...), []string{strings.TrimPrefix(bundle, "oci://"), "certificate", "--ca-file names a file"}},
+		"Credentials":     {append(append(inLighthouse(bundle), fresh[2:]...), "--auth-file", nobody), []string{"the credentials for the registry in " + nobody + " are refused, or it has none"}},
 		"TwoCAs":          {of(inLighthouse(bundle, "--certs-dir", "x")...), []string{"--ca-file and --certs-dir"}},
 		"Catalog":         {of(inLighthouse(catalog)...), []string{strings.TrimPrefix(catalog, "oci://"), "it is a catalog", "want a bundle"}},
 		"ChartWanted":     {of(inLighthouse("--chart", bundle)...), []string{"it is a registry+v1 bundle, and a Helm chart is wanted"}},

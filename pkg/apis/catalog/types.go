@@ -20,7 +20,7 @@ type CatalogPackage struct {
 	Catalog string
 	// Catalogs are all that have the package, the one that counts first.
 	Catalogs []PackageCatalog
-	// Description is the first sentence of what the catalog says.
+	// Description is the beginning of what the catalog says.
 	Description string
 	// DefaultChannel is the one that is followed when none is asked for.
 	DefaultChannel string

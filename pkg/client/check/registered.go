@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -36,6 +37,7 @@ func served() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"),
 		hcov1alpha1.SchemeGroupVersion.WithResource("configurationplans"),
+		catalogv1alpha1.SchemeGroupVersion.WithResource("catalogpackages"),
 	}
 }
 

@@ -357,7 +357,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description is the first sentence of what the catalog says.",
+							Description: "description is the beginning of what the catalog says.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

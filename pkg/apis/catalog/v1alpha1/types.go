@@ -32,7 +32,7 @@ type CatalogPackage struct {
 	// +listType=map
 	// +listMapKey=name
 	Catalogs []PackageCatalog `json:"catalogs"`
-	// description is the first sentence of what the catalog says.
+	// description is the beginning of what the catalog says.
 	// +optional
 	Description string `json:"description,omitempty"`
 	// defaultChannel is the one that is followed when none is asked for.
