@@ -156,7 +156,15 @@ func formerRevision(n int) string {
 func servesFormer(t *testing.T, c *cluster.Cluster, n int) {
 	t.Helper()
 	var found struct{ Items []json.RawMessage }
-	answer := c.MustKubectl("get", "--raw", fmt.Sprintf("/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-%d/manifests", n))
+	var answer string
+	// kube-apiserver takes a moment to see that another process has the API now.
+	eventually(t, fmt.Sprintf("the manifests of argocd-%d", n), func() error {
+		out := c.Kubectl("get", "--raw", fmt.Sprintf("/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-%d/manifests", n))
+		if answer = out.Stdout; out.ExitCode != 0 {
+			return missingError{out.Stderr}
+		}
+		return nil
+	})
 	if err := json.Unmarshal([]byte(answer), &found); err != nil {
 		t.Fatal(err)
 	}
